@@ -1,0 +1,85 @@
+# Every command sets up what it needs, in .venv, and touches nothing outside this folder. The first
+# time takes a minute or two; after that the set-up is skipped until pyproject.toml or
+# constraints.txt change.
+#
+# One environment serves all commands. A second, smaller one for the demo alone would save little,
+# since PyTorch is most of either, and whoever sees the demo runs the tests next.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+# The interpreter that .venv is made with: make PYTHON=python3.12 demo
+PYTHON ?= python3
+
+# An environment that happens to be active must not leak into ours.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME CONDA_PREFIX
+
+# All paths are relative: the folder's own path may have spaces in it.
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CODE := src tests examples $(wildcard benchmarks)
+TYPED := src examples $(wildcard benchmarks) tests/typing
+PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install --constraint constraints.txt
+
+# An environment knows its own path. Where this folder was moved or copied, or the interpreter is
+# gone, .venv is made anew.
+USABLE := test "$$(cat $(READY) 2>/dev/null)" = "$$(pwd -P)" && $(BIN)/python -c "" 2>/dev/null
+ifneq ($(shell $(USABLE) && echo yes),yes)
+.PHONY: $(READY)
+endif
+
+.PHONY: help
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+
+.PHONY: demo
+demo: $(READY) ## Train a small network and show what nethook sees in it
+	@$(BIN)/python examples/mnist.py
+
+# Two workers with one thread each: torch's own threads would fight over the cores.
+.PHONY: test
+test: $(READY) ## Run the tests
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+
+.PHONY: check
+check: $(READY) ## Check format, lint, types and the import contract
+	@echo "-- format"
+	@$(BIN)/ruff format --check $(CODE)
+	@echo "-- lint"
+	@$(BIN)/ruff check $(CODE)
+	@echo "-- types"
+	@$(BIN)/mypy $(TYPED)
+	@echo "-- imports"
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: bench
+bench: $(READY) ## Run the benchmarks, one after the other, on a quiet machine
+	@for file in benchmarks/*.py; do \
+	  echo "-- $$file"; \
+	  $(BIN)/python "$$file"; \
+	done
+
+.PHONY: format
+format: $(READY) ## Format the code and fix what can be fixed safely
+	@$(BIN)/ruff check --fix-only --quiet $(CODE)
+	@$(BIN)/ruff format $(CODE)
+
+.PHONY: clean
+clean: ## Remove .venv and everything else that was made here
+	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# scikit-build-core is installed first, and building is not isolated: in this way constraints.txt
+# holds for the build as well, whatever the version of pip.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nethook needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 ...")'
+	@$(USABLE) || { echo "Making an environment in $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); }
+	@echo "Installing PyTorch (the largest part, a minute or two) ..."
+	@$(PIP) torch scikit-build-core
+	@echo "Installing nethook and its tools ..."
+	@$(PIP) --no-build-isolation --editable ".[dev]"
+	@printf '%s\n' "$$(pwd -P)" > $@
+	@echo "Ready."

@@ -1,0 +1,147 @@
+"""Which sites a pattern means.
+
+A pattern is a name, a glob, a compiled regular expression, a class, a module, a predicate
+`(name, value) -> bool`, or a list of these. The names of parameters are matched the same way; a
+pattern that names modules means the parameters below them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from torch import nn
+
+from nethook.addresses.glob import has_op, is_literal, translate, unescape
+from nethook.addresses.suggest import hint, listing
+from nethook.addresses.tree import AnySite, Index, ParameterSite, Site, Tree
+from nethook.errors import NoSuchSiteError, PatternError
+
+Pattern: TypeAlias = (
+    str | re.Pattern[str] | type[Any] | nn.Module | Callable[[str, Any], bool] | Iterable["Pattern"]
+)
+
+# Sites that were found, each with the name by which a pattern found it; keyed by their order.
+Found: TypeAlias = dict[int, tuple[AnySite, str]]
+
+
+def find_modules(tree: Tree, patterns: Iterable[Pattern]) -> Found[Site]:
+    """The modules that any of `patterns` means. Each pattern must mean at least one."""
+    found: Found[Site] = {}
+    for pattern in flatten(patterns):
+        matched = _modules_of(tree, pattern)
+        if not matched:
+            raise NoSuchSiteError(_nothing(pattern, tree, kind="module"))
+        for site, name in matched:
+            found.setdefault(site.order, (site, name))
+    return found
+
+
+def find_parameters(
+    tree: Tree, parameters: Index[ParameterSite], patterns: Iterable[Pattern]
+) -> Found[ParameterSite]:
+    """The parameters and buffers that any of `patterns` means. Each must mean at least one."""
+    found: Found[ParameterSite] = {}
+    for pattern in flatten(patterns):
+        matched = _parameters_of(tree, parameters, pattern)
+        if not matched:
+            raise NoSuchSiteError(_nothing(pattern, parameters, kind="parameter"))
+        for site, name in matched:
+            found.setdefault(site.order, (site, name))
+    return found
+
+
+def flatten(patterns: Iterable[Pattern]) -> list[Pattern]:
+    """`patterns` with lists of patterns opened up, however deep they lie."""
+    flat: list[Pattern] = []
+    for pattern in patterns:
+        # A module may be iterable (nn.Sequential), and so may a callable: they come first.
+        if isinstance(pattern, str | re.Pattern) or callable(pattern):
+            flat.append(pattern)
+        elif isinstance(pattern, Iterable):
+            flat.extend(flatten(pattern))
+        else:
+            raise PatternError(
+                "a pattern is a name, a glob, a compiled regular expression, a module class, a "
+                "module, a function (name, module) -> bool, or a list of these; got "
+                f"{pattern!r} of type {type(pattern).__name__}."
+            )
+    return flat
+
+
+def is_a(site: Site | ParameterSite, cls: type[Any] | tuple[type[Any], ...]) -> bool:
+    """Whether a site is of a class; for a parameter, its own class or that of its owner."""
+    # The parameters of all Linear layers, and all that are an nn.Parameter: both read naturally.
+    if isinstance(site, ParameterSite):
+        owner = None if site.owner is None else site.owner.module
+        return isinstance(site.tensor, cls) or isinstance(owner, cls)
+    return isinstance(site.module, cls)
+
+
+def _modules_of(tree: Tree, pattern: Pattern) -> list[tuple[Site, str]]:
+    if isinstance(pattern, str | re.Pattern):
+        return _by_name(tree, pattern)
+    if isinstance(pattern, type):
+        return [(site, site.address) for site in tree.sites if is_a(site, pattern)]
+    if isinstance(pattern, nn.Module):
+        one = tree.find_module(pattern)
+        return [] if one is None else [(one, one.address)]
+    assert callable(pattern)  # `flatten` lets nothing else through
+    return [(site, site.address) for site in tree.sites if pattern(site.address, site.module)]
+
+
+def _parameters_of(
+    tree: Tree, parameters: Index[ParameterSite], pattern: Pattern
+) -> list[tuple[ParameterSite, str]]:
+    if isinstance(pattern, str | re.Pattern):
+        owners = [site for site, _ in _by_name(tree, pattern)]
+        return _by_name(parameters, pattern) + _below(parameters, owners)
+    if isinstance(pattern, type):
+        return [(site, site.address) for site in parameters.sites if is_a(site, pattern)]
+    if isinstance(pattern, nn.Module):
+        return _below(parameters, [site for site, _ in _modules_of(tree, pattern)])
+    assert callable(pattern)
+    return [(each, each.address) for each in parameters.sites if pattern(each.address, each.tensor)]
+
+
+def _below(parameters: Index[ParameterSite], owners: list[Site]) -> list[tuple[ParameterSite, str]]:
+    prefixes = tuple(f"{name}." if name else "" for owner in owners for name in owner.names)
+    return [
+        (site, name)
+        for site in parameters.sites
+        for name in site.names
+        if name.startswith(prefixes)  # which of no prefixes is never true
+    ]
+
+
+def _by_name(index: Index[AnySite], pattern: str | re.Pattern[str]) -> list[tuple[AnySite, str]]:
+    if isinstance(pattern, re.Pattern):
+        return index.match(pattern)
+    if has_op(pattern):
+        raise PatternError(
+            f"{pattern!r} addresses an operation inside a forward; a module or parameter is "
+            f"needed here: {pattern.partition('/')[0]!r}. A '/' in a name is written '\\/'."
+        )
+    if not is_literal(pattern):
+        return index.match(translate(pattern))
+    one = index.find(pattern)
+    if one is None:
+        return []
+    plain = unescape(pattern)
+    return [(one, plain if plain in one.names else one.address)]
+
+
+def _nothing(pattern: Pattern, index: Index[AnySite], *, kind: str) -> str:
+    names = list(index.names())
+    if isinstance(pattern, str):
+        return f"no {kind} matches {pattern!r}. {hint(pattern, names, kind=kind)}"
+    if isinstance(pattern, re.Pattern):
+        inside = [name for name in names if pattern.search(name)]
+        found = f" It is found inside {listing(inside)}." if inside else ""
+        return f"no {kind} matches {pattern!r}, which must match a whole name.{found}"
+    if isinstance(pattern, type):
+        return f"no {kind} is a {pattern.__module__}.{pattern.__qualname__}."
+    if isinstance(pattern, nn.Module):
+        return f"this {type(pattern).__name__} is not a part of the model, or was replaced in it."
+    return f"no {kind} satisfies {pattern!r}."

@@ -1,0 +1,46 @@
+"""What a person may have meant: close names, and the `**.` form of a glob."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from nethook.addresses.glob import escape, is_literal, translate
+
+_SHOWN = 4  # names in a message; more is a wall of text
+
+
+def close_names(name: str, names: Sequence[str]) -> list[str]:
+    """The names closest to `name`: those that end in it first, then those spelt alike."""
+    tail = [each for each in names if each.endswith(f".{name}")] if name else []
+    alike = difflib.get_close_matches(name, names, n=_SHOWN, cutoff=0.6)
+    last = name.rpartition(".")[2]
+    by_last = {each.rpartition(".")[2]: each for each in reversed(names)}
+    cousins = [by_last[each] for each in difflib.get_close_matches(last, list(by_last), n=_SHOWN)]
+    return list(dict.fromkeys([*tail, *alike, *cousins]))[:_SHOWN]
+
+
+def hint(pattern: str, names: Sequence[str], *, kind: str) -> str:
+    """A sentence that says what to type instead of `pattern`, among `names` of one kind."""
+    if pattern in names:
+        return f"There is a {kind} of that very name: write {escape(pattern)!r}."
+    if not pattern.startswith("**"):
+        deep = f"**.{pattern}"
+        if not is_literal(pattern):
+            below = [each for each in names if translate(deep).match(each)]
+            if below:
+                return f"Did you mean {deep!r}? It matches {listing(below)}."
+    close = close_names(pattern, names)
+    if close:
+        return f"Closest: {listing(close)}."
+    if not names or list(names) == [""]:
+        return f"The model has no {kind}s below its root."
+    return f"The model's {kind}s: {listing(names)}."
+
+
+def listing(names: Iterable[str]) -> str:
+    """A few quoted names, and how many more there are."""
+    quoted = [repr(each) for each in names]
+    more = len(quoted) - _SHOWN
+    shown = ", ".join(quoted[:_SHOWN])
+    return f"{shown} and {more} more" if more > 0 else shown

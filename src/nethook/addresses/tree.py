@@ -1,0 +1,305 @@
+"""One walk over a model: every module once, with all the names it answers to.
+
+The first name of a module is its address. A module that is reachable on several paths has several
+names; inside a wrapper it also has a long spelling (`module.fc1`), which is accepted, never shown.
+A trace walks the model each time it is opened, so the walk itself only collects names and modules;
+`Site` objects are made for what is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+import torch
+from torch import nn
+from torch.nn.utils.parametrize import ParametrizationList, is_parametrized
+
+from nethook.addresses.glob import unescape
+from nethook.addresses.wrappers import inside, wrapped_attribute
+from nethook.errors import InputsError
+
+_NONE: tuple[str, ...] = ()
+
+
+class Site:
+    """A module of a model: its address, and all the names it answers to."""
+
+    __slots__ = ("address", "long", "module", "names", "order")
+
+    def __init__(
+        self, order: int, address: str, module: nn.Module,
+        names: tuple[str, ...], long: tuple[str, ...],
+    ) -> None:  # fmt: skip
+        self.order = order  # its place in the model
+        self.address = address
+        self.module = module
+        self.names = names
+        self.long = long  # spellings with the wrappers' names in them
+
+    def __repr__(self) -> str:
+        return f"Site({self.address!r}, {type(self.module).__name__})"
+
+
+class ParameterSite:
+    """A parameter or buffer of a model: its address, all its names, and its owner."""
+
+    __slots__ = ("address", "long", "names", "order", "owner", "tensor")
+
+    def __init__(self, order: int, address: str, tensor: torch.Tensor, owner: Site | None) -> None:
+        self.order = order
+        self.address = address
+        self.tensor = tensor
+        self.owner = owner
+        self.names: tuple[str, ...] = ()
+        self.long: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"ParameterSite({self.address!r}, {tuple(self.tensor.shape)})"
+
+
+AnySite = TypeVar("AnySite", Site, ParameterSite)
+
+
+class Index(Generic[AnySite]):
+    """Sites of one kind in model order, and who answers to which name."""
+
+    def __init__(self, sites: list[AnySite]) -> None:
+        self.sites = sites
+        self._by_name: dict[str, AnySite] | None = None
+
+    def names(self) -> dict[str, AnySite]:
+        """Every name with its site: names in model order, then long spellings."""
+        if self._by_name is None:
+            self._by_name = {}
+            for spellings in ("names", "long"):
+                for site in self.sites:
+                    for name in getattr(site, spellings):
+                        self._by_name.setdefault(name, site)
+        return self._by_name
+
+    def find(self, name: str) -> AnySite | None:
+        """The site of that name, spelt plainly or with backslashes; None if there is none."""
+        found = self.names().get(name)
+        if found is None and "\\" in name:
+            found = self.names().get(unescape(name))
+        return found
+
+    def match(self, expression: re.Pattern[str]) -> list[tuple[AnySite, str]]:
+        """The sites that have a name which matches as a whole, each with the first such name."""
+        found = list(self._matching(expression, "names"))
+        # The long spelling counts only where the bare one finds nothing: otherwise `**` would
+        # find the root of a wrapped model, as `module`.
+        return found or [(site, site.address) for site, _ in self._matching(expression, "long")]
+
+    def _matching(
+        self, expression: re.Pattern[str], spellings: str
+    ) -> Iterator[tuple[AnySite, str]]:
+        for site in self.sites:
+            for name in getattr(site, spellings):
+                if expression.fullmatch(name):
+                    yield site, name
+                    break
+
+
+class Tree(Index[Site]):
+    """The modules of a model, in model order."""
+
+    def __init__(self, model: nn.Module) -> None:
+        if not isinstance(model, nn.Module):
+            raise InputsError(f"a model is an nn.Module; got {type(model).__name__}.")
+        self._walk = _Walk(model)
+        self._made: dict[int, Site] = {}
+        self._by_name = None
+        self._orders: dict[str, int] | None = None
+        # Wrappers and the address they stand at: they may hold buffers and hooks of their own.
+        self.wrappers = self._walk.wrapped
+
+    @property
+    def root(self) -> nn.Module:
+        """The model itself, without wrappers."""
+        return self._walk.modules[0]
+
+    @property
+    def sites(self) -> list[Site]:  # type: ignore[override]  # made when asked for
+        """Every module."""
+        return [self._site(order) for order in range(len(self._walk.modules))]
+
+    @property
+    def modules(self) -> list[nn.Module]:
+        """Every module object, in the order of `sites`."""
+        return self._walk.modules
+
+    def leaves(self) -> list[Site]:
+        """Every module without modules below it, parametrisations not counted."""
+        return [
+            self._site(order)
+            for order, module in enumerate(self._walk.modules)
+            if (not module._modules or _is_leaf(module)) and order not in self._walk.internal
+        ]
+
+    def has(self, cls: type[nn.Module]) -> bool:
+        """Whether any module is of a class."""
+        return any(issubclass(each, cls) for each in self._walk.types)
+
+    def find_module(self, module: nn.Module) -> Site | None:
+        """The site of a module object (or of the wrapper around it); None if it is elsewhere."""
+        order = self._walk.order_of(module)
+        return None if order is None else self._site(order)
+
+    def find(self, name: str) -> Site | None:
+        """As in `Index`, without making a site for what has another name."""
+        if self._orders is None:
+            self._orders = {address: order for order, address in enumerate(self._walk.addresses)}
+        order = self._orders.get(name)
+        return self._site(order) if order is not None else super().find(name)
+
+    def match(self, expression: re.Pattern[str]) -> list[tuple[Site, str]]:
+        """As in `Index`, without making a site for what does not match."""
+        if self._walk.aliases or self._walk.long:
+            return super().match(expression)
+        matches = expression.fullmatch
+        found = enumerate(self._walk.addresses)
+        return [(self._site(order), name) for order, name in found if matches(name)]
+
+    def _site(self, order: int) -> Site:
+        site = self._made.get(order)
+        if site is None:
+            walk = self._walk
+            address = walk.addresses[order]
+            names = (address, *walk.aliases[order]) if order in walk.aliases else (address,)
+            long = tuple(walk.long[order]) if order in walk.long else _NONE
+            site = self._made[order] = Site(order, address, walk.modules[order], names, long)
+        return site
+
+    def parameters(self) -> Index[ParameterSite]:
+        """Every parameter and buffer once, with all its names, in model order."""
+        found: dict[int, ParameterSite] = {}
+        for site in self.sites:
+            for place in site.names:
+                for name, tensor in _own_tensors(site.module, place):
+                    _entry(found, name, tensor, site).names += (name,)
+            for place in site.long:
+                for name, tensor in _own_tensors(site.module, place):
+                    _entry(found, name, tensor, site).long += (name,)
+        for place, wrapper in self.wrappers:
+            for name, tensor in _own_tensors(wrapper, place):
+                _entry(found, name, tensor, None).names += (name,)
+        return Index(list(found.values()))
+
+
+class _Walk:
+    """Collects names and modules. Whatever is unusual goes through `_unusual`."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.addresses: list[str] = []
+        self.modules: list[nn.Module] = []
+        self.aliases: dict[int, list[str]] = {}  # by order
+        self.long: dict[int, list[str]] = {}  # by order
+        self.internal: set[int] = set()  # parts of parametrisations, unknown to the bare model
+        self.wrapped: list[tuple[str, nn.Module]] = []
+        self.types: dict[type[nn.Module], bool] = {}  # and whether the class is that of a wrapper
+        self._inside: dict[int, int] = {}  # id of a wrapper -> id of what it wraps
+        self._seen: set[int] = set()  # ids
+        self._path: set[int] = set()  # ids from the root to here: a cycle is entered once
+        self._orders: dict[int, int] = {}
+        self._unusual(model, "", "", internal=False)
+
+    def order_of(self, module: nn.Module) -> int | None:
+        """The order of a module, or of what a wrapper wraps."""
+        if len(self._orders) != len(self.modules):
+            self._orders = {id(each): order for order, each in enumerate(self.modules)}
+        key = id(module)
+        return self._orders.get(self._inside.get(key, key))
+
+    def _below(self, module: nn.Module, prefix: str) -> None:
+        """Visits what lies below a module, as long as that is nothing unusual."""
+        types, seen = self.types, self._seen
+        add_address, add_module = self.addresses.append, self.modules.append
+        for key, child in module._modules.items():
+            if child is None:
+                continue
+            cls = type(child)
+            wraps = types.get(cls)
+            if wraps is None:
+                wraps = types[cls] = wrapped_attribute(cls) is not None
+            below = child._modules
+            name = prefix + key
+            ident = id(child)
+            if wraps or ident in seen or (below and "parametrizations" in below):
+                self._unusual(child, name, name, internal=False)
+                continue
+            seen.add(ident)
+            add_address(name)
+            add_module(child)
+            if below:
+                self._path.add(ident)
+                self._below(child, name + ".")
+                self._path.discard(ident)
+
+    def _unusual(self, module: nn.Module, name: str, long: str, *, internal: bool) -> None:
+        """Visits a module that may be wrapped, shared, parametrised, or part of a cycle."""
+        outer: list[int] = []
+        while (wrapped := inside(module)) is not None:
+            outer.append(id(module))
+            self.wrapped.append((name, module))
+            attribute, module = wrapped
+            long = f"{long}.{attribute}" if long else attribute
+        key = id(module)
+        self._inside.update(dict.fromkeys(outer, key))
+        if key in self._path:
+            return
+        self.types.setdefault(type(module), False)
+        first = key not in self._seen
+        if first:
+            order = len(self.modules)
+            self._seen.add(key)
+            self.addresses.append(name)
+            self.modules.append(module)
+            if internal:
+                self.internal.add(order)
+        else:
+            order = self.order_of(module) or 0
+            if name != self.addresses[order]:
+                self.aliases.setdefault(order, []).append(name)
+        if long != name:
+            self.long.setdefault(order, []).append(long)
+        self._path.add(key)
+        prefix, long_prefix = f"{name}." if name else "", f"{long}." if long else ""
+        parametrized = "parametrizations" in module._modules and is_parametrized(module)
+        if first and long == name and not parametrized and not internal:
+            self._below(module, prefix)
+        else:
+            for each, child in module._modules.items():
+                if child is not None:
+                    within = internal or (parametrized and each == "parametrizations")
+                    self._unusual(child, prefix + each, long_prefix + each, internal=within)
+        self._path.discard(key)
+
+
+def _is_leaf(module: nn.Module) -> bool:
+    below = [key for key, child in module._modules.items() if child is not None]
+    return not below or (below == ["parametrizations"] and is_parametrized(module))
+
+
+def _own_tensors(module: nn.Module, place: str) -> Iterator[tuple[str, torch.Tensor]]:
+    prefix = f"{place}." if place else ""
+    for own in (module._parameters, module._buffers):
+        for key, tensor in own.items():
+            if tensor is None:
+                continue
+            if key == "original" and isinstance(module, ParametrizationList):
+                # `fc.parametrizations.weight.original` is what the bare model calls `fc.weight`.
+                owner, _, name = place.rpartition(".")
+                yield f"{owner.removesuffix('parametrizations')}{name}", tensor
+            yield prefix + key, tensor
+
+
+def _entry(
+    found: dict[int, ParameterSite], name: str, tensor: torch.Tensor, owner: Site | None
+) -> ParameterSite:
+    known = found.get(id(tensor))
+    if known is None:
+        known = found[id(tensor)] = ParameterSite(len(found), name, tensor, owner)
+    return known

@@ -1,0 +1,1 @@
+"""Words on the command line to calls of the library."""

@@ -1,0 +1,71 @@
+"""Every error nethook raises, as one tree.
+
+    NethookError
+    ├── PatternError          (ValueError)    a pattern or a path that cannot be read
+    ├── NoSuchSiteError       (KeyError)      nothing in the model answers to that name or pattern
+    ├── InputsError           (TypeError)     inputs in a form that nethook does not take
+    ├── OptionError           (ValueError)    an option with a value it cannot have
+    ├── ScopeError            (RuntimeError)  a scope entered twice, or used where it cannot be
+    └── ReadError             (LookupError)   a value that cannot be read from a tape
+        ├── NotAskedError                     that quantity was not asked for
+        ├── NotRunError                       the site has not run, or the forward was stopped before it
+        ├── NoGradientError                   no gradient has arrived, or none can
+        ├── SeveralCallsError                 one value was asked for and there are several
+        └── OverwrittenError                  the value was written in place after it was captured
+
+Each is also the standard type that a caller would expect, so `except LookupError` and
+`except ValueError` keep working.
+"""
+
+from __future__ import annotations
+
+
+class NethookError(Exception):
+    """The base of every error that nethook raises."""
+
+
+class PatternError(NethookError, ValueError):
+    """A pattern or a path inside a value that cannot be read."""
+
+
+class NoSuchSiteError(NethookError, KeyError):
+    """Nothing in the model answers to that name or pattern; the message names what is close."""
+
+    # KeyError shows the repr of its message, which turns a sentence into a quoted string.
+    __str__ = Exception.__str__
+
+
+class InputsError(NethookError, TypeError):
+    """Inputs in a form that nethook does not take."""
+
+
+class OptionError(NethookError, ValueError):
+    """An option with a value that it cannot have."""
+
+
+class ScopeError(NethookError, RuntimeError):
+    """A scope that was entered twice, or used where it cannot be."""
+
+
+class ReadError(NethookError, LookupError):
+    """A value that cannot be read from a tape."""
+
+
+class NotAskedError(ReadError):
+    """The quantity was not asked for when the trace was opened."""
+
+
+class NotRunError(ReadError):
+    """The site has not run in this scope, or the forward was stopped before it."""
+
+
+class NoGradientError(ReadError):
+    """No gradient has arrived at this value, or none can."""
+
+
+class SeveralCallsError(ReadError):
+    """One value was asked for where there are several."""
+
+
+class OverwrittenError(ReadError):
+    """The value was written in place after it was captured."""

@@ -1,0 +1,130 @@
+"""`audit`: every hook on a model, and whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from torch import nn
+
+from nethook.addresses.tree import Tree
+from nethook.hooks.functions import wrapped_functions
+from nethook.hooks.fused import Router
+from nethook.hooks.hook import Hook, is_placeholder
+from nethook.hooks.listing import global_hooks, hooks_on
+
+
+@dataclass(frozen=True)
+class HookInfo:
+    """One hook: where it is, of what kind, whose, and whether that is nethook.
+
+    `address` is the address of a module or parameter, `*` for a hook on all modules, or the name
+    of a torch function. `hook` is the callable itself.
+    """
+
+    address: str
+    kind: str
+    owner: str
+    ours: bool
+    hook: Any
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(Sequence[HookInfo]):
+    """The hooks on a model: a sequence of `HookInfo`, equal to another of the same hooks."""
+
+    hooks: tuple[HookInfo, ...]
+
+    @property
+    def ours(self) -> tuple[HookInfo, ...]:
+        """The hooks that are nethook's."""
+        return tuple(info for info in self.hooks if info.ours)
+
+    @property
+    def others(self) -> tuple[HookInfo, ...]:
+        """The hooks that are not nethook's."""
+        return tuple(info for info in self.hooks if not info.ours)
+
+    @overload
+    def __getitem__(self, index: int) -> HookInfo: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[HookInfo, ...]: ...
+    def __getitem__(self, index: int | slice) -> HookInfo | tuple[HookInfo, ...]:
+        """The hook (or hooks) at an index."""
+        return self.hooks[index]
+
+    def __len__(self) -> int:
+        """How many hooks there are."""
+        return len(self.hooks)
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+    def _table(self) -> Any:
+        from nethook.views.table import Table
+
+        ours = len(self.ours)
+        title = f"{len(self)} hooks, {ours} of nethook" if self.hooks else "no hooks"
+        rows = [
+            (info.address or '""', info.kind, info.owner, "yes" if info.ours else "")
+            for info in self.hooks
+        ]
+        return Table(title, ("address", "kind", "owner", "nethook's"), rows)
+
+
+def audit(model: nn.Module) -> Audit:
+    """Every hook on a model, and every torch function that nethook has wrapped.
+
+        print(nethook.audit(model))
+        before = nethook.audit(model); ...; assert nethook.audit(model) == before
+
+    Lists, in model order, hooks of every kind that torch keeps in reach: forward and backward
+    hooks of modules and those around `state_dict`, gradient hooks of parameters and buffers,
+    hooks on all modules, and modules whose `forward` was replaced on the instance. Hooks on
+    autograd nodes and on tensors inside a graph belong to the graph, not to the model.
+
+    Returns:
+        A sequence of `HookInfo(address, kind, owner, ours, hook)` that prints as a table.
+    """
+    tree = Tree(model)
+    found: list[HookInfo] = []
+    for place in hooks_on(tree):
+        found += [_info(place.address, place.kind, hook) for hook in place.hooks.values()]
+    for site in tree.sites:
+        replaced = vars(site.module).get("forward")
+        if replaced is not None:
+            found.append(_info(site.address, "forward_replaced", replaced))
+    for place in global_hooks():
+        for hook in place.hooks.values():
+            if isinstance(hook, Router):
+                found += _routed(tree, place.kind, hook)
+            else:
+                found.append(_info(place.address, place.kind, hook))
+    found += [_info(name, "function", wrapper) for name, wrapper in wrapped_functions()]
+    return Audit(tuple(found))
+
+
+def _routed(tree: Tree, kind: str, router: Router) -> Iterator[HookInfo]:
+    for module, tap in router.taps():
+        site = tree.find_module(module)
+        if site is not None:
+            yield _info(site.address, kind, tap)
+
+
+def _info(address: str, kind: str, hook: object) -> HookInfo:
+    if isinstance(hook, Hook):
+        return HookInfo(address, kind, hook.owner.name, ours=True, hook=hook)
+    if is_placeholder(hook):
+        return HookInfo(address, kind, "copy of a hooked model (does nothing)", False, hook)
+    return HookInfo(address, kind, _name(hook), ours=False, hook=hook)
+
+
+def _name(hook: object) -> str:
+    inner = getattr(hook, "hook", hook)  # torch wraps some hooks (state_dict) in objects of its own
+    inner = getattr(inner, "func", inner)  # functools.partial
+    named = inner if hasattr(inner, "__qualname__") else type(inner)
+    return f"{getattr(named, '__module__', None) or '?'}.{named.__qualname__}"

@@ -1,0 +1,69 @@
+"""Wrapping torch functions for a while.
+
+One stub stands in a function's place, however many wrap it, so wrappers can be taken off in any
+order; the last one puts the function back. If others have wrapped the stub meanwhile, it stays
+below theirs and only passes calls on.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from nethook.hooks.hook import Hook
+
+# Every function that nethook may wrap, so that `audit` can look at each.
+WRAPPABLE = (("torch.autograd", "backward"),)
+
+
+class Stub:
+    """Stands in a function's place and runs the wrappers around it, the latest outermost."""
+
+    def __init__(self, original: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, original)
+        self.original = original
+        self.wrappers: list[Hook] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = self.original
+        for wrapper in tuple(self.wrappers):
+            call = functools.partial(wrapper, call)  # type: ignore[arg-type]
+        return call(*args, **kwargs)
+
+
+class WrappedFunction:
+    """A handle: one wrapper around one torch function."""
+
+    def __init__(self, holder: str, name: str, wrapper: Hook) -> None:
+        if (holder, name) not in WRAPPABLE:
+            raise ValueError(f"{holder}.{name} is not in WRAPPABLE, so audit would not list it")
+        self._holder = sys.modules[holder]
+        self._name = name
+        self._wrapper: Hook | None = wrapper
+        current = getattr(self._holder, name)
+        if not isinstance(current, Stub):
+            current = Stub(current)
+            setattr(self._holder, name, current)
+        current.wrappers.append(wrapper)
+        self._stub = current
+
+    def remove(self) -> None:
+        """Takes the wrapper off. A second call does nothing."""
+        if self._wrapper is None:
+            return
+        stub = self._stub
+        stub.wrappers = [each for each in stub.wrappers if each is not self._wrapper]
+        self._wrapper = None
+        if not stub.wrappers and getattr(self._holder, self._name) is stub:
+            setattr(self._holder, self._name, stub.original)
+
+
+def wrapped_functions() -> Iterator[tuple[str, Hook]]:
+    """Every wrapper that is on a torch function now, with the function's name."""
+    for holder, name in WRAPPABLE:
+        current = getattr(sys.modules.get(holder), name, None)
+        if isinstance(current, Stub):
+            for wrapper in current.wrappers:
+                yield f"{holder}.{name}", wrapper

@@ -1,0 +1,117 @@
+"""Watching layers that take a fused path only while no hook is on them.
+
+`nn.TransformerEncoderLayer` in evaluation runs as one fused kernel, unless a forward hook is
+registered on it or on anything inside it; then it runs layer by layer, and its result differs: in
+the last bits, and altogether where padding is masked. An observer must not do that. So modules
+inside such a layer are watched through one global hook, at which torch does not look.
+
+What runs inside the fused kernel is not called, with or without nethook; `why_not_called` says so.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+from torch.nn.modules import module as module_hooks
+
+from nethook.addresses.tree import Site, Tree
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.hook import Handle, Hook, Owner
+
+
+def fused_modules(tree: Tree) -> set[int]:
+    """The ids of all modules on which a local hook would switch a fused path off."""
+    return {id(inner) for layer in _layers(tree) for inner in layer.module.modules()}
+
+
+def why_not_called(tree: Tree, address: str) -> str | None:
+    """Why a module inside a fused layer was not called; None for any other module."""
+    for layer in _layers(tree):
+        if any(address.startswith(f"{name}." if name else "") for name in layer.names):
+            return (
+                f"it lies inside the nn.TransformerEncoderLayer {layer.address!r}, which runs as "
+                "one fused kernel in evaluation without gradient. To see inside, call "
+                "torch.backends.mha.set_fastpath_enabled(False) before the forward."
+            )
+    return None
+
+
+def _layers(tree: Tree) -> list[Site]:
+    if not tree.has(nn.TransformerEncoderLayer):
+        return []
+    return [site for site in tree.sites if isinstance(site.module, nn.TransformerEncoderLayer)]
+
+
+class Router(Hook):
+    """A global hook that hands each call to the taps of the module that was called."""
+
+    __slots__ = ("_taps",)
+
+    def __init__(self, owner: Owner) -> None:
+        super().__init__(owner, "*")
+        # By id, which is quick, with the module itself to be sure that it is the same one.
+        self._taps: dict[int, tuple[weakref.ref[nn.Module], list[Hook]]] = {}
+
+    def add(self, module: nn.Module, tap: Hook) -> None:
+        """Hands the calls of `module` to `tap`, after the taps it has already."""
+        self._taps.setdefault(id(module), (weakref.ref(module), []))[1].append(tap)
+
+    def taps(self) -> list[tuple[nn.Module, Hook]]:
+        """The taps, each with its module."""
+        live = ((ref(), taps) for ref, taps in self._taps.values())
+        return [(module, tap) for module, taps in live if module is not None for tap in taps]
+
+    def take(self, modules: set[int]) -> Callable[[], None]:
+        """Takes the taps of some modules off; the function returned puts them back."""
+        taken = {key: self._taps.pop(key) for key in modules & self._taps.keys()}
+        return lambda: self._taps.update(taken)
+
+    def __call__(self, module: nn.Module, *rest: Any) -> None:
+        entry = self._taps.get(id(module))
+        if entry is not None and entry[0]() is module:
+            for tap in entry[1]:
+                tap(module, *rest)  # type: ignore[operator]
+
+
+class RouterPair:
+    """The routers of one attachment: before the forward and after it, registered when needed."""
+
+    __slots__ = ("_after", "_before", "_hooks")
+
+    def __init__(self, hooks: Attachment) -> None:
+        self._hooks = hooks
+        self._before: Router | None = None
+        self._after: Router | None = None
+
+    def forward_pre(self, module: nn.Module, tap: Hook) -> None:
+        """`tap(module, args)` before the forward. A global hook is not told keyword arguments."""
+        if self._before is None:
+            self._before = Router(self._hooks.owner)
+            self._hooks.add(module_hooks.register_module_forward_pre_hook(self._before))
+        self._before.add(module, tap)
+
+    def forward(self, module: nn.Module, tap: Hook) -> None:
+        """`tap(module, args, kwargs, output)` after the forward."""
+        if self._after is None:
+            self._after = Router(self._hooks.owner)
+            self._hooks.add(_GlobalForward(self._after))
+        self._after.add(module, tap)
+
+
+class _GlobalForward:
+    """A global forward hook with keyword arguments, taken off without a trace."""
+
+    __slots__ = ("_handle", "_key")
+
+    def __init__(self, hook: Router) -> None:
+        handle = module_hooks.register_module_forward_hook(hook, with_kwargs=True)
+        self._key = handle.id
+        self._handle: Handle = handle
+
+    def remove(self) -> None:
+        self._handle.remove()
+        # torch 2.13 forgets this one, and then takes every module for globally hooked for ever.
+        module_hooks._global_forward_hooks_with_kwargs.pop(self._key, None)

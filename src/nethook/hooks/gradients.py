@@ -1,0 +1,156 @@
+"""Asking a tensor inside a graph for its gradient, where a plain tensor hook would be lost.
+
+The rules, each with a test:
+
+- A leaf outlives its graph, and hooks on it pile up: such a hook takes itself off when it fires,
+  and when the one who asked is gone.
+- A hook on a view is lost when the view is written in place afterwards (`nn.Linear` on a 3-D
+  input returns a view; `y += r` is enough). So the tensor behind the view is asked too, and its
+  answer counts where the view was written.
+- A view of a module's own input (`nn.Flatten`) cannot be asked that way: other consumers of the
+  input would be counted in. If it is written in place, its gradient is lost, and said to be.
+- A hook that holds the tensor it hangs on, or one computed from it, keeps the graph alive for
+  ever. The hook holds the one who asked weakly.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.hooks.attachment import register_on_tensor
+from nethook.hooks.hook import Handle, Hook, Owner
+
+
+class Sink:
+    """Where the gradients of one call arrive: by backward pass, then by tensor of the call."""
+
+    __slots__ = ("__weakref__", "_fragile", "keep", "passes")
+
+    def __init__(self, keep: Callable[[torch.Tensor], Any]) -> None:
+        self.keep = keep
+        self.passes: dict[int, dict[int, Any]] = {}
+        self._fragile: list[_Version] = []
+
+    def receive(self, key: int, grad: torch.Tensor) -> None:
+        """Keeps the gradient of the tensor number `key`, in the backward pass that runs now."""
+        # One backward call is one graph task; its number is what tells passes apart.
+        task = torch._C._current_graph_task_id()
+        self.passes.setdefault(task, {})[key] = self.keep(grad)
+
+    @property
+    def lost(self) -> bool:
+        """Whether a tensor was written in place in a way that takes its gradient from us."""
+        return any(version.changed for version in self._fragile)
+
+
+def ask(
+    tensor: torch.Tensor,
+    key: int,
+    sink: Sink,
+    owner: Owner,
+    address: str,
+    given: Iterable[torch.Tensor] = (),
+) -> None:
+    """Lets the gradient of `tensor` arrive at `sink` as number `key`.
+
+    `given` are the tensors that the module was called with, if `tensor` is what it returned.
+    """
+    if tensor.is_leaf:
+        hook = _OnLeaf(owner, address, sink, key)
+        hook.handle = handle = register_on_tensor(tensor, hook)
+        if isinstance(tensor, nn.Parameter):
+            owner.late.append(handle)  # a part of the model, on which nothing may stay
+        return
+    register_on_tensor(tensor, _OnTensor(owner, address, weakref.ref(sink), key))
+    if not tensor._is_view():
+        return
+    version = _Version(tensor)
+    base = tensor._base
+    assert base is not None
+    passed_through = any(each is base or each._base is base for each in given)
+    if passed_through or base.numel() != tensor.numel() or base.dtype != tensor.dtype:
+        sink._fragile.append(version)
+    elif not base.is_leaf:
+        register_on_tensor(
+            base, _OnBase(owner, address, weakref.ref(sink), key, version, tensor, base)
+        )
+
+
+class _OnTensor(Hook):
+    __slots__ = ("key", "sink")
+
+    def __init__(self, owner: Owner, address: str, sink: weakref.ref[Sink], key: int) -> None:
+        super().__init__(owner, address)
+        self.sink = sink
+        self.key = key
+
+    def __call__(self, grad: torch.Tensor) -> None:
+        sink = self.sink()
+        if sink is not None:
+            sink.receive(self.key, grad)
+
+
+class _OnLeaf(_OnTensor):
+    __slots__ = ("handle",)
+
+    def __init__(self, owner: Owner, address: str, sink: Sink, key: int) -> None:
+        self.handle: Handle | None = None
+        super().__init__(owner, address, weakref.ref(sink, self._forget), key)
+
+    def _forget(self, _: object) -> None:
+        if self.handle is not None:
+            self.handle.remove()
+
+    def __call__(self, grad: torch.Tensor) -> None:
+        self._forget(None)
+        super().__call__(grad)
+
+
+class _OnBase(_OnTensor):
+    """On the tensor behind a view: answers for the view where that was written in place."""
+
+    __slots__ = ("base_layout", "layout", "version")
+
+    def __init__(
+        self,
+        owner: Owner,
+        address: str,
+        sink: weakref.ref[Sink],
+        key: int,
+        version: _Version,
+        view: torch.Tensor,
+        base: torch.Tensor,
+    ) -> None:
+        super().__init__(owner, address, sink, key)
+        self.version = version
+        offset = view.storage_offset() - base.storage_offset()
+        self.layout = (view.size(), view.stride(), offset)
+        self.base_layout = (base.size(), base.stride())
+
+    def __call__(self, grad: torch.Tensor) -> None:
+        if self.version.changed:
+            # The view sees the base's elements in another arrangement; so does its gradient.
+            arranged = torch.empty_strided(*self.base_layout, dtype=grad.dtype, device=grad.device)
+            arranged = arranged.copy_(grad)
+            super().__call__(arranged.as_strided(*self.layout))
+
+
+class _Version:
+    """The version of a tensor, without its memory: tells whether it was written since."""
+
+    __slots__ = ("_alias", "_seen")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        # A detached alias shares the version counter; with its data taken away, only that is left.
+        self._alias = tensor.detach()
+        self._alias.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        self._seen = self._alias._version
+
+    @property
+    def changed(self) -> bool:
+        return self._alias._version != self._seen

@@ -1,0 +1,61 @@
+"""What every hook of nethook is, whose it is, and what a copy or a file keeps of it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Protocol
+
+
+class Handle(Protocol):
+    """What taking a hook off needs: torch's own handles, and those of this room."""
+
+    def remove(self) -> None:
+        """Takes the hook off; a second call does nothing."""
+
+
+class Owner:
+    """Whose hooks these are, and whether they are still meant to be there."""
+
+    __slots__ = ("alive", "late", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.alive = True  # False once its attachment was removed
+        # Hooks that a hook put on a part of the model while it ran; removed with the attachment.
+        # A hook cannot hold its attachment: then that would live as long as the model.
+        self.late: list[Handle] = []
+
+    def __repr__(self) -> str:
+        return f"Owner({self.name!r}, alive={self.alive})"
+
+
+class Hook:
+    """A callable that nethook registers with torch.
+
+    Subclasses define `__call__`; this class says whose the hook is and where it stands (for
+    `audit`), and what becomes of it in a copy of the model: a deep copy or a pickle of a model
+    holds a standard-library function that does nothing in its place, so that the copy records
+    nothing, keeps nothing alive, and loads where nethook is not installed.
+    """
+
+    __slots__ = ("address", "owner")
+
+    def __init__(self, owner: Owner, address: str) -> None:
+        self.owner = owner
+        self.address = address
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A function that does nothing: it takes any arguments and returns None."""
+        return contextlib.nullcontext().__exit__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How to make the same function when a file is read, from the standard library alone."""
+        return getattr, (contextlib.nullcontext(), "__exit__")
+
+    def __repr__(self) -> str:
+        return f"<{self.owner.name} at {self.address!r}>"
+
+
+def is_placeholder(hook: object) -> bool:
+    """Whether `hook` is what a copy or a file keeps of a hook of nethook."""
+    return isinstance(getattr(hook, "__self__", None), contextlib.nullcontext)

@@ -1,0 +1,65 @@
+"""`suspended`: a model without nethook's hooks, for a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from torch import nn
+
+from nethook.addresses.tree import Tree
+from nethook.hooks.fused import Router
+from nethook.hooks.hook import Hook
+from nethook.hooks.listing import HookDict, global_hooks, hooks_on
+
+
+@contextmanager
+def suspended(model: nn.Module) -> Iterator[None]:
+    """Takes every hook of nethook off a model for a block, and puts them back after it.
+
+        with nethook.suspended(model):
+            scripted = torch.jit.script(model)
+
+    Hooks of others stay. Each hook comes back to its place among the others'; one whose scope
+    was left inside the block does not come back. Hooks that are put on inside the block are not
+    concerned. Graphs that were built before keep their gradient hooks.
+    """
+    tree = Tree(model)
+    modules = {id(site.module) for site in tree.sites}
+    with ExitStack() as back:
+        for place in list(hooks_on(tree)):
+            _take_off(place, back)
+        for place in global_hooks():
+            for hook in place.hooks.values():
+                if isinstance(hook, Router):
+                    back.callback(_if_alive(hook, hook.take(modules)))
+        yield
+
+
+def _take_off(place: HookDict, back: ExitStack) -> None:
+    ours = {key: hook for key, hook in place.hooks.items() if isinstance(hook, Hook)}
+    if not ours:
+        return
+    order = list(place.hooks)
+    options = [{key: each.pop(key) for key in ours if key in each} for each in place.options]
+    for key in ours:
+        del place.hooks[key]
+
+    def put_back() -> None:
+        alive = {key: hook for key, hook in ours.items() if hook.owner.alive}
+        now = dict(place.hooks)
+        # The same dict object, rebuilt in the old order: the handles of others point to it.
+        place.hooks.clear()
+        for key in order:
+            if key in alive or key in now:
+                place.hooks[key] = alive[key] if key in alive else now[key]
+        for key, hook in now.items():
+            place.hooks.setdefault(key, hook)
+        for each, saved in zip(place.options, options, strict=True):
+            each.update({key: flag for key, flag in saved.items() if key in alive})
+
+    back.callback(put_back)
+
+
+def _if_alive(hook: Hook, put_back: Callable[[], None]) -> Callable[[], None]:
+    return lambda: put_back() if hook.owner.alive else None

@@ -1,0 +1,65 @@
+"""What a trace was asked for, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from nethook.errors import OptionError
+from nethook.tracing.keep import Keep, keeper
+
+Calls = Literal["all", "last"] | int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `trace`, as it documents them."""
+
+    inputs: bool
+    grads: bool
+    input_grads: bool
+    param_grads: bool
+    copy: bool | None
+    detach: bool
+    device: torch.device | str | None
+    dtype: torch.dtype | None
+    transform: Callable[[torch.Tensor], Any] | None
+    calls: Calls
+    stop: bool
+
+    def __post_init__(self) -> None:
+        if self.copy not in (None, True, False):
+            raise OptionError(f"copy is None (lazy copies), True or False; got {self.copy!r}.")
+        if self.dtype is not None and not self.dtype.is_floating_point:
+            raise OptionError(
+                f"dtype is a floating-point type, such as torch.float32; got {self.dtype}."
+            )
+        if self.transform is not None and not callable(self.transform):
+            raise OptionError(f"transform is a function of one tensor; got {self.transform!r}.")
+        self.most_calls()
+
+    def most_calls(self) -> int | None:
+        """How many calls of a site are kept, the latest ones; None for all of them."""
+        if self.calls == "all":
+            return None
+        if self.calls == "last":
+            return 1
+        if isinstance(self.calls, int) and not isinstance(self.calls, bool) and self.calls > 0:
+            return self.calls
+        raise OptionError(
+            'calls is "all", "last", or how many of the latest calls to keep (1 or more); '
+            f"got {self.calls!r}."
+        )
+
+    def keep(self) -> Keep:
+        """The function that keeps one tensor."""
+        return keeper(
+            copy=self.copy,
+            detach=self.detach,
+            device=self.device,
+            dtype=self.dtype,
+            transform=self.transform,
+        )

@@ -1,0 +1,234 @@
+"""`trace`: a scope in which the values and gradients of chosen sites are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.addresses.patterns import Pattern
+from nethook.addresses.select import select_sites
+from nethook.addresses.tree import ParameterSite, Site, Tree
+from nethook.errors import ScopeError
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.compiled import eager_where_compiled
+from nethook.hooks.fused import RouterPair, fused_modules, why_not_called
+from nethook.hooks.hook import Owner
+from nethook.tracing.options import Calls, Options
+from nethook.tracing.order import StopPlan
+from nethook.tracing.record import Record, State
+from nethook.tracing.tape import ParameterRecord, Tape
+from nethook.tracing.taps import (
+    CallTap,
+    ForwardBegins,
+    ForwardEnds,
+    InputTap,
+    OutputTap,
+    ParameterTap,
+    Unfinished,
+)
+
+
+def trace(
+    model: nn.Module,
+    *patterns: Pattern,
+    inputs: bool = False,
+    grads: bool = False,
+    input_grads: bool = False,
+    param_grads: bool = False,
+    copy: bool | None = None,
+    detach: bool = True,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+    transform: Callable[[torch.Tensor], Any] | None = None,
+    calls: Calls = "all",
+    stop: bool = False,
+) -> Trace:
+    """Records what passes through chosen modules while a block runs. The run is not changed.
+
+        with nethook.trace(model, "conv*", "fc1", grads=True) as tape:
+            criterion(model(x), y).backward()
+        tape["conv1"].output
+        tape["conv1"].grad
+
+    Arguments:
+        model: any `nn.Module`, in any mode.
+        patterns: which modules, as in `select`. None given means every leaf module.
+        inputs: also record the arguments of each call (`.input`, `.args`, `.kwargs`), as they
+            were before the call.
+        grads: also record the gradient of each output (`.grad`), in backward passes inside the
+            scope or after it.
+        input_grads: also record the gradients of the arguments (`.input_grads`). The gradient of
+            a tensor counts all its uses, also those outside the module.
+        param_grads: also record the gradients of the modules' parameters, in backward passes
+            inside the scope: `tape.params["fc1.weight"].grad`. Without patterns, of all parameters.
+        copy: None keeps lazy copies, which later in-place writes cannot reach and which cost
+            memory only when such a write happens; where torch cannot make one, a reference is
+            kept, and reading it after a write raises `OverwrittenError`. True copies at once,
+            False keeps references.
+        detach: False keeps the tensors inside their graph (as references), so that
+            `torch.autograd.grad` can be taken of them.
+        device, dtype: where to move what is recorded, and to which floating-point type.
+        transform: a function applied to each tensor before it is kept; what it returns is kept
+            instead, whatever it is.
+        calls: "all", "last", or how many of the latest calls of each module to keep.
+        stop: ends the forward once every module asked for has been seen. The block is then left
+            at that line, without an exception.
+
+    Returns:
+        A context manager. Entering it gives the `Tape`, a mapping from address to record.
+
+    Raises:
+        NoSuchSiteError: on entering, where a pattern matches nothing.
+
+    Cost: a small multiple of a hand-written hook a module; `python benchmarks/trace.py` measures
+    it. Memory: what the recorded tensors take, as long as the tape lives; they keep no graph
+    alive (unless `detach=False`).
+    """
+    options = Options(
+        inputs=inputs,
+        grads=grads,
+        input_grads=input_grads,
+        param_grads=param_grads,
+        copy=copy,
+        detach=detach,
+        device=device,
+        dtype=dtype,
+        transform=transform,
+        calls=calls,
+        stop=stop,
+    )
+    return Trace(model, patterns, options)
+
+
+class Trace:
+    """The scope of one `trace`. Enter it once."""
+
+    def __init__(self, model: nn.Module, patterns: tuple[Pattern, ...], options: Options) -> None:
+        self._model = model
+        self._patterns = patterns
+        self._options = options
+        self._exit: ExitStack | None = None
+        self._plan: StopPlan | None = None
+        self._state = State(options)
+
+    def __enter__(self) -> Tape:
+        if self._exit is not None:
+            raise ScopeError("this trace was entered before: call nethook.trace(...) again.")
+        tree = Tree(self._model)
+        if self._patterns:
+            sites = [site for _, site in select_sites(tree, *self._patterns)]
+        else:
+            sites = tree.leaves()
+        # On an exception inside this block everything that was attached goes again.
+        with ExitStack() as undo:
+            undo.enter_context(eager_where_compiled(tree))
+            hooks = undo.enter_context(Attachment(Owner("nethook.trace")))
+            if self._options.stop:
+                self._plan = StopPlan(tree.root, frozenset(site.address for site in sites))
+            builder = _Builder(tree, hooks, self._state, self._plan)
+            builder.watch_begin()
+            records = [builder.watch(site) for site in sites]
+            builder.watch_end()  # after the root's own tap, which must know its forward
+            parameters: list[ParameterRecord] = []
+            if self._options.param_grads:
+                inside = {id(each) for site in sites for each in site.module.parameters()}
+                parameters = [
+                    builder.watch_parameter(each)
+                    for each in tree.parameters().sites
+                    if isinstance(each.tensor, nn.Parameter)
+                    and (not self._patterns or id(each.tensor) in inside)
+                ]
+            undo.callback(builder.unfinished.give_up)
+            self._exit = undo.pop_all()
+        return Tape(self._state, records, parameters)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if self._exit is None:
+            raise ScopeError("this trace was not entered.")
+        stopped = self._plan is not None and error is self._plan.error
+        if stopped and self._plan is not None:
+            self._state.stopped_at = self._plan.stopped_at
+        self._exit.close()
+        return stopped
+
+    def __del__(self) -> None:
+        # Entered by hand and forgotten: nothing may stay behind.
+        if self._exit is not None:
+            self._exit.close()
+
+
+class _Builder:
+    """Puts the taps of one scope on a model."""
+
+    def __init__(self, tree: Tree, hooks: Attachment, state: State, plan: StopPlan | None) -> None:
+        options = state.options
+        self.unfinished = Unfinished()
+        self._tree = tree
+        self._hooks = hooks
+        self._state = state
+        self._plan = plan
+        self._keep = options.keep()
+        self._most = options.most_calls()
+        self._wants_inputs = options.inputs or options.input_grads
+        self._simple = not (self._wants_inputs or options.grads or options.stop)
+        self._fused = fused_modules(tree)
+        self._routers = RouterPair(hooks)
+
+    def watch(self, site: Site) -> Record:
+        """Puts the taps on one module."""
+        module, owner = site.module, self._hooks.owner
+        record = Record(self._state, site.address, site.names, type(module).__name__)
+        add = record.entries.append if self._most is None else record.limit(self._most)
+        fused = id(module) in self._fused
+        if fused:
+            record.why = why_not_called(self._tree, site.address)
+        elif self._simple:
+            self._hooks.forward(module, OutputTap(owner, record, add, self._keep))
+            return record
+        before: InputTap | None = None
+        if self._wants_inputs:
+            before = InputTap(owner, record, self._keep)
+            self.unfinished.add(before, add)
+            place = self._routers if fused else self._hooks
+            place.forward_pre(module, before)
+        tap = CallTap(owner, record, add, self._keep, self._plan, before)
+        if fused:
+            self._routers.forward(module, tap)
+        else:
+            self._hooks.forward(module, tap, with_kwargs=True)
+        return record
+
+    def watch_parameter(self, site: ParameterSite) -> ParameterRecord:
+        """Puts a tap on one parameter."""
+        tensor = site.tensor
+        record = ParameterRecord(site.address, site.names, requires_grad=tensor.requires_grad)
+        if tensor.requires_grad:
+            self._hooks.tensor(tensor, ParameterTap(self._hooks.owner, record, self._keep))
+        return record
+
+    def watch_begin(self) -> None:
+        """Counts the forwards of the model itself."""
+        root = self._tree.root
+        fused = id(root) in self._fused
+        begins = ForwardBegins(self._hooks.owner, self._state, self.unfinished, may_nest=not fused)
+        place = self._routers if fused else self._hooks
+        place.forward_pre(root, begins)
+
+    def watch_end(self) -> None:
+        """Notices when a forward of the model itself ends."""
+        root = self._tree.root
+        ends = ForwardEnds(self._hooks.owner, self._state, self._plan)
+        if id(root) in self._fused:
+            self._routers.forward(root, ends)
+        else:
+            self._hooks.forward(root, ends, always_call=True)

@@ -1,0 +1,228 @@
+"""The hooks of a trace: each writes what passes by into a record.
+
+A tap holds the record and the options, never a module. It returns None, so it changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from nethook.addresses.nested import tensors
+from nethook.hooks.gradients import Sink, ask
+from nethook.hooks.hook import Hook, Owner
+from nethook.tracing.keep import Keep, keep_value
+from nethook.tracing.order import StopPlan
+from nethook.tracing.record import Entry, Gradients, Record, State, outline
+from nethook.tracing.tape import ParameterRecord
+
+_Tensor = torch.Tensor
+_graph_task = torch._C._current_graph_task_id
+_in_transform = torch._C._are_functorch_transforms_active
+
+Add = Callable[[tuple[Any, ...]], None]
+
+RECOMPUTED = (
+    "only inside a backward pass, where a checkpointed block is computed again; the first pass is "
+    "what is recorded"
+)
+TRANSFORMED = "inside a torch.func transform (vmap, grad, …), whose values do not outlive it"
+
+
+class OutputTap(Hook):
+    """After a forward, when nothing but the output was asked for."""
+
+    __slots__ = ("_add", "_keep", "_record", "_state")
+
+    def __init__(self, owner: Owner, record: Record, add: Add, keep: Keep) -> None:
+        self.owner = owner
+        self.address = record.address
+        self._record = record
+        self._state = record.state
+        self._add = add
+        self._keep = keep
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        if _graph_task() != -1 or _in_transform():
+            self._skip()
+            return
+        keep = self._keep
+        kept = keep(output) if type(output) is _Tensor else keep_value(keep, output)
+        self._add((self._state.forward, kept))
+
+    def _skip(self) -> None:
+        self._record.skipped = RECOMPUTED if _graph_task() != -1 else TRANSFORMED
+
+
+class Begun(NamedTuple):
+    """A call that has begun: what is known of it before it returns."""
+
+    forward: int | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] | None  # None where a global hook was not told of them
+    grads: Gradients | None
+
+
+class InputTap(Hook):
+    """Before a forward: keeps the arguments until the module returns."""
+
+    __slots__ = ("_keep", "_options", "_record", "begun")
+
+    def __init__(self, owner: Owner, record: Record, keep: Keep) -> None:
+        super().__init__(owner, record.address)
+        self._record = record
+        self._keep = keep
+        self._options = record.state.options
+        self.begun: list[Begun] = []  # the innermost last: a module may call itself
+
+    def __call__(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> None:
+        if _graph_task() != -1 or _in_transform():
+            return
+        kept, grads = ((), None if kwargs is None else {}), None
+        if self._options.inputs:
+            kept = keep_value(self._keep, (args, kwargs))
+        if self._options.input_grads and kwargs is not None:
+            grads = gradients(self, self._keep, (args, kwargs))
+        self.begun.append(Begun(self._record.state.forward, *kept, grads))
+
+    def give_up(self) -> list[Entry]:
+        """The calls that began and never returned, as entries; they are forgotten here."""
+        left = [
+            Entry(each.forward, None, (each.args, each.kwargs or {}), None, each.grads, False)
+            for each in self.begun
+        ]
+        self.begun.clear()
+        return left
+
+
+class CallTap(OutputTap):
+    """After a forward, when more than the output was asked for, or an early stop."""
+
+    __slots__ = ("_before", "_plan")
+
+    def __init__(
+        self, owner: Owner, record: Record, add: Add, keep: Keep,
+        plan: StopPlan | None, before: InputTap | None,
+    ) -> None:  # fmt: skip
+        super().__init__(owner, record, add, keep)
+        self._plan = plan
+        self._before = before
+
+    def __call__(  # type: ignore[override]  # torch passes kwargs where they were asked for
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    ) -> None:
+        if _graph_task() != -1 or _in_transform():
+            self._skip()
+            return
+        keep = self._keep
+        options = self._state.options
+        forward, inputs, input_grads, grads = self._state.forward, None, None, None
+        if self._before is not None and self._before.begun:
+            begun = self._before.begun.pop()
+            forward, input_grads = begun.forward, begun.grads
+            told = begun.kwargs
+            if told is None:  # watched through a global hook, which learns of them only now
+                told = keep_value(keep, kwargs) if options.inputs else {}
+                if options.input_grads:
+                    input_grads = gradients(self, keep, (args, kwargs))
+            inputs = (begun.args, told)
+        if options.grads:
+            grads = gradients(self, keep, output, (args, kwargs))
+        kept = keep_value(keep, output)
+        self._add(Entry(forward, kept, inputs, grads, input_grads))
+        if self._plan is not None:
+            self._plan.saw(self.address)
+
+
+def gradients(tap: Hook, keep: Keep, value: Any, given: Any = ()) -> Gradients | None:
+    """Asks every tensor in `value` for its gradient; None if none of them requires one."""
+    found = tensors(value)
+    if not any(tensor.requires_grad for _, tensor in found):
+        return None
+    sink = Sink(keep)
+    inputs = [tensor for _, tensor in tensors(given)]
+    for key, (_, tensor) in enumerate(found):
+        if tensor.requires_grad:
+            ask(tensor, key, sink, tap.owner, tap.address, inputs)
+    return Gradients(sink, outline(value))
+
+
+class ParameterTap(Hook):
+    """When the gradient of a parameter was computed."""
+
+    __slots__ = ("_keep", "_record")
+
+    def __init__(self, owner: Owner, record: ParameterRecord, keep: Keep) -> None:
+        super().__init__(owner, record.address)
+        self._record = record
+        self._keep = keep
+
+    def __call__(self, grad: torch.Tensor) -> None:
+        self._record.kept.append(self._keep(grad))
+
+
+class Unfinished:
+    """The calls that have begun and not returned, of all sites of a scope."""
+
+    __slots__ = ("_sites",)
+
+    def __init__(self) -> None:
+        self._sites: list[tuple[InputTap, Add]] = []
+
+    def add(self, tap: InputTap, add: Add) -> None:
+        """Takes in the tap before a site's forward, and where its calls are written."""
+        self._sites.append((tap, add))
+
+    def give_up(self) -> None:
+        """Writes down the calls that will not return, because something raised."""
+        for tap, add in self._sites:
+            if tap.begun:
+                for entry in tap.give_up():
+                    add(entry)
+
+
+class ForwardBegins(Hook):
+    """Before the model itself is called: counts its forwards."""
+
+    __slots__ = ("_may_nest", "_state", "_unfinished")
+
+    def __init__(
+        self, owner: Owner, state: State, unfinished: Unfinished, *, may_nest: bool
+    ) -> None:
+        super().__init__(owner, "")
+        self._state = state
+        self._unfinished = unfinished
+        self._may_nest = may_nest
+
+    def __call__(self, module: nn.Module, *given: Any) -> None:
+        state = self._state
+        if state.depth == 0 or not self._may_nest:
+            self._unfinished.give_up()
+            state.depth = 0
+            state.forward = state.forwards
+            state.forwards += 1
+        state.depth += 1
+
+
+class ForwardEnds(Hook):
+    """After the model itself was called, also when it raised; the output is None then."""
+
+    __slots__ = ("_plan", "_state")
+
+    def __init__(self, owner: Owner, state: State, plan: StopPlan | None) -> None:
+        super().__init__(owner, "")
+        self._state = state
+        self._plan = plan
+
+    def __call__(self, module: nn.Module, *given: Any) -> None:
+        state = self._state
+        state.depth -= 1
+        if state.depth == 0:
+            state.forward = None
+            if self._plan is not None:
+                self._plan.finished(whole=given[-1] is not None)

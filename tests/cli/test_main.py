@@ -1,0 +1,42 @@
+"""The command `nethook`: help, version, and what it does not know."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nethook
+
+SCRIPT = [str(Path(sys.executable).with_name("nethook"))]
+MODULE = [sys.executable, "-m", "nethook"]
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", [SCRIPT, MODULE], ids=["nethook", "python -m nethook"])
+def test_help_and_the_bare_command_print_the_same(command: list[str]) -> None:
+    bare, asked = run(*command), run(*command, "--help")
+    assert bare.returncode == asked.returncode == 0
+    assert bare.stderr == asked.stderr == ""
+    assert bare.stdout.strip() == asked.stdout.strip()
+    assert "Usage: nethook [OPTIONS]" in asked.stdout
+    assert "--version" in asked.stdout
+
+
+@pytest.mark.parametrize("command", [SCRIPT, MODULE], ids=["nethook", "python -m nethook"])
+def test_version(command: list[str]) -> None:
+    done = run(*command, "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"nethook {nethook.__version__}\n"
+
+
+def test_an_unknown_command_is_an_error_that_names_it() -> None:
+    done = run(*SCRIPT, "no-such-command")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "no-such-command" in done.stderr

@@ -1,0 +1,89 @@
+"""The public names: pinned, resolvable, documented."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import nethook
+
+ROOT = Path(__file__).parents[1]
+PUBLIC = [
+    "Inputs",
+    "audit",
+    "errors",
+    "get_module",
+    "get_parameter",
+    "inputs",
+    "select",
+    "suspended",
+    "trace",
+]
+
+
+def test_the_list_is_pinned_and_sorted() -> None:
+    assert nethook.__all__ == PUBLIC
+    assert sorted(PUBLIC) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_name_resolves_to_itself(name: str) -> None:
+    value = getattr(nethook, name)
+    assert value.__name__.rpartition(".")[2] == name
+    assert value.__doc__
+    assert vars(nethook)[name] is value  # kept, so that the second use is a plain lookup
+
+
+def test_dir_lists_every_name() -> None:
+    assert {*PUBLIC, "__version__", "__all__", "__doc__"} <= set(dir(nethook))
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert nethook.__version__ == version("nethook")
+
+
+def test_type_checkers_read_the_same_names() -> None:
+    """The block for type checkers repeats the list; the two must not drift apart."""
+    tree = ast.parse(Path(nethook.__file__).read_text(encoding="utf-8"))
+    (block,) = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    seen = {
+        alias.asname: (node.module, alias.name)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    sources = {name: (module, name) for name, module in nethook._SOURCES.items()}
+    assert seen == {**sources, "errors": ("nethook", "errors")}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("trase", "trace"), ("Select", "select"), ("getmodule", "get_module"), ("input", "inputs")],
+)
+def test_an_unknown_name_names_the_closest(wrong: str, meant: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(nethook, wrong)
+    assert str(caught.value) == (
+        f"module 'nethook' has no attribute {wrong!r}. Did you mean `nethook.{meant}`?"
+    )
+    assert caught.value.name == wrong
+
+
+def test_a_name_like_no_other_gets_no_guess() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'nethook' has no attribute 'zzz'\.$"):
+        nethook.zzz
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_name_is_documented(name: str) -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    assert re.search(rf"\bnethook\.{name}\b", text), f"nethook.{name} is in no page of the docs"

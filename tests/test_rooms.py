@@ -1,0 +1,144 @@
+"""The plan of the house: READMEs, sizes, who imports whom, and who may touch torch's hooks."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "nethook"
+FILES = sorted(PACKAGE.rglob("*.py"))
+ROOMS = sorted({path.parent for path in FILES} - {PACKAGE})
+
+# The methods and functions of torch that register a hook ...
+REGISTERS = re.compile(r"^register_.*hook$|^retain_grad$|^saved_tensors_hooks$")
+# ... and the tables that it keeps them in.
+TABLES = re.compile(r"^_(global_)?(forward|backward|post_accumulate|state_dict|load_state).*hooks?")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def hook_uses(source: str) -> list[str]:
+    """Every place in a program that registers a hook with torch or reads its tables of hooks."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        names = []
+        if isinstance(node, ast.Attribute):
+            names = [node.attr]
+        elif isinstance(node, ast.Name):
+            names = [node.id]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names = [node.value]  # getattr(module, "_forward_hooks")
+        found += [
+            f"line {getattr(node, 'lineno', 0)}: {name}"
+            for name in names
+            if REGISTERS.match(name) or TABLES.match(name)
+        ]
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=name_of)
+def test_a_room_has_a_readme_of_about_ten_lines(room: Path) -> None:
+    lines = (room / "README.md").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("# ")
+    assert 5 <= len(lines) <= 20
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_a_file_is_short_enough_to_read(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if PACKAGE / "hooks" not in path.parents], ids=name_of
+)
+def test_only_hooks_registers_anything_with_torch(path: Path) -> None:
+    assert hook_uses(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "module.register_forward_hook(f)",
+        "nn.Module.register_full_backward_pre_hook(module, f)",
+        "tensor.register_hook(f)",
+        "node.register_prehook(f)",
+        "tensor.register_post_accumulate_grad_hook(f)",
+        "from torch.nn.modules.module import register_module_forward_hook",
+        "len(module._forward_pre_hooks)",
+        "tensor._backward_hooks = None",
+        "getattr(module, '_forward_hooks')",
+        "with torch.autograd.graph.saved_tensors_hooks(pack, unpack): pass",
+    ],
+)
+def test_the_search_for_hooks_can_fail(source: str) -> None:
+    assert hook_uses(source)
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    """import-linter on the package in `folder/src`, with the contracts of `folder`."""
+    program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    # -S: an editable install finds its own sources before any path; a copy must be found instead.
+    path = [str(folder / "src"), *{sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}]
+    return subprocess.run(
+        [sys.executable, "-S", "-c", program, "--no-cache", "--no-logo"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_room_imports_only_what_it_may() -> None:
+    done = lint_imports(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "reached"),
+    [
+        ("errors.py", "addresses.inputs"),
+        ("addresses/extra.py", "hooks.audit"),
+        ("hooks/extra.py", "tracing.tape"),
+        ("hooks/extra.py", "views.table"),
+        ("views/extra.py", "addresses.inputs"),
+        ("views/extra.py", "tracing.tape"),
+        ("tracing/extra.py", "cli.main"),
+    ],
+)
+def test_the_import_contract_can_fail(file: str, reached: str, tmp_path: Path) -> None:
+    done = lint_with(tmp_path, file, f"import nethook.{reached}")
+    importer = file.removesuffix(".py").replace("/", ".")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.search(rf"nethook\.{importer}\s+->\s+nethook\.{reached}\b", done.stdout)
+
+
+def test_a_room_that_nobody_planned_breaks_the_contract(tmp_path: Path) -> None:
+    done = lint_with(tmp_path, "attic/__init__.py", "")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "attic" in done.stdout
+
+
+def lint_with(folder: Path, file: str, line: str) -> subprocess.CompletedProcess[str]:
+    """import-linter on a copy of the package in which `file` has one more line."""
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    package = folder / "src" / "nethook"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    changed = package / file
+    changed.parent.mkdir(exist_ok=True)
+    with changed.open("a", encoding="utf-8") as stream:
+        stream.write(f"\n{line}\n")
+    return lint_imports(folder)

@@ -1,0 +1,68 @@
+"""A user's program as mypy --strict sees it; `make check` reads this file, nothing runs it.
+
+Every public name has its exact type here. A `type: ignore` that is not needed is an error under
+--strict, so the lines at the end prove that wrong code is seen as wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, assert_type
+
+import torch
+from torch import nn
+
+import nethook
+from nethook import Inputs, errors, inputs, trace
+
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+x = torch.randn(4, 8)
+
+# Where: modules, or tensors with params=True.
+assert_type(nethook.select(model, "*", nn.ReLU, exclude="2"), dict[str, nn.Module])
+assert_type(
+    nethook.select(model, type=nn.Linear, where=lambda name, _: name != "0"), dict[str, nn.Module]
+)
+assert_type(nethook.select(model, re.compile(r"\d"), ["0", model[1]]), dict[str, nn.Module])
+assert_type(nethook.select(model, "**.weight", params=True), dict[str, torch.Tensor])
+assert_type(nethook.get_module(model, "0"), nn.Module)
+assert_type(nethook.get_parameter(model, "0.weight"), torch.Tensor)
+assert_type(inputs(x, scale=2.0), Inputs)
+assert_type(nethook.inputs(x).args, tuple[Any, ...])
+
+# How: hooks are listed, and taken off for a block.
+hooks: Sequence[object] = nethook.audit(model)
+assert_type(nethook.audit(model)[0].address, str)
+assert_type(nethook.audit(model)[0].ours, bool)
+with nethook.suspended(model) as nothing:
+    assert_type(nothing, None)
+
+# Look: a tape is a mapping from address to record.
+with trace(model, "0", nn.ReLU, inputs=True, grads=True, param_grads=True, calls="last") as tape:
+    model(x).sum().backward()
+by_address: Mapping[str, object] = tape
+assert_type(list(tape), list[str])
+assert_type(tape["0"].address, str)
+assert_type(len(tape["0"].calls), int)
+assert_type(tape["0"].args, tuple[Any, ...])
+assert_type(tape["0"].calls[0].kwargs, dict[str, Any])
+output: torch.Tensor = tape["0"].last.output
+gradient: torch.Tensor = tape.params["0.weight"].grad
+assert_type(tape.clear(), None)
+with trace(model, calls=3, copy=False, detach=False, device="cpu", dtype=torch.float64, stop=True):
+    model(x)
+
+# Errors are one tree; each is also a standard type.
+caught: type[LookupError] = errors.NoSuchSiteError
+base: type[errors.NethookError] = nethook.errors.SeveralCallsError
+version: str = nethook.__version__
+run: Callable[..., object] = nethook.trace
+
+# What is wrong is seen as wrong.
+nethook.trase(model)  # type: ignore[attr-defined]
+nethook.get_module("0", model)  # type: ignore[arg-type]
+nethook.select(model, wher=print)  # type: ignore[call-overload]
+nethook.trace(model, calls="first")  # type: ignore[arg-type]
+nethook.audit(model)[0].ours = True  # type: ignore[misc]
+wrong: dict[str, nn.Module] = nethook.select(model, params=True)  # type: ignore[assignment]

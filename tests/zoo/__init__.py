@@ -29,9 +29,9 @@ from tests.zoo import (
 from tests.zoo.bomb import PLACES, Bomb, Boom, SilentBoom
 from tests.zoo.compare import Snapshot, differences, snapshot
 from tests.zoo.exhibit import Exhibit, Given
-from tests.zoo.hand import HandCall, HandTape, hand_hooks
+from tests.zoo.hand import HandCall, HandTape, Kept, hand_hooks
 from tests.zoo.observe import Observation, Scope, assert_same, built, loss_of, observe, quiet
-from tests.zoo.walk import paired, tensors_in
+from tests.zoo.walk import modules_of, paired, tensors_in
 
 __all__ = [
     "EXHIBITS",
@@ -43,6 +43,7 @@ __all__ = [
     "Given",
     "HandCall",
     "HandTape",
+    "Kept",
     "Observation",
     "Scope",
     "SilentBoom",
@@ -52,6 +53,7 @@ __all__ = [
     "differences",
     "hand_hooks",
     "loss_of",
+    "modules_of",
     "observe",
     "paired",
     "quiet",

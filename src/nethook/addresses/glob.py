@@ -1,11 +1,11 @@
-"""Globs over dotted names, read into regular expressions.
+r"""Globs over dotted names, read into regular expressions.
 
     *        any characters within one segment          conv*      conv1, conv_out
     **       any characters, across segments            **.conv*  conv1, layer1.0.conv2
     ?        one character within a segment             fc?       fc1
     [abc]    one of these; [!abc] one that is not       fc[12]    fc1, fc2
     {a,b}    either                                     {q,k}_proj
-    \\x       the character x itself                     a\\*b      a*b
+    \x       the character x itself                      a\*b      a*b
 
 A glob is anchored: it matches whole names. `**.` stands for any number of leading segments, also
 none; a closing `.**` stands for what lies below, not for the module itself.
@@ -147,7 +147,7 @@ class _Reader:
 
 def _range_part(part: str) -> str:
     if len(part) == 3:
-        first, _, last = part
+        first, last = part[0], part[2]
         if first > last:
             raise PatternError(f"the range [{part}] is empty: write [{last}-{first}].")
         return f"{re.escape(first)}-{re.escape(last)}"

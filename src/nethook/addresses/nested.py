@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, MutableMapping
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ import torch
 from nethook.addresses.paths import Attribute, Item, Path
 
 _NO_PATH: Path = ()
+_DATACLASS = "__dataclass_fields__"  # what `dataclasses.is_dataclass` looks at
 
 
 def tensors(value: object) -> list[tuple[Path, torch.Tensor]]:
@@ -79,15 +81,17 @@ def _map(
 def _children(value: object) -> Iterator[tuple[Attribute | Item, Any]] | None:
     """What lies directly inside a container; None for what is no container."""
     if isinstance(value, tuple):
+        if isinstance(value, torch.Size):
+            return None  # it holds numbers, and can hold nothing else
         fields = getattr(value, "_fields", None)
         if fields is not None:
             return ((Attribute(name), child) for name, child in zip(fields, value, strict=True))
         return ((Item(index), child) for index, child in enumerate(value))
     if isinstance(value, list):
         return ((Item(index), child) for index, child in enumerate(value))
-    if isinstance(value, Mapping):
+    if isinstance(value, MutableMapping | MappingProxyType):  # others could not be rebuilt
         # A ModelOutput is a dataclass as well, and read by attribute.
-        step = Attribute if dataclasses.is_dataclass(value) else Item
+        step: type[Attribute | Item] = Attribute if hasattr(value, _DATACLASS) else Item
         return ((step(key), value[key]) for key in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return (
@@ -101,8 +105,9 @@ def _children(value: object) -> Iterator[tuple[Attribute | Item, Any]] | None:
 def _rebuild(value: Any, old: list[tuple[Attribute | Item, Any]], new: list[Any]) -> Any:
     """A container like `value`, holding `new` where it held `old`."""
     if isinstance(value, tuple):
-        make = getattr(value, "_make", None)
-        return make(new) if make is not None else type(value)(new)
+        return _rebuild_tuple(value, new)
+    if isinstance(value, MappingProxyType):
+        return MappingProxyType({step.key: now for (step, _), now in zip(old, new, strict=True)})
     # A shallow copy keeps what a constructor would lose: default factories, extra attributes,
     # fields that are set late, the ordering of keys.
     twin = copy.copy(value)
@@ -112,10 +117,23 @@ def _rebuild(value: Any, old: list[tuple[Attribute | Item, Any]], new: list[Any]
     for (step, was), now in zip(old, new, strict=True):
         if was is now:
             continue
-        if isinstance(value, Mapping):
+        if isinstance(value, MutableMapping):
             twin[step.key] = now
         else:
             object.__setattr__(twin, step.key, now)  # also where the dataclass is frozen
+    return twin
+
+
+def _rebuild_tuple(value: Any, new: list[Any]) -> Any:
+    if type(value) is tuple:
+        return tuple(new)
+    try:
+        # Past the constructor: that of a subclass may want other arguments.
+        twin: Any = tuple.__new__(type(value), new)
+    except TypeError:
+        return type(value)(new)  # what torch.max returns insists on its own
+    if hasattr(value, "__dict__"):
+        twin.__dict__.update(vars(value))
     return twin
 
 

@@ -66,8 +66,13 @@ class Index(Generic[AnySite]):
     """Sites of one kind in model order, and who answers to which name."""
 
     def __init__(self, sites: list[AnySite]) -> None:
-        self.sites = sites
+        self._sites: list[AnySite] = sites
         self._by_name: dict[str, AnySite] | None = None
+
+    @property
+    def sites(self) -> list[AnySite]:
+        """Every site."""
+        return self._sites
 
     def names(self) -> dict[str, AnySite]:
         """Every name with its site: names in model order, then long spellings."""
@@ -122,7 +127,7 @@ class Tree(Index[Site]):
         return self._walk.modules[0]
 
     @property
-    def sites(self) -> list[Site]:  # type: ignore[override]  # made when asked for
+    def sites(self) -> list[Site]:
         """Every module."""
         return [self._site(order) for order in range(len(self._walk.modules))]
 

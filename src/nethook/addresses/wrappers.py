@@ -8,7 +8,9 @@ imported: where `torch._dynamo` was never imported (it takes seconds) nothing ca
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import lru_cache
+from typing import cast
 
 from torch import nn
 
@@ -31,17 +33,19 @@ _WRAPPERS = (
 )
 
 
-@lru_cache(maxsize=4096)
-def wrapped_attribute(cls: type[nn.Module]) -> str | None:
-    """The attribute under which a class of wrappers keeps what it wraps; None for any other.
-
-    The answer for a class never changes: its bases were imported before it.
-    """
+def _attribute(cls: type[nn.Module]) -> str | None:
     for source, name, attribute in _WRAPPERS:
         known = getattr(sys.modules.get(source), name, None)
         if known is not None and issubclass(cls, known):
             return attribute
     return None
+
+
+# The attribute under which a class of wrappers keeps what it wraps; None for any other class. The
+# answer for a class never changes, for its bases were imported before it.
+wrapped_attribute = cast(
+    Callable[[type[nn.Module]], str | None], lru_cache(maxsize=4096)(_attribute)
+)
 
 
 def inside(module: nn.Module) -> tuple[str, nn.Module] | None:

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from nethook.hooks.hook import Handle, Hook, Owner
+from nethook.hooks.quiet import quiet
 
 
 class Attachment:
@@ -58,7 +59,8 @@ class Attachment:
 
     def tensor(self, tensor: torch.Tensor, hook: Hook) -> None:
         """`hook(grad)` when the gradient of a tensor or parameter was computed."""
-        self._handles.append(register_on_tensor(tensor, hook))
+        with quiet():  # also because a lazy module's parameter refuses to be touched otherwise
+            self._handles.append(register_on_tensor(tensor, hook))
 
     def accumulated(self, parameter: torch.Tensor, hook: Hook) -> None:
         """`hook(parameter)` after a gradient was added to a parameter's `.grad`."""

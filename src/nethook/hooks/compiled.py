@@ -19,5 +19,6 @@ def eager_where_compiled(tree: Tree) -> AbstractContextManager[None]:
     if can_be_compiled():
         wrapped = any(is_compiled(module) for _, module in tree.wrappers)
         if wrapped or [m for m in tree.modules if m._compiled_call_impl is not None]:
-            return torch.compiler.set_stance("force_eager")
+            eager: AbstractContextManager[None] = torch.compiler.set_stance("force_eager")
+            return eager
     return nullcontext()

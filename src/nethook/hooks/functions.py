@@ -27,9 +27,10 @@ class Stub:
         self.wrappers: list[Hook] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function through all wrappers."""
         call = self.original
         for wrapper in tuple(self.wrappers):
-            call = functools.partial(wrapper, call)  # type: ignore[arg-type]
+            call = functools.partial(wrapper, call)
         return call(*args, **kwargs)
 
 

@@ -24,6 +24,7 @@ from torch import nn
 
 from nethook.hooks.attachment import register_on_tensor
 from nethook.hooks.hook import Handle, Hook, Owner
+from nethook.hooks.quiet import quiet
 
 
 class Sink:
@@ -89,9 +90,10 @@ class _OnTensor(Hook):
         self.sink = sink
         self.key = key
 
-    def __call__(self, grad: torch.Tensor) -> None:
+    def __call__(self, grad: torch.Tensor | None) -> None:
         sink = self.sink()
-        if sink is not None:
+        # One of several outputs of an operation may get None: nothing flows back through it.
+        if sink is not None and grad is not None:
             sink.receive(self.key, grad)
 
 
@@ -106,7 +108,7 @@ class _OnLeaf(_OnTensor):
         if self.handle is not None:
             self.handle.remove()
 
-    def __call__(self, grad: torch.Tensor) -> None:
+    def __call__(self, grad: torch.Tensor | None) -> None:
         self._forget(None)
         super().__call__(grad)
 
@@ -132,12 +134,13 @@ class _OnBase(_OnTensor):
         self.layout = (view.size(), view.stride(), offset)
         self.base_layout = (base.size(), base.stride())
 
-    def __call__(self, grad: torch.Tensor) -> None:
-        if self.version.changed:
+    def __call__(self, grad: torch.Tensor | None) -> None:
+        if grad is None or not self.version.changed:
+            return
+        with quiet():
             # The view sees the base's elements in another arrangement; so does its gradient.
             arranged = torch.empty_strided(*self.base_layout, dtype=grad.dtype, device=grad.device)
-            arranged = arranged.copy_(grad)
-            super().__call__(arranged.as_strided(*self.layout))
+            super().__call__(arranged.copy_(grad).as_strided(*self.layout))
 
 
 class _Version:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any, Protocol
 
 
@@ -39,6 +40,9 @@ class Hook:
     """
 
     __slots__ = ("address", "owner")
+
+    # What torch calls it with depends on where it is registered.
+    __call__: Callable[..., Any]
 
     def __init__(self, owner: Owner, address: str) -> None:
         self.owner = owner

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from torch import nn
 
 from nethook.addresses.tree import Tree
-from nethook.hooks.fused import Router
 from nethook.hooks.hook import Hook
 from nethook.hooks.listing import HookDict, global_hooks, hooks_on
+from nethook.hooks.routing import Router
 
 
 @contextmanager

@@ -15,6 +15,12 @@ import torch
 
 from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
+from nethook.hooks.quiet import quiet
+
+_Tensor = torch.Tensor
+_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+_function_modes = torch._C._len_torch_function_stack
+_dispatch_modes = torch._C._len_torch_dispatch_stack
 
 Keep = Callable[[torch.Tensor], Any]
 
@@ -33,10 +39,12 @@ class Reference:
 
     def read(self, what: str) -> torch.Tensor:
         """The tensor, if nobody has written to it since."""
-        if self.version is not None and self.tensor._version != self.version:
+        with quiet():
+            written = 0 if self.version is None else self.tensor._version - self.version
+        if written:
             raise OverwrittenError(
                 f"{what} was captured by reference and has been written in place since "
-                f"({self.tensor._version - self.version} times), so its value is gone. "
+                f"({written} times), so its value is gone. "
                 "Trace with copy=True."
             )
         return self.tensor
@@ -51,25 +59,52 @@ def keeper(
     transform: Callable[[torch.Tensor], Any] | None,
 ) -> Keep:
     """The function that keeps one tensor, for one set of options."""
-    own = {None: _lazy, True: torch.Tensor.clone, False: Reference}[copy]
+    ways: dict[bool | None, Keep] = {None: _lazy, True: torch.Tensor.clone, False: Reference}
+    own = ways[copy]
+    if copy is None and detach:
+        own = _detached_lazy
+    elif detach:
+        own = _after_detaching(own)
     if device is None and dtype is None and transform is None:
-        if not detach:
-            return own
-        return _detached_lazy if copy is None else lambda tensor: own(tensor.detach())
+        return _unnoticed(own)
+
+    def moved(tensor: torch.Tensor) -> Any:
+        cast = dtype if dtype is not None and tensor.is_floating_point() else None
+        return own(tensor.to(device=device, dtype=cast))
+
+    keep_moved = _unnoticed(moved)
+    if transform is None:
+        return keep_moved
+    give = _unnoticed(_detached_lazy if detach else _lazy)
 
     def keep(tensor: torch.Tensor) -> Any:
-        value: Any = tensor.detach() if detach else tensor
-        if transform is not None:
-            # What it is given may be a lazy copy, so that writing to it cannot reach the network.
-            value = transform(_private(value))
-            if not isinstance(value, torch.Tensor):
-                return value
-            if detach:
-                value = value.detach()
-        cast = dtype if dtype is not None and value.is_floating_point() else None
-        return own(value.to(device=device, dtype=cast))
+        # What it is given is a lazy copy, so that writing to it cannot reach the network.
+        given = give(tensor)
+        value = transform(given.tensor if isinstance(given, Reference) else given)
+        return keep_moved(value) if isinstance(value, torch.Tensor) else value
 
     return keep
+
+
+def _after_detaching(own: Keep) -> Keep:
+    return lambda tensor: own(tensor.detach())
+
+
+def _unnoticed(keep: Keep) -> Keep:
+    """`keep`, hidden from modes and tensor subclasses of the user's."""
+
+    def unnoticed(tensor: torch.Tensor) -> Any:
+        if type(tensor) is _Tensor and not _function_modes() and not _dispatch_modes():
+            return keep(tensor)  # the hot path
+        with quiet():
+            kept = keep(tensor)
+            cls = type(tensor)
+            # Without its own `__torch_function__` a subclass turns into a plain tensor.
+            if type(kept) is _Tensor and cls not in _PLAIN:
+                kept = kept.as_subclass(cls)
+            return kept
+
+    return unnoticed
 
 
 def keep_value(keep: Keep, value: Any) -> Any:
@@ -100,30 +135,20 @@ def held_tensors(value: Any) -> list[torch.Tensor]:
 
 
 def _detached_lazy(tensor: torch.Tensor) -> Any:
-    # The hot path of a trace: one call less than _lazy(tensor.detach()).
-    tensor = tensor.detach()
-    try:
-        return torch._lazy_clone(tensor)
-    except RuntimeError:
-        return _where_not_lazy(tensor)
+    return _lazy(tensor.detach())
 
 
 def _lazy(tensor: torch.Tensor) -> Any:
     if tensor.requires_grad:
         return Reference(tensor)  # a copy would lie outside the graph that the user wants
     try:
-        return torch._lazy_clone(tensor)
-    except RuntimeError:
-        return _where_not_lazy(tensor)
-
-
-def _where_not_lazy(tensor: torch.Tensor) -> Any:
+        # A numpy array that shares the memory makes it fixed. After a lazy copy the next write
+        # would go to new memory, and the array would no longer follow its tensor.
+        if tensor.untyped_storage().resizable():
+            return torch._lazy_clone(tensor)
+    except RuntimeError:  # no such memory: sparse, nested, or not allocated by torch
+        pass
     return tensor.clone() if tensor.is_inference() else Reference(tensor)
-
-
-def _private(tensor: torch.Tensor) -> torch.Tensor:
-    kept = _lazy(tensor)
-    return kept.tensor if isinstance(kept, Reference) else kept
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

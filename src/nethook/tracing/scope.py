@@ -16,11 +16,12 @@ from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import eager_where_compiled
-from nethook.hooks.fused import RouterPair, fused_modules, why_not_called
 from nethook.hooks.hook import Owner
+from nethook.hooks.routing import RouterPair, routed_modules, why_not_called
+from nethook.tracing.entry import State
 from nethook.tracing.options import Calls, Options
 from nethook.tracing.order import StopPlan
-from nethook.tracing.record import Record, State
+from nethook.tracing.record import Record
 from nethook.tracing.tape import ParameterRecord, Tape
 from nethook.tracing.taps import (
     CallTap,
@@ -181,7 +182,7 @@ class _Builder:
         self._most = options.most_calls()
         self._wants_inputs = options.inputs or options.input_grads
         self._simple = not (self._wants_inputs or options.grads or options.stop)
-        self._fused = fused_modules(tree)
+        self._routed = routed_modules(tree)
         self._routers = RouterPair(hooks)
 
     def watch(self, site: Site) -> Record:
@@ -189,8 +190,8 @@ class _Builder:
         module, owner = site.module, self._hooks.owner
         record = Record(self._state, site.address, site.names, type(module).__name__)
         add = record.entries.append if self._most is None else record.limit(self._most)
-        fused = id(module) in self._fused
-        if fused:
+        routed = id(module) in self._routed
+        if routed:
             record.why = why_not_called(self._tree, site.address)
         elif self._simple:
             self._hooks.forward(module, OutputTap(owner, record, add, self._keep))
@@ -199,10 +200,10 @@ class _Builder:
         if self._wants_inputs:
             before = InputTap(owner, record, self._keep)
             self.unfinished.add(before, add)
-            place = self._routers if fused else self._hooks
+            place = self._routers if routed else self._hooks
             place.forward_pre(module, before)
         tap = CallTap(owner, record, add, self._keep, self._plan, before)
-        if fused:
+        if routed:
             self._routers.forward(module, tap)
         else:
             self._hooks.forward(module, tap, with_kwargs=True)
@@ -219,16 +220,16 @@ class _Builder:
     def watch_begin(self) -> None:
         """Counts the forwards of the model itself."""
         root = self._tree.root
-        fused = id(root) in self._fused
-        begins = ForwardBegins(self._hooks.owner, self._state, self.unfinished, may_nest=not fused)
-        place = self._routers if fused else self._hooks
+        routed = id(root) in self._routed
+        begins = ForwardBegins(self._hooks.owner, self._state, self.unfinished, may_nest=not routed)
+        place = self._routers if routed else self._hooks
         place.forward_pre(root, begins)
 
     def watch_end(self) -> None:
         """Notices when a forward of the model itself ends."""
         root = self._tree.root
         ends = ForwardEnds(self._hooks.owner, self._state, self._plan)
-        if id(root) in self._fused:
+        if id(root) in self._routed:
             self._routers.forward(root, ends)
         else:
             self._hooks.forward(root, ends, always_call=True)

@@ -239,6 +239,20 @@ def test_outputs_that_stay_in_the_graph_can_be_differentiated(exhibit: Exhibit) 
         assert not lines, f"output of {what}: {lines}"
 
 
+@exhibits_that(lambda item: item.name in {"no_grad_around", "attention_eval_fast"})
+def test_a_later_gradient_of_an_input_is_not_taken_for_that_of_the_call(exhibit: Exhibit) -> None:
+    # Nothing was built in these calls, so no gradient of theirs can ever arrive.
+    model, given = built(exhibit), Given()
+    with nethook.trace(model, every_module, grads=True, input_grads=True) as tape:
+        exhibit.call(model, given)
+    (x,) = given.tensors
+    assert x.requires_grad
+    (x * 3).sum().backward()  # type: ignore[no-untyped-call]
+    for record in tape.values():
+        for call in record.calls:
+            assert passes_of(call) == input_passes_of(call) == []
+
+
 @with_oracle
 def test_parameter_gradients_equal_those_of_hand_written_hooks(exhibit: Exhibit) -> None:
     by_hand: dict[str, list[Tensor]] = {}

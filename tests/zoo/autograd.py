@@ -299,6 +299,28 @@ class PartlyUnused(nn.Module):
         return self.split(x)[:, 0]
 
 
+class WrittenTooEarly(nn.Module):
+    """Writes a value that the backward pass needs: autograd refuses, and says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.act = nn.Sigmoid()
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.act(self.fc(x))
+        y.mul_(2)
+        return y
+
+
+def _fails_in_backward(model: nn.Module, given: Given) -> object:
+    try:
+        model(given.floats(3, 4)).sum().backward()
+    except RuntimeError as error:
+        return str(error)
+    return None
+
+
 def _grad_of_some(model: nn.Module, given: Given) -> object:
     """`autograd.grad` for the inputs and one weight: no gradient is accumulated anywhere."""
     x = given.floats(3, 4)
@@ -345,6 +367,13 @@ EXHIBITS = (
     ),
     Exhibit(
         "inner_gradient", "A forward that differentiates through its own children.", InnerGradient
+    ),
+    Exhibit(
+        "backward_refused",
+        "A value that autograd needs is overwritten: its error and message stay what they are.",
+        WrittenTooEarly,
+        _fails_in_backward,
+        differentiable=False,
     ),
     Exhibit("inner_backward", "A forward that calls backward().", InnerBackward),
     Exhibit(
@@ -411,11 +440,13 @@ EXHIBITS = (
         "A torch function mode logs every call of torch.",
         lambda: Logs(FunctionLog),
         no_oracle=SEEN,
+        logs_operations=True,
     ),
     Exhibit(
         "dispatch_mode",
         "A dispatch mode logs every operation.",
         lambda: Logs(DispatchLog),
         no_oracle=SEEN,
+        logs_operations=True,
     ),
 )

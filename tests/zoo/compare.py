@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedTensorMixin
+from torch.utils.hooks import RemovableHandle
 
 __all__ = ["Snapshot", "TensorFacts", "differences", "raw_bits", "snapshot"]
 
@@ -174,6 +175,8 @@ class _Recorder:
             )
         elif isinstance(value, nn.Module):
             self._module(path, value)
+        elif isinstance(value, RemovableHandle):
+            self.facts[path] = "a handle"  # the number in it counts on through the whole process
         elif isinstance(value, weakref.ReferenceType):
             self.facts[path] = f"weak reference, {'dead' if value() is None else 'alive'}"
         elif _is_function(value):

@@ -83,6 +83,7 @@ EXHIBITS = (
         _scripted,
         _unoptimised,
         quiet=[SCRIPT],
+        no_oracle="torch takes no hooks on scripted modules",
     ),
     Exhibit("fx_graph_module", "A traced graph module: its forward is generated code.", _symbolic),
 )

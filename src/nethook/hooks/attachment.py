@@ -91,13 +91,14 @@ class Attachment:
     def remove(self) -> None:
         """Takes every hook off, the last one first. A second call does nothing."""
         self.owner.alive = False
-        for handles in (self.owner.late, self._handles):
-            while handles:
-                handles.pop().remove()
+        for late in list(self.owner.late.values()):
+            late.remove()
+        while self._handles:
+            self._handles.pop().remove()
 
     def __len__(self) -> int:
         """How many hooks are on."""
-        return len(self._handles) + len(self.owner.late)
+        return len(self._handles)
 
     def __enter__(self) -> Self:
         return self

@@ -2,8 +2,9 @@
 
 The rules, each with a test:
 
-- A leaf outlives its graph, and hooks on it pile up: such a hook takes itself off when it fires,
-  and when the one who asked is gone.
+- A leaf outlives its graph, and hooks on it pile up. Such a hook goes when it has fired and the
+  scope ends, when it has fired and the leaf is used by a later call, when it fires after the
+  scope, and when the one who asked is gone.
 - A hook on a view is lost when the view is written in place afterwards (`nn.Linear` on a 3-D
   input returns a view; `y += r` is enough). So the tensor behind the view is asked too, and its
   answer counts where the view was written.
@@ -62,10 +63,7 @@ def ask(
     `given` are the tensors that the module was called with, if `tensor` is what it returned.
     """
     if tensor.is_leaf:
-        hook = _OnLeaf(owner, address, sink, key)
-        hook.handle = handle = register_on_tensor(tensor, hook)
-        if isinstance(tensor, nn.Parameter):
-            owner.late.append(handle)  # a part of the model, on which nothing may stay
+        _OnLeaf.put_on(tensor, owner, address, sink, key)
         return
     register_on_tensor(tensor, _OnTensor(owner, address, weakref.ref(sink), key))
     if not tensor._is_view():
@@ -98,19 +96,44 @@ class _OnTensor(Hook):
 
 
 class _OnLeaf(_OnTensor):
-    __slots__ = ("handle",)
+    __slots__ = ("_fired", "_handle", "_stays")
 
     def __init__(self, owner: Owner, address: str, sink: Sink, key: int) -> None:
-        self.handle: Handle | None = None
-        super().__init__(owner, address, weakref.ref(sink, self._forget), key)
+        super().__init__(owner, address, weakref.ref(sink, self._sink_is_gone), key)
+        self._fired = False
+        self._stays = True
+        self._handle: Handle | None = None
 
-    def _forget(self, _: object) -> None:
-        if self.handle is not None:
-            self.handle.remove()
+    @classmethod
+    def put_on(cls, leaf: torch.Tensor, owner: Owner, address: str, sink: Sink, key: int) -> None:
+        """Registers such a hook on a leaf, and takes off those of earlier calls that are done."""
+        for other in list((leaf._backward_hooks or {}).values()):
+            if isinstance(other, cls) and other.owner is owner and other._fired:
+                other._take_off()
+        hook = cls(owner, address, sink, key)
+        hook._handle = register_on_tensor(leaf, hook)
+        # Backward may still come after the scope; but on the model nothing may stay.
+        hook._stays = not isinstance(leaf, nn.Parameter)
+        owner.late[id(hook)] = hook
+
+    def remove(self) -> None:
+        """At the end of the scope: goes, unless a gradient is still awaited."""
+        if self._fired or not self._stays:
+            self._take_off()
 
     def __call__(self, grad: torch.Tensor | None) -> None:
-        self._forget(None)
+        self._fired = True
         super().__call__(grad)
+        if not self.owner.alive:
+            self._take_off()
+
+    def _sink_is_gone(self, _: object) -> None:
+        self._take_off()
+
+    def _take_off(self) -> None:
+        if self._handle is not None:
+            self._handle.remove()
+        self.owner.late.pop(id(self), None)
 
 
 class _OnBase(_OnTensor):

@@ -143,8 +143,9 @@ def _lazy(tensor: torch.Tensor) -> Any:
         return Reference(tensor)  # a copy would lie outside the graph that the user wants
     try:
         # A numpy array that shares the memory makes it fixed. After a lazy copy the next write
-        # would go to new memory, and the array would no longer follow its tensor.
-        if tensor.untyped_storage().resizable():
+        # would go to new memory, and the array would no longer follow its tensor. And torch 2.13
+        # crashes on the lazy copy of a quantised tensor: it has lost its quantiser.
+        if tensor.untyped_storage().resizable() and not tensor.is_quantized:
             return torch._lazy_clone(tensor)
     except RuntimeError:  # no such memory: sparse, nested, or not allocated by torch
         pass

@@ -48,7 +48,7 @@ def trace(
     transform: Callable[[torch.Tensor], Any] | None = None,
     calls: Calls = "all",
     stop: bool = False,
-) -> Trace:
+) -> TraceScope:
     """Records what passes through chosen modules while a block runs. The run is not changed.
 
         with nethook.trace(model, "conv*", "fc1", grads=True) as tape:
@@ -103,10 +103,10 @@ def trace(
         calls=calls,
         stop=stop,
     )
-    return Trace(model, patterns, options)
+    return TraceScope(model, patterns, options)
 
 
-class Trace:
+class TraceScope:
     """The scope of one `trace`. Enter it once."""
 
     def __init__(self, model: nn.Module, patterns: tuple[Pattern, ...], options: Options) -> None:

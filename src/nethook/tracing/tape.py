@@ -52,7 +52,8 @@ class ParameterRecord:
         )
 
     def __repr__(self) -> str:
-        return f"<gradients of {self.address!r}: {len(self.kept)} backward passes>"
+        passes = "1 backward pass" if len(self.kept) == 1 else f"{len(self.kept)} backward passes"
+        return f"<gradients of {self.address!r}: {passes}>"
 
 
 _AnyRecord = TypeVar("_AnyRecord", Record, ParameterRecord)

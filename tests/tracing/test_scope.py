@@ -312,10 +312,11 @@ def test_a_pattern_that_matches_nothing_attaches_nothing(model):
 
 
 def test_attaching_that_fails_half_way_leaves_nothing(model):
-    def refuse(*args, **kwargs):
-        raise RuntimeError("no hooks here")
+    class Refuses(dict):
+        def __setitem__(self, key, value):
+            raise RuntimeError("no hooks here")
 
-    model.head.register_forward_hook = refuse
+    model.head._forward_hooks = Refuses()
     with pytest.raises(RuntimeError, match="no hooks here"), nethook.trace(model):
         pass
     assert not nethook.audit(model)

@@ -31,9 +31,13 @@ from tests.zoo import (
 from tests.zoo.marks import exhibits_that
 
 with_oracle = exhibits_that(lambda item: not item.no_oracle)
-# Reentrant checkpoints refuse `autograd.grad`, by an error of torch's own.
+# Where `autograd.grad` cannot be the judge.
+NOT_BY_AUTOGRAD = {
+    "checkpoint_reentrant",  # refuses it, by an error of torch's own
+    "shape_changed_in_place",  # see test_after_a_change_of_shape_in_place_every_hook_is_misled
+}
 with_gradients = exhibits_that(
-    lambda item: item.differentiable and not item.no_oracle and item.name != "checkpoint_reentrant"
+    lambda item: item.differentiable and not item.no_oracle and item.name not in NOT_BY_AUTOGRAD
 )
 
 
@@ -87,7 +91,7 @@ def test_values_equal_those_of_hand_written_hooks(exhibit: Exhibit, copy: bool |
     @contextmanager
     def traced(model: nn.Module) -> Iterator[None]:
         known.append(addresses(model))
-        with nethook.trace(model, every_module, inputs=True, copy=copy) as tape:
+        with nethook.trace(model, every_module, inputs=True, copy=exhibit.copy(copy)) as tape:
             yield
         tapes.append(tape)
 
@@ -127,7 +131,8 @@ def test_gradients_equal_those_of_autograd(exhibit: Exhibit) -> None:
             oracle = Oracle(loss_of(exhibit.call(model, Given())), hand)
         # … the other is traced. Backward passes inside of the call come first.
         model = built(exhibit)
-        with nethook.trace(model, every_module, grads=True, input_grads=True) as tape:
+        copy = exhibit.copy(None)
+        with nethook.trace(model, every_module, grads=True, input_grads=True, copy=copy) as tape:
             loss = loss_of(exhibit.call(model, Given()))
             calls = {name: finished(tape[address]) for name, address in names.items()}
             before = {
@@ -135,7 +140,7 @@ def test_gradients_equal_those_of_autograd(exhibit: Exhibit) -> None:
                 for name in calls
                 for at, call in enumerate(calls[name])
             }
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
     for name in names:
         for at, (call, seen) in enumerate(zip(hand.calls[name], calls[name], strict=True)):
             outputs_before, inputs_before = before[name, at]
@@ -150,6 +155,19 @@ def test_gradients_equal_those_of_autograd(exhibit: Exhibit) -> None:
                     assert arrived is SeveralCallsError, f"{what}: one of several gradients"
                 elif not inputs_before:
                     oracle.check(what, value, arrived)
+
+
+def test_after_a_change_of_shape_in_place_every_hook_is_misled() -> None:
+    # torch alone: a second hook on a tensor goes where the first one went, although a change of
+    # shape in place has given the tensor another node since. A hand-written hook and nethook's
+    # see the gradient in the old shape. When this fails, torch is mended: take the exhibit back in.
+    y = torch.zeros(3, 4, requires_grad=True) * 2
+    seen: list[tuple[int, ...]] = []
+    y.register_hook(lambda grad: seen.append(tuple(grad.shape)))
+    y.unsqueeze_(0)
+    y.register_hook(lambda grad: seen.append(tuple(grad.shape)))
+    (y * 3).sum().backward()
+    assert seen == [(3, 4), (3, 4)]
 
 
 def passes_of(call: Any) -> list[Any]:
@@ -239,20 +257,6 @@ def test_outputs_that_stay_in_the_graph_can_be_differentiated(exhibit: Exhibit) 
         assert not lines, f"output of {what}: {lines}"
 
 
-@exhibits_that(lambda item: item.name in {"no_grad_around", "attention_eval_fast"})
-def test_a_later_gradient_of_an_input_is_not_taken_for_that_of_the_call(exhibit: Exhibit) -> None:
-    # Nothing was built in these calls, so no gradient of theirs can ever arrive.
-    model, given = built(exhibit), Given()
-    with nethook.trace(model, every_module, grads=True, input_grads=True) as tape:
-        exhibit.call(model, given)
-    (x,) = given.tensors
-    assert x.requires_grad
-    (x * 3).sum().backward()  # type: ignore[no-untyped-call]
-    for record in tape.values():
-        for call in record.calls:
-            assert passes_of(call) == input_passes_of(call) == []
-
-
 @with_oracle
 def test_parameter_gradients_equal_those_of_hand_written_hooks(exhibit: Exhibit) -> None:
     by_hand: dict[str, list[Tensor]] = {}
@@ -272,7 +276,7 @@ def test_parameter_gradients_equal_those_of_hand_written_hooks(exhibit: Exhibit)
     @contextmanager
     def traced(model: nn.Module) -> Iterator[None]:
         known = {name: address_of(model, model.get_parameter(name)) for name in by_hand}
-        with nethook.trace(model, param_grads=True) as tape:
+        with nethook.trace(model, param_grads=True, copy=exhibit.copy(None)) as tape:
             yield
         by_tape.update({name: grads_of(tape.params[each]) for name, each in known.items()})
 

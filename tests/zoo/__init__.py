@@ -16,6 +16,7 @@ from tests.zoo import (
     foreign_hooks,
     inplace,
     lifecycle,
+    modes,
     numbers,
     parametrised,
     passthrough,
@@ -78,6 +79,7 @@ HOUSES = (
     randomness,
     numbers,
     autograd,
+    modes,
     wrappers,
 )
 EXHIBITS: tuple[Exhibit, ...] = tuple(item for house in HOUSES for item in house.EXHIBITS)

@@ -175,10 +175,10 @@ def _closure(model: nn.Module, given: Given) -> object:
     def closure() -> Tensor:
         optimizer.zero_grad()
         loss: Tensor = model(x).square().mean()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         return loss
 
-    optimizer.step(closure)  # type: ignore[no-untyped-call]
+    optimizer.step(closure)
     return closure().detach()
 
 

@@ -340,6 +340,7 @@ EXHIBITS = (
         "dlpack_alias_of_output",
         "The same by DLPack, of which the tensor itself knows nothing afterwards.",
         lambda: StorageAlias(np.from_dlpack),
+        must_copy="torch keeps no note of memory that was handed out through DLPack",
     ),
     Exhibit("shared_memory", "Parameters and buffers in shared memory.", SharedMemory),
 )

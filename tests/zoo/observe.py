@@ -99,7 +99,7 @@ def observe(
                 if exhibit.differentiable:
                     loss = loss_of(output)
                     seen.facts |= {"graph": _graph(loss)}
-                    loss.backward()  # type: ignore[no-untyped-call]
+                    loss.backward()
         except BaseException as error:
             if bomb is None or bomb.exploded is None:
                 raise
@@ -115,7 +115,7 @@ def observe(
             given = Given()
             output = exhibit.call(model, given)
             if exhibit.differentiable:
-                loss_of(output).backward()  # type: ignore[no-untyped-call]
+                loss_of(output).backward()
             whole = {"output": output, "inputs": given.tensors, "model": model}
             again = snapshot(whole) | _surroundings()
             seen.facts |= {f"again {path}": fact for path, fact in again.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import itemgetter
+from types import UnionType
 from typing import Any, Literal, overload
 
 import torch
@@ -11,7 +12,7 @@ from torch import nn
 
 from nethook.addresses.patterns import Found, Pattern, find_modules, find_parameters, is_a
 from nethook.addresses.tree import AnySite, Index, Site, Tree
-from nethook.errors import NoSuchSiteError
+from nethook.errors import NoSuchSiteError, OptionError
 
 _Classes = type[Any] | tuple[type[Any], ...]
 
@@ -61,8 +62,9 @@ def select(
             `(name, module) -> bool`, or lists of these. No pattern means everything.
         exclude: a pattern, or a list of them, for what is left out.
         type: keeps only instances of this class (or one of these classes).
-        where: keeps only what this function `(name, module) -> bool` answers True for.
-        params: selects parameters and buffers instead. A pattern that names a module then means
+        where: keeps only what this function `(name, module) -> bool` answers True for; the name
+            is the one that is returned.
+        params: selects parameters and buffers instead. A pattern that means a module then means
             all parameters below it; `type` may be `nn.Parameter` or the class of the owner.
 
     Returns:
@@ -109,16 +111,24 @@ def _narrow(
     where: Callable[[str, Any], bool] | None,
     value: Callable[[AnySite], object],
 ) -> list[tuple[str, AnySite]]:
+    if cls is not None and not _are_classes(cls):
+        raise OptionError(f"type= takes a class or a tuple of classes; got {cls!r}.")
     kept = [
         (name, site)
         for order, (site, name) in sorted(found.items(), key=itemgetter(0))
         if order not in out
         and (cls is None or is_a(site, cls))
-        and (where is None or where(site.address, value(site)))
+        and (where is None or where(name, value(site)))
     ]
     if not kept and (found or cls is not None or where is not None):
         raise NoSuchSiteError(_none_left(found.values(), out, cls, where))
     return kept
+
+
+def _are_classes(cls: object) -> bool:
+    if isinstance(cls, tuple):
+        return all(_are_classes(each) for each in cls)
+    return isinstance(cls, type | UnionType)
 
 
 def _none_left(

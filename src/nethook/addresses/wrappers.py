@@ -51,8 +51,11 @@ wrapped_attribute = cast(
 def inside(module: nn.Module) -> tuple[str, nn.Module] | None:
     """What a wrapper keeps and under which attribute; None if `module` wraps nothing."""
     attribute = wrapped_attribute(type(module))
-    inner = None if attribute is None else module._modules.get(attribute)
-    return None if attribute is None or inner is None else (attribute, inner)
+    if attribute is None:
+        return None
+    # A subclass with modules of its own does not only wrap: looking through would hide them.
+    children = {key: child for key, child in module._modules.items() if child is not None}
+    return (attribute, children[attribute]) if list(children) == [attribute] else None
 
 
 def is_compiled(wrapper: nn.Module) -> bool:

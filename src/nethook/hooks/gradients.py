@@ -9,7 +9,9 @@ The rules, each with a test:
   input returns a view; `y += r` is enough). So the tensor behind the view is asked too, and its
   answer counts where the view was written.
 - A view of a module's own input (`nn.Flatten`) cannot be asked that way: other consumers of the
-  input would be counted in. If it is written in place, its gradient is lost, and said to be.
+  input would be counted in. Nor can one that shows a part of a tensor, or its conjugate, or a
+  parameter. If such a view is written in place before its gradient has come, the gradient is
+  lost, and said to be.
 - A hook that holds the tensor it hangs on, or one computed from it, keeps the graph alive for
   ever. The hook holds the one who asked weakly.
 """
@@ -36,10 +38,12 @@ class Sink:
     def __init__(self, keep: Callable[[torch.Tensor], Any]) -> None:
         self.keep = keep
         self.passes: dict[int, dict[int, Any]] = {}
-        self._fragile: list[_Version] = []
+        self._fragile: dict[int, _Version] = {}  # of views that no other tensor answers for
 
     def receive(self, key: int, grad: torch.Tensor) -> None:
         """Keeps the gradient of the tensor number `key`, in the backward pass that runs now."""
+        if key in self._fragile and self._fragile[key].changed:
+            return  # no more than what flowed back to the view from before it was written
         # One backward call is one graph task; its number is what tells passes apart.
         task = torch._C._current_graph_task_id()
         self.passes.setdefault(task, {})[key] = self.keep(grad)
@@ -47,7 +51,8 @@ class Sink:
     @property
     def lost(self) -> bool:
         """Whether a tensor was written in place in a way that takes its gradient from us."""
-        return any(version.changed for version in self._fragile)
+        arrived = {key for grads in self.passes.values() for key in grads}
+        return any(self._fragile[key].changed for key in self._fragile.keys() - arrived)
 
 
 def ask(
@@ -72,12 +77,24 @@ def ask(
     base = tensor._base
     assert base is not None
     passed_through = any(each is base or each._base is base for each in given)
-    if passed_through or base.numel() != tensor.numel() or base.dtype != tensor.dtype:
-        sink._fragile.append(version)
-    elif not base.is_leaf:
+    if passed_through or base.is_leaf or not _only_rearranged(tensor, base):
+        sink._fragile[key] = version
+    else:
         register_on_tensor(
             base, _OnBase(owner, address, weakref.ref(sink), key, version, tensor, base)
         )
+
+
+def _only_rearranged(view: torch.Tensor, base: torch.Tensor) -> bool:
+    """Whether a view shows every element of its base once, and as it is."""
+    return (
+        not view.is_nested
+        and view.numel() == base.numel()
+        and view.dtype == base.dtype
+        and view.is_conj() == base.is_conj()
+        and view.is_neg() == base.is_neg()
+        and not torch._debug_has_internal_overlap(view)
+    )
 
 
 class _OnTensor(Hook):
@@ -174,7 +191,8 @@ class _Version:
     def __init__(self, tensor: torch.Tensor) -> None:
         # A detached alias shares the version counter; with its data taken away, only that is left.
         self._alias = tensor.detach()
-        self._alias.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        if not tensor.is_nested:  # torch has no way to take that of a nested tensor away
+            self._alias.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
         self._seen = self._alias._version
 
     @property

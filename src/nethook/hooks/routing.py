@@ -1,9 +1,9 @@
 """Watching modules that cannot carry a hook of their own.
 
 `nn.TransformerEncoderLayer` in evaluation runs as one fused kernel, unless a forward hook is
-registered on it or on anything inside it; then it runs layer by layer, and its result differs: in
-the last bits, and altogether where padding is masked. An observer must not do that. A ScriptModule
-takes no hooks at all. Both are watched through one global hook, at which torch does not look.
+registered on it or on anything inside it; then it runs layer by layer, and the last bits of its
+result differ. An observer must not do that. A ScriptModule takes no hooks at all. Both are watched
+through one global hook, at which torch does not look.
 
 What runs inside the fused kernel or the script is not called as a module, with or without nethook;
 `why_not_called` says so.
@@ -42,7 +42,8 @@ def routed_modules(tree: Tree) -> set[int]:
 def why_not_called(tree: Tree, address: str) -> str | None:
     """Why a module of the model may not have been called; None where nothing is known."""
     for layer in _layers(tree):
-        if any(address.startswith(f"{name}." if name else "") for name in layer.names):
+        inside = [f"{name}." if name else "" for name in layer.names]
+        if address not in layer.names and address.startswith(tuple(inside)):
             scripted = isinstance(layer.module, torch.jit.ScriptModule)
             reason = _SCRIPTED if scripted else _FUSED
             return f"it lies {reason.format(layer=layer.address)}"
@@ -77,8 +78,13 @@ class Router(Hook):
 
     def take(self, modules: set[int]) -> Callable[[], None]:
         """Takes the taps of some modules off; the function returned puts them back."""
-        taken = {key: self._taps.pop(key) for key in modules & self._taps.keys()}
-        return lambda: self._taps.update(taken)
+        all_taps = self._taps
+        self._taps = {key: taps for key, taps in all_taps.items() if key not in modules}
+
+        def put_back() -> None:
+            self._taps = all_taps | self._taps  # in the old order, and what came since
+
+        return put_back
 
     def __call__(self, module: nn.Module, *rest: Any) -> None:
         """Calls the taps of `module`."""

@@ -1,9 +1,10 @@
 """How a tensor that passes by is kept.
 
 A lazy copy (copy-on-write) costs no memory until one of the two is written, and then the captured
-one keeps its value. Where torch cannot make one (memory that torch did not allocate, sparse and
-nested layouts, tensors inside a graph that the user wants to keep), a reference is kept with the
-tensor's version, and reading it after a write is an error.
+one keeps its value. Where torch cannot make one (sparse and nested layouts, memory shared between
+processes, tensors inside a graph that the user wants to keep), a reference is kept with the
+tensor's version, and reading it after a write is an error. Memory that a numpy array shares is
+copied at once. Of memory handed out through DLPack torch keeps no note: trace it with `copy=True`.
 """
 
 from __future__ import annotations
@@ -61,10 +62,8 @@ def keeper(
     """The function that keeps one tensor, for one set of options."""
     ways: dict[bool | None, Keep] = {None: _lazy, True: torch.Tensor.clone, False: Reference}
     own = ways[copy]
-    if copy is None and detach:
-        own = _detached_lazy
-    elif detach:
-        own = _after_detaching(own)
+    if detach:
+        own = {None: _detached_lazy, True: _detached_copy, False: _detached_reference}[copy]
     if device is None and dtype is None and transform is None:
         return _unnoticed(own)
 
@@ -75,19 +74,15 @@ def keeper(
     keep_moved = _unnoticed(moved)
     if transform is None:
         return keep_moved
-    give = _unnoticed(_detached_lazy if detach else _lazy)
+    give = _unnoticed(own if copy else _detached_lazy if detach else _lazy)
 
     def keep(tensor: torch.Tensor) -> Any:
-        # What it is given is a lazy copy, so that writing to it cannot reach the network.
+        # What it is given is a copy, mostly a lazy one: writing to it cannot reach the network.
         given = give(tensor)
         value = transform(given.tensor if isinstance(given, Reference) else given)
         return keep_moved(value) if isinstance(value, torch.Tensor) else value
 
     return keep
-
-
-def _after_detaching(own: Keep) -> Keep:
-    return lambda tensor: own(tensor.detach())
 
 
 def _unnoticed(keep: Keep) -> Keep:
@@ -108,8 +103,8 @@ def _unnoticed(keep: Keep) -> Keep:
 
 
 def keep_value(keep: Keep, value: Any) -> Any:
-    """A nested value with each tensor kept."""
-    return keep(value) if isinstance(value, torch.Tensor) else map_tensors(keep, value)
+    """A nested value with each tensor kept, in containers that nobody else can change."""
+    return map_tensors(keep, value, fresh=True)
 
 
 def read_value(value: Any, what: str) -> Any:
@@ -138,18 +133,27 @@ def _detached_lazy(tensor: torch.Tensor) -> Any:
     return _lazy(tensor.detach())
 
 
+def _detached_copy(tensor: torch.Tensor) -> Any:
+    return tensor.detach().clone()
+
+
+def _detached_reference(tensor: torch.Tensor) -> Any:
+    return Reference(tensor.detach())
+
+
 def _lazy(tensor: torch.Tensor) -> Any:
     if tensor.requires_grad:
         return Reference(tensor)  # a copy would lie outside the graph that the user wants
     try:
-        # A numpy array that shares the memory makes it fixed. After a lazy copy the next write
-        # would go to new memory, and the array would no longer follow its tensor. And torch 2.13
-        # crashes on the lazy copy of a quantised tensor: it has lost its quantiser.
-        if tensor.untyped_storage().resizable() and not tensor.is_quantized:
-            return torch._lazy_clone(tensor)
-    except RuntimeError:  # no such memory: sparse, nested, or not allocated by torch
-        pass
-    return tensor.clone() if tensor.is_inference() else Reference(tensor)
+        # Memory that a numpy array shares is fixed. After a lazy copy the next write would go to
+        # new memory, and the array would no longer follow its tensor; a reference would not
+        # notice what numpy writes. And torch 2.13 crashes on the lazy copy of a quantised tensor:
+        # it has lost its quantiser.
+        if not tensor.untyped_storage().resizable() or tensor.is_quantized:
+            return tensor.clone()
+        return torch._lazy_clone(tensor)
+    except RuntimeError:  # no such memory: sparse, nested, shared with other processes
+        return tensor.clone() if tensor.is_inference() else Reference(tensor)
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

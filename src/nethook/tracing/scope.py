@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
@@ -15,7 +14,7 @@ from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compiled import eager_where_compiled
+from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
 from nethook.hooks.routing import RouterPair, routed_modules, why_not_called
 from nethook.tracing.entry import State
@@ -112,40 +111,43 @@ class TraceScope:
     def __init__(self, model: nn.Module, patterns: tuple[Pattern, ...], options: Options) -> None:
         self._model = model
         self._patterns = patterns
-        self._options = options
-        self._exit: ExitStack | None = None
-        self._plan: StopPlan | None = None
         self._state = State(options)
+        self._plan: StopPlan | None = None
+        self._unfinished = Unfinished()
+        self._hooks: Attachment | None = None
 
     def __enter__(self) -> Tape:
-        if self._exit is not None:
+        if self._hooks is not None:
             raise ScopeError("this trace was entered before: call nethook.trace(...) again.")
         tree = Tree(self._model)
         if self._patterns:
             sites = [site for _, site in select_sites(tree, *self._patterns)]
         else:
             sites = tree.leaves()
-        # On an exception inside this block everything that was attached goes again.
-        with ExitStack() as undo:
-            undo.enter_context(eager_where_compiled(tree))
-            hooks = undo.enter_context(Attachment(Owner("nethook.trace")))
-            if self._options.stop:
-                self._plan = StopPlan(tree.root, frozenset(site.address for site in sites))
-            builder = _Builder(tree, hooks, self._state, self._plan)
-            builder.watch_begin()
-            records = [builder.watch(site) for site in sites]
-            builder.watch_end()  # after the root's own tap, which must know its forward
-            parameters: list[ParameterRecord] = []
-            if self._options.param_grads:
-                inside = {id(each) for site in sites for each in site.module.parameters()}
-                parameters = [
-                    builder.watch_parameter(each)
-                    for each in tree.parameters().sites
-                    if isinstance(each.tensor, nn.Parameter)
-                    and (not self._patterns or id(each.tensor) in inside)
-                ]
-            undo.callback(builder.unfinished.give_up)
-            self._exit = undo.pop_all()
+        if self._state.options.stop:
+            self._plan = StopPlan(tree.root, frozenset(site.address for site in sites))
+        self._hooks = Attachment(Owner("nethook.trace"))
+        try:
+            return self._attach(tree, sites, self._hooks)
+        except BaseException:
+            self._hooks.remove()
+            raise
+
+    def _attach(self, tree: Tree, sites: list[Site], hooks: Attachment) -> Tape:
+        run_eagerly_where_compiled(tree, hooks)
+        builder = _Builder(tree, hooks, self._state, self._plan, self._unfinished)
+        builder.watch_begin()
+        records = [builder.watch(site) for site in sites]
+        builder.watch_end()  # after the root's own tap, which must know its forward
+        parameters: list[ParameterRecord] = []
+        if self._state.options.param_grads:
+            inside = {id(each) for site in sites for each in site.module.parameters()}
+            parameters = [
+                builder.watch_parameter(each)
+                for each in tree.parameters().sites
+                if isinstance(each.tensor, nn.Parameter)
+                and (not self._patterns or id(each.tensor) in inside)
+            ]
         return Tape(self._state, records, parameters)
 
     def __exit__(
@@ -154,26 +156,25 @@ class TraceScope:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if self._exit is None:
+        if self._hooks is None:
             raise ScopeError("this trace was not entered.")
-        stopped = self._plan is not None and error is self._plan.error
-        if stopped and self._plan is not None:
-            self._state.stopped_at = self._plan.stopped_at
-        self._exit.close()
-        return stopped
-
-    def __del__(self) -> None:
-        # Entered by hand and forgotten: nothing may stay behind.
-        if self._exit is not None:
-            self._exit.close()
+        self._hooks.remove()
+        self._unfinished.give_up()
+        if self._plan is None or error is not self._plan.error:
+            return False
+        self._state.stopped_at = self._plan.stopped_at
+        return True
 
 
 class _Builder:
     """Puts the taps of one scope on a model."""
 
-    def __init__(self, tree: Tree, hooks: Attachment, state: State, plan: StopPlan | None) -> None:
+    def __init__(
+        self, tree: Tree, hooks: Attachment, state: State, plan: StopPlan | None,
+        unfinished: Unfinished,
+    ) -> None:  # fmt: skip
         options = state.options
-        self.unfinished = Unfinished()
+        self._unfinished = unfinished
         self._tree = tree
         self._hooks = hooks
         self._state = state
@@ -188,7 +189,8 @@ class _Builder:
     def watch(self, site: Site) -> Record:
         """Puts the taps on one module."""
         module, owner = site.module, self._hooks.owner
-        record = Record(self._state, site.address, site.names, type(module).__name__)
+        names = site.names + site.long
+        record = Record(self._state, site.address, names, type(module).__name__)
         add = record.entries.append if self._most is None else record.limit(self._most)
         routed = id(module) in self._routed
         if routed:
@@ -199,7 +201,7 @@ class _Builder:
         before: InputTap | None = None
         if self._wants_inputs:
             before = InputTap(owner, record, self._keep)
-            self.unfinished.add(before, add)
+            self._unfinished.add(before, add)
             place = self._routers if routed else self._hooks
             place.forward_pre(module, before)
         tap = CallTap(owner, record, add, self._keep, self._plan, before)
@@ -212,7 +214,8 @@ class _Builder:
     def watch_parameter(self, site: ParameterSite) -> ParameterRecord:
         """Puts a tap on one parameter."""
         tensor = site.tensor
-        record = ParameterRecord(site.address, site.names, requires_grad=tensor.requires_grad)
+        names = site.names + site.long
+        record = ParameterRecord(site.address, names, requires_grad=tensor.requires_grad)
         if tensor.requires_grad:
             self._hooks.tensor(tensor, ParameterTap(self._hooks.owner, record, self._keep))
         return record
@@ -221,7 +224,9 @@ class _Builder:
         """Counts the forwards of the model itself."""
         root = self._tree.root
         routed = id(root) in self._routed
-        begins = ForwardBegins(self._hooks.owner, self._state, self.unfinished, may_nest=not routed)
+        begins = ForwardBegins(
+            self._hooks.owner, self._state, self._unfinished, may_nest=not routed
+        )
         place = self._routers if routed else self._hooks
         place.forward_pre(root, begins)
 

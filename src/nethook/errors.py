@@ -6,6 +6,10 @@
     ├── InputsError           (TypeError)     inputs in a form that nethook does not take
     ├── OptionError           (ValueError)    an option with a value it cannot have
     ├── ScopeError            (RuntimeError)  a scope entered twice, or used where it cannot be
+    ├── EditError             (ValueError)    an edit that cannot be applied
+    │   ├── InPlaceEditError                  it wrote to its argument instead of returning a value
+    │   └── UnfiredError                      the scope ended and it was never applied
+    ├── RecipeError           (ValueError)    a recipe that cannot be saved or loaded
     └── ReadError             (LookupError)   a value that cannot be read from a tape
         ├── NotAskedError                     that quantity was not asked for
         ├── NotRunError                       the site has not run
@@ -45,6 +49,22 @@ class OptionError(NethookError, ValueError):
 
 class ScopeError(NethookError, RuntimeError):
     """A scope that was entered twice, or used where it cannot be."""
+
+
+class EditError(NethookError, ValueError):
+    """An edit that cannot be applied where it was meant to be."""
+
+
+class InPlaceEditError(EditError):
+    """An edit wrote to its argument and returned None; an edit returns the new value."""
+
+
+class UnfiredError(EditError):
+    """A scope ended, and an edit in it was never applied."""
+
+
+class RecipeError(NethookError, ValueError):
+    """A recipe that cannot be saved or loaded."""
 
 
 class ReadError(NethookError, LookupError):

@@ -1,0 +1,276 @@
+"""The edits that are plain data: `nethook.edits`.
+
+Each is a small frozen object that is called with a tensor and returns the new one. It can be
+printed, compared, saved in a recipe and loaded again without running code. Every edit takes
+`calls=`: the number of the one call, or the slice of calls, of a site that it applies to.
+
+    edits.scale(0.5)
+    edits.clamp(min=0, calls=slice(1, None))     # from the second call on
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+
+from nethook.errors import EditError, OptionError
+
+Number: TypeAlias = float | int
+Value: TypeAlias = float | int | torch.Tensor
+Limit: TypeAlias = int | slice | None
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """An edit that is plain data."""
+
+    calls: Limit = dataclasses.field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.calls is not None and type(self.calls) is not int and type(self.calls) is not slice:
+            raise OptionError(
+                f"calls is the number of a call or a slice of them; got {self.calls!r}."
+            )
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The new value."""
+        raise TypeError(f"{type(self).__name__} is not an edit by itself")
+
+    def __eq__(self, other: object) -> bool:
+        """Whether `other` is the same edit, tensors compared bit by bit."""
+        if type(other) is not type(self):
+            return NotImplemented
+        fields = (field.name for field in dataclasses.fields(self))
+        return all(_same(getattr(self, name), getattr(other, name)) for name in fields)
+
+    __hash__ = object.__hash__
+
+
+def _same(one: Any, two: Any) -> bool:
+    if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
+        return one.dtype == two.dtype and torch.equal(one, two)
+    return type(one) is type(two) and bool(one == two)
+
+
+@dataclass(frozen=True, eq=False)
+class zero(Edit):  # noqa: N801  used like a function
+    """Zeros."""
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """Zeros of the same shape; nothing flows back through them."""
+        return torch.zeros_like(value)
+
+
+@dataclass(frozen=True, eq=False)
+class scale(Edit):  # noqa: N801
+    """The value times a factor (a number, or a tensor that broadcasts)."""
+
+    factor: Value
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The product, in the type of the value."""
+        return (value * _like(self.factor, value)).to(value.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class add(Edit):  # noqa: N801
+    """The value plus another (a number, or a tensor that broadcasts)."""
+
+    other: Value
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The sum, in the type of the value."""
+        return (value + _like(self.other, value)).to(value.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class clamp(Edit):  # noqa: N801
+    """The value, kept between bounds."""
+
+    min: Number | None = None
+    max: Number | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.min is None and self.max is None:
+            raise OptionError("clamp needs min=, max= or both.")
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The bounded value."""
+        return torch.clamp(value, self.min, self.max)
+
+
+@dataclass(frozen=True, eq=False)
+class clip_norm(Edit):  # noqa: N801
+    """The value, shortened where its norm is larger than `max_norm`.
+
+    With `joint=True` the norm is taken over all sites of the pattern together, as
+    `torch.nn.utils.clip_grad_norm_` does over parameters; that needs all of them at once, and so
+    works on gradients of parameters only.
+    """
+
+    max_norm: Number
+    norm_type: Number = 2.0
+    joint: bool = False
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The value times min(1, max_norm / (norm + 1e-6))."""
+        return value * self.factor(torch.linalg.vector_norm(value, self.norm_type)).to(value.dtype)
+
+    def factor(self, norm: torch.Tensor) -> torch.Tensor:
+        """By how much a value of that norm is shortened."""
+        return (self.max_norm / (norm + 1e-6)).clamp(max=1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class noise(Edit):  # noqa: N801
+    """The value plus normal noise; with a seed, the same at every application."""
+
+    std: Number
+    seed: int | None = None
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The noisy value. Without a seed the noise is drawn from torch's random state."""
+        generator = None
+        if self.seed is not None:
+            generator = torch.Generator(value.device).manual_seed(self.seed)
+        drawn = torch.randn(
+            value.shape, generator=generator, device=value.device, dtype=value.dtype
+        )
+        return value + self.std * drawn
+
+
+@dataclass(frozen=True, eq=False)
+class replace(Edit):  # noqa: N801
+    """Another value altogether: a tensor of a shape that broadcasts to it, or a number."""
+
+    value: Value
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The other value, in the shape and type of the one that was there."""
+        other = _like(self.value, value)
+        if not isinstance(other, torch.Tensor):
+            return torch.full_like(value, other)
+        try:
+            return other.to(value.dtype).expand(value.shape).clone()
+        except RuntimeError:
+            raise EditError(
+                f"a value of shape {tuple(other.shape)} cannot take the place of one of shape "
+                f"{tuple(value.shape)}."
+            ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class patch(Edit):  # noqa: N801
+    """The value that was recorded at the same site and call of another run.
+
+        with nethook.trace(model, "h.3") as clean:
+            model(one)
+        with nethook.edit(model, outputs={"h.3": edits.patch(clean["h.3"].output)}):
+            model(other)
+
+    `source` is a tensor, or several for the calls of a site in their order. `index` limits what
+    is taken over, as an index of the value: `(slice(None), 3)` is position 3 of every sample.
+    """
+
+    source: torch.Tensor | Sequence[torch.Tensor]
+    index: tuple[int | slice, ...] | None = None
+
+    def __call__(self, value: torch.Tensor, call: int = 0) -> torch.Tensor:
+        """The recorded value of that call, or the value with a part of it taken over."""
+        source = self.source if isinstance(self.source, torch.Tensor) else self._of_call(call)
+        if source.shape != value.shape:
+            raise EditError(
+                f"the value recorded has shape {tuple(source.shape)}, the one to be patched "
+                f"{tuple(value.shape)}."
+            )
+        source = source.to(value.device, value.dtype)
+        if self.index is None:
+            return source.clone()
+        patched = value.clone()
+        patched[self.index] = source[self.index]
+        return patched
+
+    def _of_call(self, call: int) -> torch.Tensor:
+        if call >= len(self.source):
+            raise EditError(
+                f"call {call} is to be patched, and {len(self.source)} calls were recorded. Limit "
+                f"the edit: calls=slice({len(self.source)})."
+            )
+        return self.source[call]
+
+
+@dataclass(frozen=True, eq=False)
+class steer(Edit):  # noqa: N801
+    """The value, moved along a direction of its last dimension: `value + strength * direction`."""
+
+    direction: torch.Tensor
+    strength: Number = 1.0
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The moved value."""
+        return (value + self.strength * _vector(self.direction, value)).to(value.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class project_out(Edit):  # noqa: N801
+    """The value without its part along a direction of its last dimension."""
+
+    direction: torch.Tensor
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The rest, orthogonal to the direction."""
+        direction = _vector(self.direction, value)
+        unit = direction / torch.linalg.vector_norm(direction)
+        return (value - (value @ unit).unsqueeze(-1) * unit).to(value.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class zero_units(Edit):  # noqa: N801
+    """The value with some units set to zero. `dim` is the dimension of the units."""
+
+    units: Sequence[int]
+    dim: int = 1
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The value without those units."""
+        return value.index_fill(self.dim, _index(self.units, value, self.dim), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class keep_units(Edit):  # noqa: N801
+    """The value with all units but these set to zero. `dim` is the dimension of the units."""
+
+    units: Sequence[int]
+    dim: int = 1
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """Those units alone."""
+        kept = set(_index(self.units, value, self.dim).tolist())
+        others = [unit for unit in range(value.shape[self.dim]) if unit not in kept]
+        return value.index_fill(self.dim, _index(others, value, self.dim), 0)
+
+
+def _like(other: Value, value: torch.Tensor) -> Value:
+    return other.to(value.device) if isinstance(other, torch.Tensor) else other
+
+
+def _vector(direction: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    if direction.shape != value.shape[-1:]:
+        raise EditError(
+            f"the direction has shape {tuple(direction.shape)}; the last dimension of the value, "
+            f"of shape {tuple(value.shape)}, wants ({value.shape[-1] if value.ndim else ''},)."
+        )
+    return direction.to(value.device, value.dtype)
+
+
+def _index(units: Sequence[int], value: torch.Tensor, dim: int) -> torch.Tensor:
+    count = value.shape[dim]
+    wrong = [unit for unit in units if not -count <= unit < count]
+    if wrong:
+        raise EditError(f"there are {count} units along dimension {dim}; got {wrong[0]}.")
+    return torch.tensor([unit % count for unit in units], device=value.device, dtype=torch.long)

@@ -1,0 +1,203 @@
+"""The hooks of an edit: each changes what passes by, and returns a new value.
+
+Gradients are changed on a tensor of our own: where the output is a view, a leaf or one of the
+inputs, a copy flows on in its place. So a later in-place write cannot drop the hook, and what
+others do with the input is not changed along.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.addresses.nested import map_tensors, tensors
+from nethook.editing.catalogue import Edit
+from nethook.editing.plan import Entry
+from nethook.errors import EditError
+from nethook.hooks.attachment import register_on_tensor
+from nethook.hooks.hook import Hook, Owner
+
+
+class Change(Hook):
+    """A hook that applies entries in their order. It does nothing once its scope has ended."""
+
+    __slots__ = ("calls", "entries")
+
+    def __init__(self, owner: Owner, address: str, entries: list[Entry]) -> None:
+        super().__init__(owner, address)
+        self.entries = entries
+        self.calls = 0
+
+    def changed(self, value: Any) -> Any:
+        """The value after all entries; the same object where none changed it."""
+        call = self.calls
+        self.calls += 1
+        for entry in self.entries:
+            value = entry.on(value, self.address, call)
+        return value
+
+
+class ChangeOutput(Change):
+    """After a forward."""
+
+    __slots__ = ()
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+        """The new output; None where nothing changed."""
+        if not self.owner.alive:
+            return None
+        new = self.changed(output)
+        return None if new is output else new
+
+
+class ChangeInput(Change):
+    """Before a forward. Without a path, an edit is given the only argument."""
+
+    __slots__ = ()
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The new arguments; None where nothing changed."""
+        if not self.owner.alive:
+            return None
+        given = Arguments(args, kwargs)
+        call = self.calls
+        self.calls += 1
+        for entry in self.entries:
+            given = given.edited(entry, self.address, call)
+        return None if given.args is args and given.kwargs is kwargs else (given.args, given.kwargs)
+
+
+class Arguments:
+    """The arguments of a call, in which an edit by path finds its part: `[0]`, `["mask"]`."""
+
+    __slots__ = ("args", "kwargs")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+
+    def edited(self, entry: Entry, site: str, call: int) -> Arguments:
+        """The arguments with one entry applied."""
+        if entry.path:
+            by_name = isinstance(entry.path[0].key, str)
+            if by_name:
+                return Arguments(self.args, entry.on(self.kwargs, site, call))
+            return Arguments(entry.on(self.args, site, call), self.kwargs)
+        if len(self.args) + len(self.kwargs) != 1:
+            names = [f"[{i}]" for i in range(len(self.args))] + [f'["{k}"]' for k in self.kwargs]
+            raise EditError(
+                f"the edit at {entry.what} wants one argument, and {site!r} was called with "
+                f"{', '.join(names) or 'none'}. Name one: {{{entry.pattern!r}: {{'[0]': ...}}}}."
+            )
+        if self.args:
+            new = entry.on(self.args[0], site, call)
+            return self if new is self.args[0] else Arguments((new,), self.kwargs)
+        ((name, value),) = self.kwargs.items()
+        new = entry.on(value, site, call)
+        return self if new is value else Arguments((), {name: new})
+
+
+class ChangeOutputGradient(Change):
+    """After a forward: lets the gradients of its output be changed when they come back."""
+
+    __slots__ = ()
+
+    def __call__(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    ) -> Any:
+        """The output with tensors in it that carry hooks; None where none requires a gradient."""
+        if not self.owner.alive:
+            return None
+        given = [tensor for _, tensor in tensors((args, kwargs))]
+        new = on_gradients(self, output, given)
+        return None if new is output else new
+
+
+class ChangeInputGradient(Change):
+    """Before a forward: lets the gradients that the module passes back be changed."""
+
+    __slots__ = ()
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Arguments whose tensors are our own: what others do with them is not concerned."""
+        if not self.owner.alive:
+            return None
+        given = [tensor for _, tensor in tensors((args, kwargs))]
+        new_args, new_kwargs = on_gradients(self, (args, kwargs), given)
+        return (new_args, new_kwargs)
+
+
+def on_gradients(change: Change, value: Any, given: list[torch.Tensor]) -> Any:
+    """`value` with a hook on the gradient of each tensor that an entry means."""
+    call = change.calls
+    change.calls += 1
+    paths = iter([path for path, _ in tensors(value)])
+
+    def hooked(tensor: torch.Tensor) -> torch.Tensor:
+        path = next(paths)
+        entries = [entry for entry in change.entries if not entry.path or entry.path == path]
+        if not entries or not tensor.requires_grad:
+            return tensor
+        if tensor.is_leaf or tensor._is_view() or any(tensor is each for each in given):
+            tensor = tensor.clone()
+        register_on_tensor(tensor, ChangeGradient(change.owner, change.address, entries, call))
+        return tensor
+
+    return map_tensors(hooked, value)
+
+
+class ChangeGradient(Hook):
+    """When the gradient of a tensor was computed."""
+
+    __slots__ = ("_call", "_entries")
+
+    def __init__(self, owner: Owner, address: str, entries: list[Entry], call: int) -> None:
+        super().__init__(owner, address)
+        self._entries = entries
+        self._call = call
+
+    def __call__(self, grad: torch.Tensor | None) -> torch.Tensor | None:
+        """The new gradient, always a tensor of its own; None where nothing changed."""
+        if grad is None or not self.owner.alive:
+            return None
+        value = grad
+        for entry in self._entries:
+            value = changed_gradient(entry, value, self.address, self._call)
+        return None if value is grad else value
+
+
+class ChangeParameterGradient(ChangeGradient):
+    """When the gradient of a parameter was computed; each backward pass is one call."""
+
+    __slots__ = ()
+
+    def __init__(self, owner: Owner, address: str, entries: list[Entry]) -> None:
+        super().__init__(owner, address, entries, 0)
+
+    def __call__(self, grad: torch.Tensor | None) -> torch.Tensor | None:
+        """The new gradient; None where nothing changed."""
+        new = super().__call__(grad)
+        self._call += 1
+        return new
+
+
+def changed_gradient(entry: Entry, grad: torch.Tensor, site: str, call: int) -> torch.Tensor:
+    """The gradient after one entry; refuses what autograd would choke on, or worse, accept."""
+    # A function that writes in place would reach gradients of others that share this memory.
+    given = grad if isinstance(entry.edit, Edit) else grad.clone()
+    new = entry.change(given, site, call)
+    if new is given and (given is grad or not given._version):
+        return grad
+    if not isinstance(new, torch.Tensor):
+        raise EditError(
+            f"the edit at {entry.what} returned {type(new).__name__} for the gradient at {site!r}; "
+            "it must return a tensor, or None for no change."
+        )
+    if new.shape != grad.shape or new.dtype != grad.dtype:
+        raise EditError(
+            f"the edit at {entry.what} returned a gradient of shape {tuple(new.shape)} and type "
+            f"{new.dtype} at {site!r}; it must have shape {tuple(grad.shape)} and type {grad.dtype}."
+        )
+    return new

@@ -1,0 +1,111 @@
+"""Changing parameters and bringing them back bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from nethook.addresses.lookup import get_parameter
+from nethook.addresses.patterns import Pattern, find_parameters
+from nethook.addresses.tree import ParameterSite, Tree
+from nethook.errors import EditError
+
+
+def set_parameter(model: nn.Module, name: str, value: torch.Tensor | float) -> None:
+    """Writes a value into a parameter or buffer. The tensor stays the same object.
+
+        nethook.set_parameter(model, "fc1.bias", torch.zeros(512))
+
+    A number fills it. The value is cast to the parameter's type and device. Written through
+    `.data`: a graph that was built before can still be differentiated.
+
+    Raises:
+        NoSuchSiteError: where the model has no such parameter.
+        EditError: where the shapes differ.
+    """
+    tensor = get_parameter(model, name)
+    if not isinstance(value, torch.Tensor):
+        tensor.data.fill_(value)
+        return
+    if value.shape != tensor.shape:
+        raise EditError(
+            f"{name!r} has shape {tuple(tensor.shape)}; the new value has {tuple(value.shape)}."
+        )
+    tensor.data.copy_(value.detach())
+
+
+@contextmanager
+def preserve(model: nn.Module, *patterns: Pattern) -> Iterator[None]:
+    """Brings parameters and buffers back, bit for bit, when a block ends, however it ends.
+
+        with nethook.preserve(model, "fc*"):
+            nethook.get_parameter(model, "fc1.weight").data.mul_(2)
+
+    Arguments:
+        model: any `nn.Module`.
+        patterns: which parameters, as in `select(..., params=True)`; a pattern that names a module
+            means everything below it. None given means all.
+
+    A parameter that was replaced by another object comes back as the object it was. Values are
+    restored through `.data`: a graph that was built before the block can still be differentiated.
+
+    Cost: lazy copies, so memory only for what the block writes to.
+    """
+    tree = Tree(model)
+    index = tree.parameters()
+    if patterns:
+        sites = [site for site, _ in find_parameters(tree, index, patterns).values()]
+    else:
+        sites = index.sites
+    kept = [_Kept(tree, site) for site in sites]
+    try:
+        yield
+    finally:
+        for each in kept:
+            each.restore()
+
+
+class _Kept:
+    """A parameter as it was: the object, its value, and where it was registered."""
+
+    def __init__(self, tree: Tree, site: ParameterSite) -> None:
+        self._tensor = site.tensor
+        self._value = lazy_copy(site.tensor.data)
+        self._places = [
+            (own, key)
+            for module in [*tree.modules, *(wrapper for _, wrapper in tree.wrappers)]
+            for own in (module._parameters, module._buffers)
+            for key, value in own.items()
+            if value is site.tensor
+        ]
+
+    def restore(self) -> None:
+        for own, key in self._places:
+            own[key] = self._tensor
+        now = self._tensor.data
+        if now.shape != self._value.shape or now.dtype != self._value.dtype or now.device != self._value.device:
+            self._tensor.data = self._value.clone()
+        elif not _share_memory(now, self._value):
+            self._tensor.data.copy_(self._value)
+
+
+def lazy_copy(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy that costs memory only when one of the two is written to, where torch can make it."""
+    try:
+        # Not where a numpy array shares the memory: it would no longer follow its tensor.
+        if tensor.untyped_storage().resizable() and not tensor.is_quantized:
+            return torch._lazy_clone(tensor)
+    except RuntimeError:  # sparse, nested, or not allocated by torch
+        pass
+    return tensor.clone()
+
+
+def _share_memory(one: torch.Tensor, two: torch.Tensor) -> bool:
+    try:
+        same = torch._C._data_address(one) == torch._C._data_address(two)
+    except RuntimeError:
+        return False
+    return same and one.stride() == two.stride()

@@ -1,0 +1,127 @@
+"""What is changed where: the arguments of `edit`, read and checked against a model.
+
+    outputs={"fc1": edits.scale(0.5), nn.ReLU: [fn, edits.zero(calls=0)], "lstm": {"[0]": fn}}
+
+A key is a pattern; a value is an edit, a list of edits that apply in order, or a mapping from a
+path inside the value to either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import torch
+
+from nethook.addresses.nested import get, replace, tensors
+from nethook.addresses.paths import Path, parse_path, show_path
+from nethook.editing.catalogue import Edit, Limit, patch
+from nethook.editing.functions import Apply, call_form, not_in_place
+from nethook.errors import EditError
+
+Quantity: TypeAlias = Literal["outputs", "inputs", "grads", "input_grads", "param_grads"]
+OneEdit: TypeAlias = Callable[..., Any]
+Edits: TypeAlias = OneEdit | Sequence[OneEdit] | Mapping[str, "OneEdit | Sequence[OneEdit]"]
+
+
+class Entry:
+    """One edit under one pattern: what it does, and how often it did."""
+
+    __slots__ = ("apply", "edit", "fired", "limit", "path", "pattern", "quantity", "seen", "sites")
+
+    def __init__(self, quantity: Quantity, pattern: Any, path: Path, edit: OneEdit) -> None:
+        self.quantity = quantity
+        self.pattern = pattern
+        self.path = path
+        self.edit = edit
+        self.limit: Limit = edit.calls if isinstance(edit, Edit) else None
+        self.apply: Apply = call_form(edit, self.what)
+        self.sites: list[str] = []
+        self.seen = 0  # how often a value of its sites came by
+        self.fired = 0  # how often it was applied
+
+    @property
+    def what(self) -> str:
+        """The entry as it was written, for messages."""
+        pattern = self.pattern if isinstance(self.pattern, str) else repr(self.pattern)
+        inside = f"[{show_path(self.path)!r}]" if self.path else ""
+        return f"{self.quantity}[{pattern!r}]{inside}"
+
+    def on(self, value: Any, site: str, call: int) -> Any:
+        """The value with this edit applied at its path; the same object where nothing changed."""
+        if not self.path:
+            return self.change(value, site, call)
+        try:
+            part = get(value, self.path)
+        except LookupError as error:
+            raise EditError(
+                f"the edit at {self.what} found no such part at {site!r}: {error}."
+            ) from None
+        new = self.change(part, site, call)
+        return value if new is part else replace(value, self.path, new)
+
+    def change(self, value: Any, site: str, call: int) -> Any:
+        """The edit applied to a value; the same object where nothing changed."""
+        self.seen += 1
+        if not _applies(self.limit, call):
+            return value
+        if isinstance(self.edit, Edit):
+            self._check_is_tensor(value, site)
+            new = self.edit(value, call) if isinstance(self.edit, patch) else self.edit(value)
+        else:
+            new = not_in_place(self.apply, value, site)
+        self.fired += 1
+        return value if new is None else new
+
+    def _check_is_tensor(self, value: Any, site: str) -> None:
+        if not isinstance(value, torch.Tensor):
+            paths = ", ".join(repr(show_path(path)) for path, _ in tensors(value)) or "none"
+            name = type(self.edit).__name__
+            raise EditError(
+                f"{name} at {self.what} wants a tensor, and {site!r} gave a "
+                f"{type(value).__name__} with tensors at: {paths}. Name one of them: "
+                f"{{{self.pattern!r}: {{'[0]': edits.{name}(...)}}}}."
+            )
+
+
+def _applies(limit: Limit, call: int) -> bool:
+    if limit is None:
+        return True
+    if isinstance(limit, int):
+        return call == limit
+    step = limit.step or 1
+    start = limit.start or 0
+    return call >= start and (limit.stop is None or call < limit.stop) and (call - start) % step == 0
+
+
+def read(quantity: Quantity, given: Mapping[Any, Edits] | None) -> list[Entry]:
+    """One argument of `edit`, as entries in the order in which they were written."""
+    if given is None:
+        return []
+    if not isinstance(given, Mapping):
+        raise EditError(
+            f"{quantity} is a mapping from a pattern to an edit, as in "
+            f"{quantity}={{'fc1': edits.scale(0.5)}}; got {type(given).__name__}."
+        )
+    entries: list[Entry] = []
+    for pattern, edits in given.items():
+        if isinstance(edits, Mapping):
+            for text, inner in edits.items():
+                path = parse_path(text)
+                entries += [Entry(quantity, pattern, path, one) for one in _list(inner, pattern)]
+        else:
+            entries += [Entry(quantity, pattern, (), one) for one in _list(edits, pattern)]
+    return entries
+
+
+def _list(edits: Any, pattern: Any) -> list[OneEdit]:
+    several = list(edits) if isinstance(edits, list | tuple) else [edits]
+    for one in several:
+        if isinstance(one, type) and issubclass(one, Edit):
+            raise EditError(f"edits.{one.__name__} at {pattern!r} is not called: write edits.{one.__name__}(...).")
+        if not callable(one):
+            raise EditError(
+                f"an edit is a function or one of nethook.edits; got {type(one).__name__} at "
+                f"{pattern!r}. To put a fixed value there, write edits.replace(value)."
+            )
+    return several

@@ -1,0 +1,183 @@
+"""`edit`: a scope in which values and gradients at chosen sites are changed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from torch import nn
+
+from nethook.addresses.select import select, select_sites
+from nethook.addresses.tree import Tree
+from nethook.editing.changes import (
+    Change,
+    ChangeInput,
+    ChangeInputGradient,
+    ChangeOutput,
+    ChangeOutputGradient,
+    ChangeParameterGradient,
+)
+from nethook.editing.plan import Edits, Entry, read
+from nethook.errors import EditError, ScopeError, UnfiredError
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.compiled import run_eagerly_where_compiled
+from nethook.hooks.hook import Owner
+
+_KINDS: dict[str, type[Change]] = {
+    "inputs": ChangeInput,
+    "input_grads": ChangeInputGradient,
+    "outputs": ChangeOutput,
+    "grads": ChangeOutputGradient,
+}
+
+
+def edit(
+    model: nn.Module,
+    outputs: Mapping[Any, Edits] | None = None,
+    inputs: Mapping[Any, Edits] | None = None,
+    grads: Mapping[Any, Edits] | None = None,
+    input_grads: Mapping[Any, Edits] | None = None,
+    param_grads: Mapping[Any, Edits] | None = None,
+    *,
+    strict: bool = True,
+) -> EditScope:
+    """Changes values and gradients at chosen places while a block runs.
+
+        with nethook.edit(model, outputs={"fc1": edits.scale(0.5)}, grads={"conv1": torch.relu}):
+            ...
+
+    Arguments:
+        model: any `nn.Module`.
+        outputs, inputs: what modules return and are given.
+        grads: the gradients of what modules return, on their way back.
+        input_grads: the gradients that modules pass back to what they were given.
+        param_grads: the gradients of parameters, before they are added to `.grad`.
+        strict: whether an edit that was never applied is an error at the end of the scope, or a
+            warning.
+
+    Each is a mapping from a pattern (as in `select`) to an edit, to a list of edits that apply in
+    order, or to a mapping from a path inside the value to either: `{"lstm": {"[0]": fn}}`. An edit
+    is one of `nethook.edits`, or any callable `fn(value)` that returns the new value, or None for
+    no change; the address of the site is passed to a parameter named `site` or to a second
+    required one.
+
+    Returns:
+        A scope: use it with `with`, or call `.attach()` and later `.remove()`. What is attached
+        later sees what was attached earlier.
+
+    Raises:
+        EditError: for an edit that cannot be applied; `InPlaceEditError` for one that wrote to its
+            argument; `UnfiredError` on leaving the scope normally, for one that never applied.
+    """
+    given = {
+        "outputs": outputs,
+        "inputs": inputs,
+        "grads": grads,
+        "input_grads": input_grads,
+        "param_grads": param_grads,
+    }
+    entries = [entry for name, each in given.items() for entry in read(name, each)]  # type: ignore[arg-type]
+    if not entries:
+        raise EditError("nothing to edit: give outputs=, inputs=, grads=, input_grads= or param_grads=.")
+    return EditScope(model, entries, strict=strict)
+
+
+class EditScope:
+    """The scope of one `edit`."""
+
+    def __init__(self, model: nn.Module, entries: list[Entry], *, strict: bool) -> None:
+        self._model = model
+        self._entries = entries
+        self._strict = strict
+        self._hooks: Attachment | None = None
+
+    @property
+    def firings(self) -> dict[str, int]:
+        """How often each edit was applied, by what was written for it."""
+        counts: dict[str, int] = {}
+        for entry in self._entries:
+            counts[entry.what] = counts.get(entry.what, 0) + entry.fired
+        return counts
+
+    def attach(self) -> Self:
+        """Starts changing; `remove` ends it. `with` does both and checks that each edit applied."""
+        if self._hooks is not None:
+            raise ScopeError("this edit is attached already: call .remove() first.")
+        tree = Tree(self._model)
+        hooks = Attachment(Owner("nethook.edit"))
+        try:
+            run_eagerly_where_compiled(tree, hooks)
+            for quantity, kind in _KINDS.items():
+                self._attach_modules(tree, hooks, quantity, kind)
+            self._attach_parameters(hooks)
+        except BaseException:
+            hooks.remove()
+            raise
+        self._hooks = hooks
+        return self
+
+    def _attach_modules(self, tree: Tree, hooks: Attachment, quantity: str, kind: type[Change]) -> None:
+        by_site: dict[str, tuple[nn.Module, list[Entry]]] = {}
+        for entry in self._entries:
+            if entry.quantity == quantity:
+                for _, site in select_sites(tree, entry.pattern):
+                    by_site.setdefault(site.address, (site.module, []))[1].append(entry)
+                    entry.sites.append(site.address)
+        for address, (module, entries) in by_site.items():
+            change = kind(hooks.owner, address, entries)
+            if quantity in ("inputs", "input_grads"):
+                hooks.forward_pre(module, change)
+            else:
+                hooks.forward(module, change, with_kwargs=quantity == "grads")
+
+    def _attach_parameters(self, hooks: Attachment) -> None:
+        by_name: dict[str, tuple[Any, list[Entry]]] = {}
+        for entry in self._entries:
+            if entry.quantity == "param_grads":
+                for name, tensor in select(self._model, entry.pattern, params=True).items():
+                    by_name.setdefault(name, (tensor, []))[1].append(entry)
+                    entry.sites.append(name)
+        for name, (tensor, entries) in by_name.items():
+            if tensor.requires_grad:
+                hooks.tensor(tensor, ChangeParameterGradient(hooks.owner, name, entries))
+
+    def remove(self) -> None:
+        """Ends the changes. A second call does nothing."""
+        if self._hooks is not None:
+            self._hooks.remove()
+            self._hooks = None
+
+    def __enter__(self) -> Self:
+        return self.attach()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.remove()
+        unfired = [entry for entry in self._entries if not entry.fired]
+        if unfired and error is None:
+            message = "\n".join(_why_unfired(entry) for entry in unfired)
+            if self._strict:
+                raise UnfiredError(message)
+            warnings.warn(message, stacklevel=2)
+
+    def __repr__(self) -> str:
+        state = "attached" if self._hooks is not None else "not attached"
+        edits = ", ".join(f"{what}: {count}" for what, count in self.firings.items())
+        return f"<edit ({state}), applied: {edits}>"
+
+
+def _why_unfired(entry: Entry) -> str:
+    sites = ", ".join(repr(site) for site in entry.sites[:4])
+    if entry.seen:
+        why = f"{sites} came by {entry.seen} times, and calls={entry.limit!r} let none of them pass"
+    elif entry.quantity.endswith("grads"):
+        why = f"no gradient came back to {sites} inside the scope: backward() belongs inside it"
+    else:
+        why = f"{sites} did not run inside the scope"
+    return f"the edit at {entry.what} was never applied: {why}."

@@ -15,11 +15,15 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = [
     "Inputs",
     "audit",
+    "edit",
+    "edits",
     "errors",
     "get_module",
     "get_parameter",
     "inputs",
+    "preserve",
     "select",
+    "set_parameter",
     "suspended",
     "trace",
 ]
@@ -61,7 +65,8 @@ def test_type_checkers_read_the_same_names() -> None:
         for alias in node.names
     }
     sources = {name: (module, name) for name, module in nethook._SOURCES.items()}
-    assert seen == {**sources, "errors": ("nethook", "errors")}
+    modules = {name: tuple(path.rsplit(".", 1)) for name, path in nethook._MODULES.items()}
+    assert seen == {**sources, **modules}
 
 
 @pytest.mark.parametrize(

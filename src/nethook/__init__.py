@@ -1,4 +1,4 @@
-"""Look inside any PyTorch network without changing it.
+"""Look inside any PyTorch network, and change what happens there.
 
     import nethook
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.addresses.lookup import get_module as get_module
     from nethook.addresses.lookup import get_parameter as get_parameter
     from nethook.addresses.select import select as select
+    from nethook.editing import edits as edits
+    from nethook.editing.parameters import preserve as preserve
+    from nethook.editing.parameters import set_parameter as set_parameter
+    from nethook.editing.scope import edit as edit
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
     from nethook.tracing.scope import trace as trace
@@ -33,26 +37,34 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
 __all__ = [
     "Inputs",
     "audit",
+    "edit",
+    "edits",
     "errors",
     "get_module",
     "get_parameter",
     "inputs",
+    "preserve",
     "select",
+    "set_parameter",
     "suspended",
     "trace",
 ]
 
-# Public name -> the module that holds it. `errors` and `__version__` are made by hand below.
+# Public name -> the module that holds it; the names of modules stand below.
 _SOURCES: Final = {
     "Inputs": "nethook.addresses.inputs",
     "audit": "nethook.hooks.audit",
+    "edit": "nethook.editing.scope",
     "get_module": "nethook.addresses.lookup",
     "get_parameter": "nethook.addresses.lookup",
     "inputs": "nethook.addresses.inputs",
+    "preserve": "nethook.editing.parameters",
     "select": "nethook.addresses.select",
+    "set_parameter": "nethook.editing.parameters",
     "suspended": "nethook.hooks.suspend",
     "trace": "nethook.tracing.scope",
 }
+_MODULES: Final = {"edits": "nethook.editing.edits", "errors": "nethook.errors"}
 
 
 def _load(name: str) -> object:
@@ -60,8 +72,8 @@ def _load(name: str) -> object:
     value: object
     if name in _SOURCES:
         value = getattr(importlib.import_module(_SOURCES[name]), name)
-    elif name == "errors":
-        value = importlib.import_module("nethook.errors")
+    elif name in _MODULES:
+        value = importlib.import_module(_MODULES[name])
     elif name == "__version__":
         # The installed metadata is the one place that knows; reading it takes milliseconds.
         from importlib.metadata import version

@@ -200,11 +200,22 @@ def replace(value: Any, path: Path, new: Any) -> Any:
 
 def get(value: Any, path: Path) -> Any:
     """What lies at `path` inside `value`. Both spellings of a field are accepted."""
+    return _follow(value, path)[1]
+
+
+def canonical(value: Any, path: Path) -> Path:
+    """`path` in the spelling in which `tensors` gives it."""
+    return _follow(value, path)[0]
+
+
+def _follow(value: Any, path: Path) -> tuple[Path, Any]:
+    steps: Path = ()
     for step in path:
         children = _children(value)
         inside = {} if children is None else dict(children)
-        value = inside[_same_step(step, list(inside), value)]
-    return value
+        same = _same_step(step, list(inside), value)
+        steps, value = (*steps, same), inside[same]
+    return steps, value
 
 
 def _same_step(

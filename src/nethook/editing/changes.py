@@ -13,11 +13,14 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import map_tensors, tensors
-from nethook.editing.catalogue import Edit
+from nethook.editing.edits import Edit
 from nethook.editing.plan import Entry
 from nethook.errors import EditError
 from nethook.hooks.attachment import register_on_tensor
 from nethook.hooks.hook import Hook, Owner
+
+
+_graph_task = torch._C._current_graph_task_id
 
 
 class Change(Hook):
@@ -32,11 +35,17 @@ class Change(Hook):
 
     def changed(self, value: Any) -> Any:
         """The value after all entries; the same object where none changed it."""
-        call = self.calls
-        self.calls += 1
+        call = self.next_call()
         for entry in self.entries:
             value = entry.on(value, self.address, call)
         return value
+
+    def next_call(self) -> int:
+        """The number of this call; a call that is computed again in backward has none of its own."""
+        call = self.calls
+        if _graph_task() == -1:
+            self.calls += 1
+        return call
 
 
 class ChangeOutput(Change):
@@ -62,8 +71,7 @@ class ChangeInput(Change):
         if not self.owner.alive:
             return None
         given = Arguments(args, kwargs)
-        call = self.calls
-        self.calls += 1
+        call = self.next_call()
         for entry in self.entries:
             given = given.edited(entry, self.address, call)
         return None if given.args is args and given.kwargs is kwargs else (given.args, given.kwargs)
@@ -111,41 +119,46 @@ class ChangeOutputGradient(Change):
         if not self.owner.alive:
             return None
         given = [tensor for _, tensor in tensors((args, kwargs))]
-        new = on_gradients(self, output, given)
+        new = self.on_gradients(output, self.entries, given)
+        self.calls += 1
         return None if new is output else new
 
+    def on_gradients(self, value: Any, entries: list[Entry], given: list[torch.Tensor]) -> Any:
+        """`value` with a hook on the gradient of each tensor that an entry means."""
+        found = iter(tensors(value))
 
-class ChangeInputGradient(Change):
+        def hooked(tensor: torch.Tensor) -> torch.Tensor:
+            path, _ = next(found)
+            meant = [entry for entry in entries if entry.means(value, path, self.address)]
+            if not meant or not tensor.requires_grad:
+                return tensor
+            if tensor.is_leaf or tensor._is_view() or any(tensor is each for each in given):
+                tensor = tensor.clone()
+            register_on_tensor(tensor, ChangeGradient(self.owner, self.address, meant, self.calls))
+            return tensor
+
+        return map_tensors(hooked, value)
+
+
+class ChangeInputGradient(ChangeOutputGradient):
     """Before a forward: lets the gradients that the module passes back be changed."""
 
     __slots__ = ()
 
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(  # type: ignore[override]  # a hook before the forward is not given an output
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Arguments whose tensors are our own: what others do with them is not concerned."""
         if not self.owner.alive:
             return None
         given = [tensor for _, tensor in tensors((args, kwargs))]
-        new_args, new_kwargs = on_gradients(self, (args, kwargs), given)
-        return (new_args, new_kwargs)
-
-
-def on_gradients(change: Change, value: Any, given: list[torch.Tensor]) -> Any:
-    """`value` with a hook on the gradient of each tensor that an entry means."""
-    call = change.calls
-    change.calls += 1
-    paths = iter([path for path, _ in tensors(value)])
-
-    def hooked(tensor: torch.Tensor) -> torch.Tensor:
-        path = next(paths)
-        entries = [entry for entry in change.entries if not entry.path or entry.path == path]
-        if not entries or not tensor.requires_grad:
-            return tensor
-        if tensor.is_leaf or tensor._is_view() or any(tensor is each for each in given):
-            tensor = tensor.clone()
-        register_on_tensor(tensor, ChangeGradient(change.owner, change.address, entries, call))
-        return tensor
-
-    return map_tensors(hooked, value)
+        by_name = [e for e in self.entries if e.path and isinstance(e.path[0].key, str)]
+        by_place = [e for e in self.entries if e.path and e not in by_name]
+        both = [entry for entry in self.entries if not entry.path]
+        args = self.on_gradients(args, [*both, *by_place], given)
+        kwargs = self.on_gradients(kwargs, [*both, *by_name], given)
+        self.calls += 1
+        return args, kwargs
 
 
 class ChangeGradient(Hook):

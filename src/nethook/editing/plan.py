@@ -13,13 +13,14 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 
-from nethook.addresses.nested import get, replace, tensors
+from nethook.addresses.nested import canonical, get, replace, tensors
 from nethook.addresses.paths import Path, parse_path, show_path
-from nethook.editing.catalogue import Edit, Limit, patch
+from nethook.editing.edits import Edit, Limit, patch
 from nethook.editing.functions import Apply, call_form, not_in_place
 from nethook.errors import EditError
 
 Quantity: TypeAlias = Literal["outputs", "inputs", "grads", "input_grads", "param_grads"]
+_graph_task = torch._C._current_graph_task_id
 OneEdit: TypeAlias = Callable[..., Any]
 Edits: TypeAlias = OneEdit | Sequence[OneEdit] | Mapping[str, "OneEdit | Sequence[OneEdit]"]
 
@@ -54,15 +55,32 @@ class Entry:
         try:
             part = get(value, self.path)
         except LookupError as error:
-            raise EditError(
-                f"the edit at {self.what} found no such part at {site!r}: {error}."
-            ) from None
+            raise self.no_such_part(site, error) from None
         new = self.change(part, site, call)
         return value if new is part else replace(value, self.path, new)
 
+    def means(self, value: Any, path: Path, site: str) -> bool:
+        """Whether the tensor at `path` in a value is one that this entry is meant for."""
+        try:
+            return not self.path or canonical(value, self.path) == path
+        except LookupError as error:
+            raise self.no_such_part(site, error) from None
+
+    def no_such_part(self, site: str, error: LookupError) -> EditError:
+        """The error for a path that leads nowhere."""
+        return EditError(f"the edit at {self.what} found no such part at {site!r}: {error}")
+
     def change(self, value: Any, site: str, call: int) -> Any:
         """The edit applied to a value; the same object where nothing changed."""
-        self.seen += 1
+        recomputed = _graph_task() != -1 and self.quantity in ("outputs", "inputs")
+        if recomputed and self.limit is not None:
+            raise EditError(
+                f"the edit at {self.what} is limited by calls={self.limit!r}, and {site!r} runs "
+                "under activation checkpointing, where a forward is computed again in backward: "
+                "which call that is cannot be told. Leave calls= out."
+            )
+        if not recomputed:
+            self.seen += 1
         if not _applies(self.limit, call):
             return value
         if isinstance(self.edit, Edit):
@@ -70,7 +88,8 @@ class Entry:
             new = self.edit(value, call) if isinstance(self.edit, patch) else self.edit(value)
         else:
             new = not_in_place(self.apply, value, site)
-        self.fired += 1
+        if not recomputed:
+            self.fired += 1
         return value if new is None else new
 
     def _check_is_tensor(self, value: Any, site: str) -> None:

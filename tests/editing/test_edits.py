@@ -103,7 +103,9 @@ def test_the_type_of_the_value_is_kept(edit, dtype, value):
 
 
 def test_what_does_not_fit_is_refused_with_both_shapes(value):
-    with pytest.raises(EditError, match=r"\(3,\) cannot take the place of one of shape \(2, 5, 4\)"):
+    with pytest.raises(
+        EditError, match=r"\(3,\) cannot take the place of one of shape \(2, 5, 4\)"
+    ):
         edits.replace(torch.zeros(3))(value)
     with pytest.raises(EditError, match=r"the direction has shape \(3,\).*wants \(4,\)"):
         edits.steer(torch.zeros(3))(value)

@@ -36,7 +36,9 @@ def snapshot(model):
 
 
 def changes(model, before):
-    return [name for name, value in model.state_dict().items() if not torch.equal(value, before[name])]
+    return [
+        name for name, value in model.state_dict().items() if not torch.equal(value, before[name])
+    ]
 
 
 def test_everything_comes_back(model):

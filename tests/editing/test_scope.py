@@ -243,7 +243,12 @@ def test_writing_in_place_and_returning_none_is_refused(model, x, where):
 
 @pytest.mark.parametrize(
     ("calls", "expected"),
-    [(None, [0, 0, 0, 0]), (1, [1, 0, 1, 1]), (slice(2), [0, 0, 1, 1]), (slice(1, None, 2), [1, 0, 1, 0])],
+    [
+        (None, [0, 0, 0, 0]),
+        (1, [1, 0, 1, 1]),
+        (slice(2), [0, 0, 1, 1]),
+        (slice(1, None, 2), [1, 0, 1, 0]),
+    ],
 )
 def test_edits_are_limited_by_call(calls, expected):
     model = nn.Identity()
@@ -262,7 +267,9 @@ def test_gradient_edits_are_limited_by_the_call_they_belong_to():
 
 
 def test_an_edit_that_never_applied_is_an_error_that_says_why(model, x):
-    with pytest.raises(UnfiredError, match=r"outputs\['fc2'\] was never applied: 'fc2' did not run"):
+    with pytest.raises(
+        UnfiredError, match=r"outputs\['fc2'\] was never applied: 'fc2' did not run"
+    ):
         with nethook.edit(model, outputs={"fc2": double}):
             model.fc1(x)
     with pytest.raises(UnfiredError, match=r"backward\(\) belongs inside it"):
@@ -349,7 +356,9 @@ def test_under_checkpointing_an_edit_applies_in_both_passes(model, x, reentrant)
     from torch.utils.checkpoint import checkpoint
 
     x.requires_grad_()
-    with nethook.edit(model, outputs={"act": edits.scale(2)}, grads={"fc1": edits.scale(3)}) as scope:
+    with nethook.edit(
+        model, outputs={"act": edits.scale(2)}, grads={"fc1": edits.scale(3)}
+    ) as scope:
         checkpoint(model, x, use_reentrant=reentrant).sum().backward()
     grad, weight = x.grad, model.fc1.weight.grad
     x.grad = None

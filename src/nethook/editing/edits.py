@@ -11,9 +11,11 @@ printed, compared, saved in a recipe and loaded again without running code. Ever
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from pathlib import Path
+from types import UnionType
+from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import torch
 
@@ -36,6 +38,14 @@ class Edit:
                 f"calls is the number of a call or a slice of them; got {self.calls!r}."
             )
 
+    def check(self) -> None:
+        """Raises `OptionError` where an argument is not of its type."""
+        hints = get_type_hints(type(self))
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not _is(value, hints[field.name]):
+                raise OptionError(f"{field.name} of {type(self).__name__} cannot be {value!r:.80}.")
+
     def __call__(self, value: torch.Tensor) -> torch.Tensor:
         """The new value."""
         raise TypeError(f"{type(self).__name__} is not an edit by itself")
@@ -48,6 +58,18 @@ class Edit:
         return all(_same(getattr(self, name), getattr(other, name)) for name in fields)
 
     __hash__ = object.__hash__
+
+
+def _is(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type, as far as the types of edits go."""
+    if get_origin(hint) in (Union, UnionType):
+        return any(_is(value, each) for each in get_args(hint))
+    if get_origin(hint) in (Sequence, tuple):
+        each = get_args(hint)[0]
+        return isinstance(value, list | tuple) and all(_is(item, each) for item in value)
+    if hint is float:
+        return type(value) is float
+    return type(value) is hint if hint is int else isinstance(value, hint)
 
 
 def _same(one: Any, two: Any) -> bool:
@@ -205,6 +227,44 @@ class patch(Edit):  # noqa: N801
 
 
 @dataclass(frozen=True, eq=False)
+class mask(Edit):  # noqa: N801
+    """The value where a mask is True, and zero elsewhere; the mask broadcasts."""
+
+    keep: torch.Tensor
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The masked value."""
+        return torch.where(self.keep.to(value.device).bool(), value, torch.zeros_like(value))
+
+
+@dataclass(frozen=True, eq=False)
+class add_low_rank(Edit):  # noqa: N801
+    """A weight plus `left @ right`, of low rank. For `edit(..., params=...)`.
+
+    `left` has a row for each output of the layer, (outputs, rank), and `right` a column for each
+    of its inputs, (rank, inputs); vectors stand for rank one. How a layer lays its weight out
+    (`nn.Linear`, the `Conv1D` of transformers, convolutions, embeddings) makes no difference.
+    """
+
+    left: torch.Tensor
+    right: torch.Tensor
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """The sum for a weight of (outputs, inputs, …)."""
+        left = self.left.unsqueeze(1) if self.left.ndim == 1 else self.left
+        right = self.right.unsqueeze(0) if self.right.ndim == 1 else self.right
+        outputs, inputs = value.shape[0], value[0].numel() if len(value) else 0
+        if left.shape[0] != outputs or right.shape[1] != inputs or left.shape[1] != right.shape[0]:
+            raise EditError(
+                f"left {tuple(self.left.shape)} and right {tuple(self.right.shape)} do not fit a "
+                f"weight with {outputs} outputs and {inputs} inputs: they must be ({outputs}, rank) "
+                f"and (rank, {inputs})."
+            )
+        delta = left.to(value.device, value.dtype) @ right.to(value.device, value.dtype)
+        return value + delta.reshape(value.shape)
+
+
+@dataclass(frozen=True, eq=False)
 class steer(Edit):  # noqa: N801
     """The value, moved along a direction of its last dimension: `value + strength * direction`."""
 
@@ -274,3 +334,28 @@ def _index(units: Sequence[int], value: torch.Tensor, dim: int) -> torch.Tensor:
     if wrong:
         raise EditError(f"there are {count} units along dimension {dim}; got {wrong[0]}.")
     return torch.tensor([unit % count for unit in units], device=value.device, dtype=torch.long)
+
+
+def save(path: str | Path, **given: Mapping[Any, Any]) -> None:
+    """Writes edits of the catalogue to a recipe: JSON, and safetensors for the tensors in it.
+
+        edits.save("calm.json", outputs={"h.3": edits.steer(direction, -2.0)})
+
+    Raises `RecipeError` for a function, which is code, and for a pattern that is not a string.
+    """
+    from nethook.editing import recipes
+
+    recipes.save(path, **given)
+
+
+def load(path: str | Path) -> dict[str, Any]:
+    """Reads a recipe, without running code: the arguments that `nethook.edit` takes.
+
+        with nethook.edit(model, **edits.load("calm.json")):
+            ...
+
+    Raises `RecipeError` for a file that is broken, foreign, or asks for anything but edits.
+    """
+    from nethook.editing import recipes
+
+    return recipes.load(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ from torch import nn
 from nethook.addresses.lookup import get_parameter
 from nethook.addresses.patterns import Pattern, find_parameters
 from nethook.addresses.tree import ParameterSite, Tree
+from nethook.editing.plan import Entry
 from nethook.errors import EditError
 
 
@@ -86,10 +88,54 @@ class _Kept:
         for own, key in self._places:
             own[key] = self._tensor
         now = self._tensor.data
-        if now.shape != self._value.shape or now.dtype != self._value.dtype or now.device != self._value.device:
+        if (
+            now.shape != self._value.shape
+            or now.dtype != self._value.dtype
+            or now.device != self._value.device
+        ):
             self._tensor.data = self._value.clone()
         elif not _share_memory(now, self._value):
             self._tensor.data.copy_(self._value)
+
+
+class ChangedParameter:
+    """A handle: a parameter that holds another value until it is removed.
+
+    The old value is set aside, not copied, so it comes back as it was, in the memory it was in.
+    """
+
+    __slots__ = ("_old", "_tensor")
+
+    def __init__(self, site: ParameterSite, entries: list[Entry]) -> None:
+        self._tensor: torch.Tensor | None = site.tensor
+        self._old = value = site.tensor.data
+        owner = None if site.owner is None else site.owner.module
+        turned = _inputs_come_first(owner) and value.ndim >= 2
+        for entry in entries:
+            seen = value.transpose(0, 1) if turned else value
+            new = entry.on(seen.clone(), site.address, 0)
+            if not isinstance(new, torch.Tensor) or new.shape != seen.shape:
+                came = tuple(new.shape) if isinstance(new, torch.Tensor) else type(new).__name__
+                raise EditError(
+                    f"the edit at {entry.what} returned {came} for {site.address!r}; it must be a "
+                    f"tensor of shape {tuple(seen.shape)}."
+                )
+            value = new.transpose(0, 1) if turned else new
+        site.tensor.data = value.to(self._old.device, self._old.dtype).contiguous()
+
+    def remove(self) -> None:
+        """Puts the old value back. A second call does nothing."""
+        if self._tensor is not None:
+            self._tensor.data = self._old
+            self._tensor = None
+
+
+def _inputs_come_first(owner: nn.Module | None) -> bool:
+    """Whether a layer lays its weight out as (inputs, outputs) and not as (outputs, inputs)."""
+    library = sys.modules.get("transformers.pytorch_utils")
+    conv1d = () if library is None else (library.Conv1D,)
+    transposed = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+    return isinstance(owner, (nn.Embedding, nn.EmbeddingBag, *transposed, *conv1d))
 
 
 def lazy_copy(tensor: torch.Tensor) -> torch.Tensor:

@@ -19,7 +19,7 @@ from nethook.editing.edits import Edit, Limit, patch
 from nethook.editing.functions import Apply, call_form, not_in_place
 from nethook.errors import EditError
 
-Quantity: TypeAlias = Literal["outputs", "inputs", "grads", "input_grads", "param_grads"]
+Quantity: TypeAlias = Literal["outputs", "inputs", "grads", "input_grads", "param_grads", "params"]
 _graph_task = torch._C._current_graph_task_id
 OneEdit: TypeAlias = Callable[..., Any]
 Edits: TypeAlias = OneEdit | Sequence[OneEdit] | Mapping[str, "OneEdit | Sequence[OneEdit]"]
@@ -110,7 +110,9 @@ def _applies(limit: Limit, call: int) -> bool:
         return call == limit
     step = limit.step or 1
     start = limit.start or 0
-    return call >= start and (limit.stop is None or call < limit.stop) and (call - start) % step == 0
+    return (
+        call >= start and (limit.stop is None or call < limit.stop) and (call - start) % step == 0
+    )
 
 
 def read(quantity: Quantity, given: Mapping[Any, Edits] | None) -> list[Entry]:
@@ -137,7 +139,9 @@ def _list(edits: Any, pattern: Any) -> list[OneEdit]:
     several = list(edits) if isinstance(edits, list | tuple) else [edits]
     for one in several:
         if isinstance(one, type) and issubclass(one, Edit):
-            raise EditError(f"edits.{one.__name__} at {pattern!r} is not called: write edits.{one.__name__}(...).")
+            raise EditError(
+                f"edits.{one.__name__} at {pattern!r} is not called: write edits.{one.__name__}(...)."
+            )
         if not callable(one):
             raise EditError(
                 f"an edit is a function or one of nethook.edits; got {type(one).__name__} at "

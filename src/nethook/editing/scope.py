@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from torch import nn
 
-from nethook.addresses.select import select, select_sites
-from nethook.addresses.tree import Tree
+from nethook.addresses.patterns import find_parameters
+from nethook.addresses.select import select_sites
+from nethook.addresses.tree import ParameterSite, Tree
 from nethook.editing.changes import (
     Change,
     ChangeInput,
@@ -19,7 +21,9 @@ from nethook.editing.changes import (
     ChangeOutputGradient,
     ChangeParameterGradient,
 )
+from nethook.editing.parameters import ChangedParameter
 from nethook.editing.plan import Edits, Entry, read
+from nethook.editing.recipes import save_entries
 from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
@@ -40,6 +44,7 @@ def edit(
     grads: Mapping[Any, Edits] | None = None,
     input_grads: Mapping[Any, Edits] | None = None,
     param_grads: Mapping[Any, Edits] | None = None,
+    params: Mapping[Any, Edits] | None = None,
     *,
     strict: bool = True,
 ) -> EditScope:
@@ -54,6 +59,9 @@ def edit(
         grads: the gradients of what modules return, on their way back.
         input_grads: the gradients that modules pass back to what they were given.
         param_grads: the gradients of parameters, before they are added to `.grad`.
+        params: parameters and buffers, for the length of the scope. Weights are given to an edit as
+            (outputs, inputs, …), however their layer keeps them. They come back bit for bit; what
+            an optimizer does to them inside the scope is lost.
         strict: whether an edit that was never applied is an error at the end of the scope, or a
             warning.
 
@@ -77,10 +85,11 @@ def edit(
         "grads": grads,
         "input_grads": input_grads,
         "param_grads": param_grads,
+        "params": params,
     }
     entries = [entry for name, each in given.items() for entry in read(name, each)]  # type: ignore[arg-type]
     if not entries:
-        raise EditError("nothing to edit: give outputs=, inputs=, grads=, input_grads= or param_grads=.")
+        raise EditError("nothing to edit: give outputs=, inputs=, grads= or another of its kind.")
     return EditScope(model, entries, strict=strict)
 
 
@@ -111,14 +120,16 @@ class EditScope:
             run_eagerly_where_compiled(tree, hooks)
             for quantity, kind in _KINDS.items():
                 self._attach_modules(tree, hooks, quantity, kind)
-            self._attach_parameters(hooks)
+            self._attach_parameters(tree, hooks)
         except BaseException:
             hooks.remove()
             raise
         self._hooks = hooks
         return self
 
-    def _attach_modules(self, tree: Tree, hooks: Attachment, quantity: str, kind: type[Change]) -> None:
+    def _attach_modules(
+        self, tree: Tree, hooks: Attachment, quantity: str, kind: type[Change]
+    ) -> None:
         by_site: dict[str, tuple[nn.Module, list[Entry]]] = {}
         for entry in self._entries:
             if entry.quantity == quantity:
@@ -132,16 +143,25 @@ class EditScope:
             else:
                 hooks.forward(module, change, with_kwargs=quantity == "grads")
 
-    def _attach_parameters(self, hooks: Attachment) -> None:
-        by_name: dict[str, tuple[Any, list[Entry]]] = {}
-        for entry in self._entries:
-            if entry.quantity == "param_grads":
-                for name, tensor in select(self._model, entry.pattern, params=True).items():
-                    by_name.setdefault(name, (tensor, []))[1].append(entry)
-                    entry.sites.append(name)
-        for name, (tensor, entries) in by_name.items():
-            if tensor.requires_grad:
-                hooks.tensor(tensor, ChangeParameterGradient(hooks.owner, name, entries))
+    def _attach_parameters(self, tree: Tree, hooks: Attachment) -> None:
+        index = tree.parameters()
+        for quantity in ("param_grads", "params"):
+            by_site: dict[int, tuple[ParameterSite, list[Entry]]] = {}
+            for entry in self._entries:
+                if entry.quantity == quantity:
+                    for site, _ in find_parameters(tree, index, [entry.pattern]).values():
+                        by_site.setdefault(site.order, (site, []))[1].append(entry)
+                        entry.sites.append(site.address)
+            for site, entries in by_site.values():
+                if quantity == "params":
+                    hooks.add(ChangedParameter(site, entries))
+                elif site.tensor.requires_grad:
+                    change = ChangeParameterGradient(hooks.owner, site.address, entries)
+                    hooks.tensor(site.tensor, change)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the edits to a recipe, from which `nethook.edits.load` reads them."""
+        save_entries(path, self._entries)
 
     def remove(self) -> None:
         """Ends the changes. A second call does nothing."""

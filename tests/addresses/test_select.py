@@ -197,3 +197,10 @@ def test_the_error_of_a_wrong_name_is_a_lookup_error_and_a_key_error():
 def test_what_is_no_model_is_refused():
     with pytest.raises(InputsError, match=r"a model is an nn.Module; got str"):
         select("resnet18", "fc1")
+
+
+@pytest.mark.parametrize("params", [False, True])
+def test_a_list_that_came_out_empty_matches_nothing(params):
+    with pytest.raises(NoSuchSiteError, match="the list of patterns is empty"):
+        select(MODEL, [], params=params)
+    assert select(MODEL, exclude=[], params=params) == select(MODEL, params=params)

@@ -211,15 +211,20 @@ class Tree(Index[Site]):
             for place in site.long:
                 for name, tensor in _own_tensors(site.module, place):
                     _entry(found, name, tensor).long += (name,)
-        for place, long_place, wrapper in self._walk.wrapped:
-            taken = {name for each in found.values() for name in each.names}
-            own, long_own = _own_tensors(wrapper, place), _own_tensors(wrapper, long_place)
-            for (name, tensor), (long, _) in zip(own, long_own, strict=True):
-                # What the bare model has keeps its name.
-                entry = _entry(found, long if name in taken else name, tensor)
-                entry.names += (long if name in taken else name,)
-                entry.long += (long,)
+        self._add_those_of_wrappers(found)
         return Parameters(list(found.values()))
+
+    def _add_those_of_wrappers(self, found: dict[int, ParameterSite]) -> None:
+        for place, long_place, wrapper in self._walk.wrapped:
+            own, spelt_long = _own_tensors(wrapper, place), _own_tensors(wrapper, long_place)
+            for (name, tensor), (long, _) in zip(own, spelt_long, strict=True):
+                # What the bare model has keeps its name.
+                taken = {name for each in found.values() for name in each.names}
+                free = next((each for each in (name, long) if each not in taken), None)
+                if free is not None:
+                    entry = _entry(found, free, tensor)
+                    entry.names += (free,)
+                    entry.long += (long,)
 
     def _owners(self, site: Site) -> tuple[Site, ...]:
         """The modules that own a module's tensors: also the one that is parametrised by it."""
@@ -280,11 +285,13 @@ class _Walk:
     def _unusual(self, module: nn.Module, name: str, long: str, *, internal: bool) -> None:
         """Visits a module that may be wrapped, shared, parametrised, or part of a cycle."""
         outer: list[int] = []
+        spellings = [long]
         while (wrapped := inside(module)) is not None:
             outer.append(id(module))
             self.wrapped.append((name, long, module))
             attribute, module = wrapped
             long = f"{long}.{attribute}" if long else attribute
+            spellings.append(long)
         key = id(module)
         self._inside.update(dict.fromkeys(outer, key))
         if key in self._path:
@@ -305,7 +312,7 @@ class _Walk:
             if not internal:
                 self.internal.discard(order)  # the bare model knows it, by this other name
         if long != name:
-            self.long.setdefault(order, []).append(long)
+            self.long.setdefault(order, []).extend(each for each in spellings if each != name)
         self._path.add(key)
         prefix, long_prefix = f"{name}." if name else "", f"{long}." if long else ""
         parametrized = "parametrizations" in module._modules and is_parametrized(module)

@@ -13,6 +13,7 @@ import nethook
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = [
+    "Callbacks",
     "Inputs",
     "audit",
     "edit",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.addresses.lookup import get_parameter as get_parameter
     from nethook.addresses.select import select as select
     from nethook.editing import edits as edits
+    from nethook.editing.callbacks import Callbacks as Callbacks
     from nethook.editing.parameters import preserve as preserve
     from nethook.editing.parameters import set_parameter as set_parameter
     from nethook.editing.scope import edit as edit
@@ -35,6 +36,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     __version__: str
 
 __all__ = [
+    "Callbacks",
     "Inputs",
     "audit",
     "edit",
@@ -52,6 +54,7 @@ __all__ = [
 
 # Public name -> the module that holds it; the names of modules stand below.
 _SOURCES: Final = {
+    "Callbacks": "nethook.editing.callbacks",
     "Inputs": "nethook.addresses.inputs",
     "audit": "nethook.hooks.audit",
     "edit": "nethook.editing.scope",

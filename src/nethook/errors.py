@@ -10,6 +10,7 @@
     │   ├── InPlaceEditError                  it wrote to its argument instead of returning a value
     │   └── UnfiredError                      the scope ended and it was never applied
     ├── RecipeError           (ValueError)    a recipe that cannot be saved or loaded
+    ├── NotFiniteError        (FloatingPointError)  a NaN or an infinity, where that was checked
     └── ReadError             (LookupError)   a value that cannot be read from a tape
         ├── NotAskedError                     that quantity was not asked for
         ├── NotRunError                       the site has not run
@@ -65,6 +66,10 @@ class UnfiredError(EditError):
 
 class RecipeError(NethookError, ValueError):
     """A recipe that cannot be saved or loaded."""
+
+
+class NotFiniteError(NethookError, FloatingPointError):
+    """A NaN or an infinity was found where `check_finite` looked."""
 
 
 class ReadError(NethookError, LookupError):

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 import nethook
+from nethook import edits
 from nethook.errors import EditError, NoSuchSiteError
 
 
@@ -27,7 +28,7 @@ def test_set_parameter_writes_into_the_same_tensor(model):
 def test_set_parameter_refuses_another_shape_and_another_name(model):
     with pytest.raises(EditError, match=r"'0.weight' has shape \(3, 3\); the new value has \(2,\)"):
         nethook.set_parameter(model, "0.weight", torch.ones(2))
-    with pytest.raises(NoSuchSiteError, match="0.weigth"):
+    with pytest.raises(NoSuchSiteError, match=r"0\.weigth"):
         nethook.set_parameter(model, "0.weigth", 0)
 
 
@@ -129,3 +130,67 @@ def test_scopes_nest(model):
             model[0].weight.data.add_(1)
         assert changes(model, middle) == []
     assert changes(model, before) == []
+
+
+def test_a_parameter_is_changed_for_a_scope_and_comes_back_in_its_own_memory(model):
+    weight, pointer = model[0].weight, model[0].weight.data_ptr()
+    before = weight.detach().clone()
+    with nethook.edit(model, params={"0.weight": edits.scale(2), "*.bias": edits.zero()}):
+        assert model[0].weight is weight
+        assert torch.equal(weight.detach(), before * 2)
+        assert not model[2].bias.any()
+    assert torch.equal(weight.detach(), before)
+    assert weight.data_ptr() == pointer
+
+
+def test_a_low_rank_change_means_the_same_however_a_layer_keeps_its_weight():
+    from transformers.pytorch_utils import Conv1D
+
+    torch.manual_seed(0)
+    left, right, x = torch.randn(5, 2), torch.randn(2, 3), torch.randn(4, 3)
+    linear, conv1d = nn.Linear(3, 5), Conv1D(5, 3)
+    for model in (linear, conv1d):
+        plain = model(x)
+        with nethook.edit(model, params={"weight": edits.add_low_rank(left, right)}):
+            torch.testing.assert_close(model(x), plain + x @ right.T @ left.T)
+        assert torch.equal(model(x), plain)
+
+
+def test_a_low_rank_change_of_a_convolution_and_an_embedding():
+    u, v = torch.randn(4), torch.randn(3 * 2 * 2)
+    conv = nn.Conv2d(3, 4, 2)
+    before = conv.weight.detach().clone()
+    with nethook.edit(conv, params={"weight": edits.add_low_rank(u, v)}):
+        torch.testing.assert_close(
+            conv.weight.detach(), before + torch.outer(u, v).reshape(4, 3, 2, 2)
+        )
+    table = nn.Embedding(7, 4)
+    rows = table.weight.detach().clone()
+    token = torch.nn.functional.one_hot(torch.tensor(3), 7).float()
+    with nethook.edit(table, params={"weight": edits.add_low_rank(u, token)}):
+        torch.testing.assert_close(table.weight[3].detach(), rows[3] + u)
+        torch.testing.assert_close(table.weight[4].detach(), rows[4])
+
+
+def test_what_does_not_fit_leaves_nothing_changed(model):
+    before = snapshot(model)
+    with pytest.raises(EditError, match=r"3 outputs and 3 inputs"):
+        nethook.edit(
+            model,
+            params={
+                "0.bias": edits.zero(),
+                "0.weight": edits.add_low_rank(torch.ones(2), torch.ones(3)),
+            },
+        ).attach()
+    with pytest.raises(EditError, match=r"returned \(3,\) for '0.weight'"):
+        nethook.edit(model, params={"0.weight": lambda w: w[0]}).attach()
+    assert changes(model, before) == []
+
+
+def test_edits_of_one_parameter_apply_in_order_and_functions_work(model):
+    before = model[0].weight.detach().clone()
+    with nethook.edit(
+        model, params={"0.weight": [edits.add(1), lambda w: w.mul_(2), edits.mask(torch.eye(3))]}
+    ):
+        torch.testing.assert_close(model[0].weight.detach(), (before + 1) * 2 * torch.eye(3))
+    assert torch.equal(model[0].weight.detach(), before)

@@ -138,7 +138,7 @@ def test_nested_outputs_are_edited_by_path_and_keep_their_type():
     model, x = nn.LSTM(2, 3), torch.randn(4, 2)
     with nethook.edit(model, outputs={"": {"[0]": edits.zero(), "[1][1]": edits.add(1)}}):
         output, (hidden, cell) = model(x)
-    plain, (plain_hidden, plain_cell) = model(x)
+    _plain, (plain_hidden, plain_cell) = model(x)
     assert not output.any()
     assert torch.equal(hidden, plain_hidden)
     assert torch.equal(cell, plain_cell + 1)
@@ -223,9 +223,8 @@ def test_a_gradient_edit_that_writes_in_place_reaches_nobody_else():
     ],
 )
 def test_a_gradient_of_the_wrong_kind_is_refused_with_the_address(model, x, function, message):
-    with pytest.raises(EditError, match=message):
-        with nethook.edit(model, grads={"fc1": function}):
-            model(x).sum().backward()
+    with pytest.raises(EditError, match=message), nethook.edit(model, grads={"fc1": function}):
+        model(x).sum().backward()
 
 
 @pytest.mark.parametrize("where", ["outputs", "grads", "param_grads"])
@@ -267,11 +266,11 @@ def test_gradient_edits_are_limited_by_the_call_they_belong_to():
 
 
 def test_an_edit_that_never_applied_is_an_error_that_says_why(model, x):
-    with pytest.raises(
-        UnfiredError, match=r"outputs\['fc2'\] was never applied: 'fc2' did not run"
+    with (
+        pytest.raises(UnfiredError, match=r"outputs\['fc2'\] was never applied: 'fc2' did not run"),
+        nethook.edit(model, outputs={"fc2": double}),
     ):
-        with nethook.edit(model, outputs={"fc2": double}):
-            model.fc1(x)
+        model.fc1(x)
     with pytest.raises(UnfiredError, match=r"backward\(\) belongs inside it"):
         with nethook.edit(model, grads={"fc2": double}):
             model(x)

@@ -7,18 +7,20 @@ others do with the input is not changed along.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
 from torch import nn
 
+from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
-from nethook.editing.edits import Edit
+from nethook.editing.edits import Edit, clip_norm
 from nethook.editing.plan import Entry
 from nethook.errors import EditError
 from nethook.hooks.attachment import register_on_tensor
+from nethook.hooks.backward_end import when_backward_ends
 from nethook.hooks.hook import Hook, Owner
-
 
 _graph_task = torch._C._current_graph_task_id
 
@@ -41,7 +43,7 @@ class Change(Hook):
         return value
 
     def next_call(self) -> int:
-        """The number of this call; a call that is computed again in backward has none of its own."""
+        """The number of this call; one that is computed again in backward has none of its own."""
         call = self.calls
         if _graph_task() == -1:
             self.calls += 1
@@ -75,6 +77,30 @@ class ChangeInput(Change):
         for entry in self.entries:
             given = given.edited(entry, self.address, call)
         return None if given.args is args and given.kwargs is kwargs else (given.args, given.kwargs)
+
+
+class ChangeCall(Change):
+    """Before a forward: gives all arguments at once, as `Inputs`."""
+
+    __slots__ = ()
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The new arguments; None where nothing changed."""
+        if not self.owner.alive:
+            return None
+        given = Inputs(args, kwargs)
+        new = self.changed(given)
+        if new is given:
+            return None
+        if not isinstance(new, Inputs):
+            if len(given) != 1:
+                raise EditError(
+                    f"a callback before {self.address!r} returned one value, and the module was "
+                    f"called with {len(given)} arguments. Return nethook.inputs(...) with all of "
+                    "them."
+                )
+            new = Inputs((new,)) if args else Inputs((), {next(iter(kwargs)): new})
+        return new.args, dict(new.kwargs)
 
 
 class Arguments:
@@ -181,6 +207,50 @@ class ChangeGradient(Hook):
         return None if value is grad else value
 
 
+class ClipTogether:
+    """Shortens the gradients of some parameters to a joint norm when a backward pass has ended."""
+
+    __slots__ = ("_entry", "_parameters", "_waiting")
+
+    def __init__(self, entry: Entry, parameters: list[torch.Tensor]) -> None:
+        self._entry = entry
+        self._parameters = [weakref.ref(parameter) for parameter in parameters]
+        self._waiting = False
+
+    def arrived(self) -> None:
+        """A gradient of one of them has come: all will be there when the pass has ended."""
+        if not self._waiting:
+            self._waiting = True
+            when_backward_ends(self._clip)
+
+    def _clip(self) -> None:
+        self._waiting = False
+        live = [parameter for ref in self._parameters if (parameter := ref()) is not None]
+        grads = [parameter.grad for parameter in live if parameter.grad is not None]
+        edit = self._entry.edit
+        assert isinstance(edit, clip_norm)
+        self._entry.seen += 1
+        self._entry.fired += 1
+        torch.nn.utils.clip_grads_with_norm_(
+            live, edit.max_norm, torch.nn.utils.get_total_norm(grads, edit.norm_type)
+        )
+
+
+class JoinClipping(Hook):
+    """When the gradient of a parameter was computed that is clipped together with others."""
+
+    __slots__ = ("_together",)
+
+    def __init__(self, owner: Owner, address: str, together: ClipTogether) -> None:
+        super().__init__(owner, address)
+        self._together = together
+
+    def __call__(self, grad: torch.Tensor) -> None:
+        """Notes that a gradient has come."""
+        if self.owner.alive:
+            self._together.arrived()
+
+
 class ChangeParameterGradient(ChangeGradient):
     """When the gradient of a parameter was computed; each backward pass is one call."""
 
@@ -211,6 +281,7 @@ def changed_gradient(entry: Entry, grad: torch.Tensor, site: str, call: int) -> 
     if new.shape != grad.shape or new.dtype != grad.dtype:
         raise EditError(
             f"the edit at {entry.what} returned a gradient of shape {tuple(new.shape)} and type "
-            f"{new.dtype} at {site!r}; it must have shape {tuple(grad.shape)} and type {grad.dtype}."
+            f"{new.dtype} at {site!r}; it must have shape {tuple(grad.shape)} and type "
+            f"{grad.dtype}."
         )
     return new

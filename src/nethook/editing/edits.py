@@ -257,8 +257,8 @@ class add_low_rank(Edit):  # noqa: N801
         if left.shape[0] != outputs or right.shape[1] != inputs or left.shape[1] != right.shape[0]:
             raise EditError(
                 f"left {tuple(self.left.shape)} and right {tuple(self.right.shape)} do not fit a "
-                f"weight with {outputs} outputs and {inputs} inputs: they must be ({outputs}, rank) "
-                f"and (rank, {inputs})."
+                f"weight with {outputs} outputs and {inputs} inputs: they must be "
+                f"({outputs}, rank) and (rank, {inputs})."
             )
         delta = left.to(value.device, value.dtype) @ right.to(value.device, value.dtype)
         return value + delta.reshape(value.shape)
@@ -285,8 +285,9 @@ class project_out(Edit):  # noqa: N801
     def __call__(self, value: torch.Tensor) -> torch.Tensor:
         """The rest, orthogonal to the direction."""
         direction = _vector(self.direction, value)
-        unit = direction / torch.linalg.vector_norm(direction)
-        return (value - (value @ unit).unsqueeze(-1) * unit).to(value.dtype)
+        unit: torch.Tensor = direction / torch.linalg.vector_norm(direction)
+        along: torch.Tensor = (value * unit).sum(-1, keepdim=True)
+        return (value - along * unit).to(value.dtype)
 
 
 @dataclass(frozen=True, eq=False)

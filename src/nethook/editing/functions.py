@@ -38,7 +38,7 @@ def call_form(function: Callable[..., Any], what: str) -> Apply:
             "called with the value, and with the address of its site if it takes a second one."
         )
     if len(required) == 2:
-        return lambda value, site: function(value, site)
+        return function
     return lambda value, _: function(value)
 
 

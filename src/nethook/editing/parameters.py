@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -79,7 +80,7 @@ class _Kept:
         self._places = [
             (own, key)
             for module in [*tree.modules, *(wrapper for _, wrapper in tree.wrappers)]
-            for own in (module._parameters, module._buffers)
+            for own in cast(list[dict[str, Any]], [module._parameters, module._buffers])
             for key, value in own.items()
             if value is site.tensor
         ]
@@ -109,8 +110,8 @@ class ChangedParameter:
     def __init__(self, site: ParameterSite, entries: list[Entry]) -> None:
         self._tensor: torch.Tensor | None = site.tensor
         self._old = value = site.tensor.data
-        owner = None if site.owner is None else site.owner.module
-        turned = _inputs_come_first(owner) and value.ndim >= 2
+        owner = site.owners[0].module if site.owners else None
+        turned = value.ndim >= 2 and _inputs_come_first(owner)
         for entry in entries:
             seen = value.transpose(0, 1) if turned else value
             new = entry.on(seen.clone(), site.address, 0)
@@ -151,7 +152,8 @@ def lazy_copy(tensor: torch.Tensor) -> torch.Tensor:
 
 def _share_memory(one: torch.Tensor, two: torch.Tensor) -> bool:
     try:
-        same = torch._C._data_address(one) == torch._C._data_address(two)
+        # Reading `data_ptr()` would part a lazy copy from its original; this does not.
+        address = torch._C._data_address  # type: ignore[attr-defined]
+        return bool(address(one) == address(two)) and one.stride() == two.stride()
     except RuntimeError:
         return False
-    return same and one.stride() == two.stride()

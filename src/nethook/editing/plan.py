@@ -19,7 +19,9 @@ from nethook.editing.edits import Edit, Limit, patch
 from nethook.editing.functions import Apply, call_form, not_in_place
 from nethook.errors import EditError
 
-Quantity: TypeAlias = Literal["outputs", "inputs", "grads", "input_grads", "param_grads", "params"]
+Quantity: TypeAlias = Literal[
+    "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "calls"
+]
 _graph_task = torch._C._current_graph_task_id
 OneEdit: TypeAlias = Callable[..., Any]
 Edits: TypeAlias = OneEdit | Sequence[OneEdit] | Mapping[str, "OneEdit | Sequence[OneEdit]"]
@@ -72,7 +74,7 @@ class Entry:
 
     def change(self, value: Any, site: str, call: int) -> Any:
         """The edit applied to a value; the same object where nothing changed."""
-        recomputed = _graph_task() != -1 and self.quantity in ("outputs", "inputs")
+        recomputed = _graph_task() != -1 and self.quantity in ("outputs", "inputs", "calls")
         if recomputed and self.limit is not None:
             raise EditError(
                 f"the edit at {self.what} is limited by calls={self.limit!r}, and {site!r} runs "
@@ -83,6 +85,7 @@ class Entry:
             self.seen += 1
         if not _applies(self.limit, call):
             return value
+        new: Any
         if isinstance(self.edit, Edit):
             self._check_is_tensor(value, site)
             new = self.edit(value, call) if isinstance(self.edit, patch) else self.edit(value)
@@ -140,7 +143,8 @@ def _list(edits: Any, pattern: Any) -> list[OneEdit]:
     for one in several:
         if isinstance(one, type) and issubclass(one, Edit):
             raise EditError(
-                f"edits.{one.__name__} at {pattern!r} is not called: write edits.{one.__name__}(...)."
+                f"edits.{one.__name__} at {pattern!r} is not called: write "
+                f"edits.{one.__name__}(...)."
             )
         if not callable(one):
             raise EditError(

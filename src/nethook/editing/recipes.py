@@ -177,10 +177,10 @@ def _from_data(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
             if value["tensor"] not in tensors:
                 raise RecipeError(f"the tensor {value['tensor']!r} is missing from its file.")
             return tensors[value["tensor"]]
-        parts = value.get("slice")
-        if set(value) == {"slice"} and isinstance(parts, list) and len(parts) == 3:
-            if all(part is None or type(part) is int for part in parts):
-                return slice(*parts)
+        parts: Any = value.get("slice")
+        three = set(value) == {"slice"} and isinstance(parts, list) and len(parts) == 3
+        if three and all(part is None or type(part) is int for part in parts):
+            return slice(*parts)
         raise RecipeError("a value that is neither a number, a text, a tensor nor a slice.")
     if isinstance(value, list):
         return [_from_data(each, tensors) for each in value]
@@ -188,6 +188,7 @@ def _from_data(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
 
 
 def _quantity(name: str) -> Quantity:
-    if name not in get_args(Quantity):
-        raise RecipeError(f"{name!r} is not one of {', '.join(get_args(Quantity))}.")
+    known = [each for each in get_args(Quantity) if each != "calls"]
+    if name not in known:
+        raise RecipeError(f"{name!r} is not one of {', '.join(known)}.")
     return name  # type: ignore[return-value]

@@ -15,12 +15,16 @@ from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Tree
 from nethook.editing.changes import (
     Change,
+    ChangeCall,
     ChangeInput,
     ChangeInputGradient,
     ChangeOutput,
     ChangeOutputGradient,
     ChangeParameterGradient,
+    ClipTogether,
+    JoinClipping,
 )
+from nethook.editing.edits import clip_norm
 from nethook.editing.parameters import ChangedParameter
 from nethook.editing.plan import Edits, Entry, read
 from nethook.editing.recipes import save_entries
@@ -30,6 +34,7 @@ from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
 
 _KINDS: dict[str, type[Change]] = {
+    "calls": ChangeCall,
     "inputs": ChangeInput,
     "input_grads": ChangeInputGradient,
     "outputs": ChangeOutput,
@@ -138,7 +143,7 @@ class EditScope:
                     entry.sites.append(site.address)
         for address, (module, entries) in by_site.items():
             change = kind(hooks.owner, address, entries)
-            if quantity in ("inputs", "input_grads"):
+            if quantity in ("calls", "inputs", "input_grads"):
                 hooks.forward_pre(module, change)
             else:
                 hooks.forward(module, change, with_kwargs=quantity == "grads")
@@ -156,8 +161,23 @@ class EditScope:
                 if quantity == "params":
                     hooks.add(ChangedParameter(site, entries))
                 elif site.tensor.requires_grad:
-                    change = ChangeParameterGradient(hooks.owner, site.address, entries)
+                    alone = [entry for entry in entries if not _is_joint(entry)]
+                    change = ChangeParameterGradient(hooks.owner, site.address, alone)
                     hooks.tensor(site.tensor, change)
+        for entry in filter(_is_joint, self._entries):
+            self._clip_together(tree, entry, hooks)
+
+    def _clip_together(self, tree: Tree, entry: Entry, hooks: Attachment) -> None:
+        if entry.quantity != "param_grads":
+            raise EditError(
+                f"clip_norm(joint=True) at {entry.what} needs all gradients at once, which only "
+                "param_grads= has, when a backward pass has ended."
+            )
+        found = find_parameters(tree, tree.parameters(), [entry.pattern]).values()
+        sites = [site for site, _ in found if site.tensor.requires_grad]
+        together = ClipTogether(entry, [site.tensor for site in sites])
+        for site in sites:
+            hooks.tensor(site.tensor, JoinClipping(hooks.owner, site.address, together))
 
     def save(self, path: str | Path) -> None:
         """Writes the edits to a recipe, from which `nethook.edits.load` reads them."""
@@ -190,6 +210,10 @@ class EditScope:
         state = "attached" if self._hooks is not None else "not attached"
         edits = ", ".join(f"{what}: {count}" for what, count in self.firings.items())
         return f"<edit ({state}), applied: {edits}>"
+
+
+def _is_joint(entry: Entry) -> bool:
+    return isinstance(entry.edit, clip_norm) and entry.edit.joint
 
 
 def _why_unfired(entry: Entry) -> str:

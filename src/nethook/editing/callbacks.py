@@ -1,0 +1,269 @@
+"""`Callbacks`: functions of the user's at any site, and losses from inside the network."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TextIO, TypeVar
+
+import torch
+from torch import nn
+
+from nethook.addresses.nested import tensors
+from nethook.addresses.patterns import Pattern
+from nethook.editing.checks import GradientReport, check_gradients
+from nethook.editing.edits import clip_norm
+from nethook.editing.monitors import ActivationStats, DeadUnits
+from nethook.editing.penalties import Penalty
+from nethook.editing.plan import Entry, Quantity
+from nethook.editing.scope import EditScope
+from nethook.errors import EditError, NotFiniteError, ScopeError
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.hook import Hook, Owner
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Callbacks:
+    """Functions of your own at chosen places of a network, forward and backward.
+
+        cb = nethook.Callbacks(model)
+
+        @cb.after("conv*")
+        def shift(output, site):
+            return output + 1               # a replacement; None leaves the output as it is
+
+        @cb.on_grad("fc1")
+        def look(grad):
+            print(grad.norm())
+
+        with cb:                            # or cb.attach() ... cb.remove()
+            loss = criterion(model(x), y)
+            loss.backward()
+
+    Each function may observe, or return a replacement. It is given the value, and the address of
+    the site if it has a parameter named `site` or a second required one. Functions at one site are
+    called in the order of registration, those of a higher `priority` first.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._entries: list[tuple[int, Entry]] = []
+        self._steps: list[tuple[int, torch.optim.Optimizer, Callable[..., Any]]] = []
+        self._penalties: list[Penalty] = []
+        self._scope: EditScope | None = None
+        self._hooks: Attachment | None = None
+
+    # -- where a function is called -----------------------------------------------------------
+
+    def before(self, pattern: Pattern, *, priority: int = 0) -> Callable[[_Function], _Function]:
+        """Before a module is called: `fn(inputs)`, a `nethook.Inputs` of all arguments.
+
+        A replacement is another `Inputs`, or, where there is one argument, its new value.
+        """
+        return self._register("calls", pattern, priority)
+
+    def after(self, pattern: Pattern, *, priority: int = 0) -> Callable[[_Function], _Function]:
+        """After a module was called: `fn(output)`."""
+        return self._register("outputs", pattern, priority)
+
+    def on_grad(self, pattern: Pattern, *, priority: int = 0) -> Callable[[_Function], _Function]:
+        """When the gradient of a module's output has come back: `fn(grad)`."""
+        return self._register("grads", pattern, priority)
+
+    def on_param_grad(
+        self, pattern: Pattern, *, priority: int = 0
+    ) -> Callable[[_Function], _Function]:
+        """When the gradient of a parameter has come back, before it is added to `.grad`."""
+        return self._register("param_grads", pattern, priority)
+
+    def on_step(
+        self, optimizer: torch.optim.Optimizer, *, priority: int = 0
+    ) -> Callable[[_Function], _Function]:
+        """After each step of an optimizer: `fn(optimizer)`."""
+
+        def register(function: _Function) -> _Function:
+            self._check_not_attached()
+            self._steps.append((priority, optimizer, function))
+            return function
+
+        return register
+
+    def _register(
+        self, quantity: Quantity, pattern: Pattern, priority: int
+    ) -> Callable[[_Function], _Function]:
+        def register(function: _Function) -> _Function:
+            self._add(quantity, pattern, function, priority)
+            return function
+
+        return register
+
+    def _add(
+        self, quantity: Quantity, pattern: Pattern, function: Callable[..., Any], priority: int = 0
+    ) -> None:
+        self._check_not_attached()
+        if not callable(function):
+            raise EditError(f"a callback is a function; got {type(function).__name__}.")
+        self._entries.append((priority, Entry(quantity, pattern, (), function)))
+
+    def _check_not_attached(self) -> None:
+        if self._scope is not None:
+            raise ScopeError("these callbacks are attached: register before, or .remove() first.")
+
+    # -- losses from inside the network -------------------------------------------------------
+
+    def penalty(
+        self, pattern: Pattern, function: Callable[..., torch.Tensor], weight: float = 1.0
+    ) -> None:
+        """Adds `weight * function(output)` of each call of the sites to `cb.loss()`.
+
+        cb.penalty("relu*", lambda out: out.abs().mean(), weight=1e-4)
+        loss = criterion(model(x), y) + cb.loss()
+        """
+        penalty = Penalty(pattern, function, weight)
+        self._add("outputs", pattern, penalty)
+        self._penalties.append(penalty)
+
+    def loss(self) -> torch.Tensor:
+        """The sum of all penalties since the last call of this, with its graph.
+
+        Raises `EditError` where there are none, or one of them saw nothing.
+        """
+        if not self._penalties:
+            raise EditError("there are no penalties: register one with cb.penalty(pattern, fn).")
+        terms = [penalty.take() for penalty in self._penalties]
+        return torch.stack([term.to(terms[0].device) for term in terms]).sum()
+
+    # -- ready-made ---------------------------------------------------------------------------
+
+    def clip_grad_norm(self, pattern: Pattern, max_norm: float, norm_type: float = 2.0) -> None:
+        """Shortens the gradients of the parameters that `pattern` means to a joint norm.
+
+        The same as `torch.nn.utils.clip_grad_norm_` at the end of each backward pass, on what has
+        been accumulated in `.grad` so far.
+        """
+        self._add("param_grads", pattern, clip_norm(max_norm, norm_type, joint=True))
+
+    def activation_stats(self, pattern: Pattern) -> ActivationStats:
+        """Collects mean, standard deviation, minimum and maximum of outputs, call by call."""
+        stats = ActivationStats()
+        self._add("outputs", pattern, stats)
+        return stats
+
+    def dead_units(self, pattern: Pattern, *, unit_dim: int | None = None) -> DeadUnits:
+        """Notes which units are never above zero, over all calls until `.reset()`.
+
+        `unit_dim` is the dimension of the units: by default 1 for images, the last one otherwise.
+        """
+        monitor = DeadUnits(unit_dim)
+        self._add("outputs", pattern, monitor)
+        return monitor
+
+    def print_shapes(
+        self, pattern: Pattern = "**", *, grads: bool = False, file: TextIO | None = None
+    ) -> None:
+        """Prints the shapes of what modules return and, if asked, of their gradients."""
+
+        def say(value: Any, site: str, kind: str) -> None:
+            shapes = ", ".join(str(tuple(tensor.shape)) for _, tensor in tensors(value))
+            print(f"{kind:8} {site or '(model)'}: {shapes or '–'}", file=file or sys.stdout)
+
+        self._add("outputs", pattern, lambda value, site: say(value, site, "output"))
+        if grads:
+            self._add("grads", pattern, lambda value, site: say(value, site, "gradient"))
+
+    def check_finite(self, pattern: Pattern = "**", *, grads: bool = True) -> None:
+        """Raises `NotFiniteError` at the first output or gradient with a NaN or infinity in it."""
+
+        def check(value: Any, site: str, kind: str) -> None:
+            for _, tensor in tensors(value):
+                if tensor.is_floating_point() or tensor.is_complex():
+                    finite = torch.isfinite(tensor)
+                    if not finite.all():
+                        bad = int((~finite).sum())
+                        raise NotFiniteError(
+                            f"the {kind} of {site!r} has {bad} of {tensor.numel()} values that are "
+                            "not finite."
+                        )
+
+        self._add("outputs", pattern, lambda value, site: check(value, site, "output"))
+        if grads:
+            self._add("grads", pattern, lambda value, site: check(value, site, "gradient"))
+
+    def check_gradients(
+        self, loss: Callable[[], torch.Tensor], *, samples: int = 3, tolerance: float = 0.05
+    ) -> GradientReport:
+        """Finds parameters whose gradient is missing, zero, not finite or wrong.
+
+            report = cb.check_gradients(lambda: criterion(model(x), y))
+            assert report.ok, report
+
+        Runs the loss and its backward pass once, then compares the `samples` largest elements of
+        each gradient with finite differences: two forwards each. Parameters, buffers, gradients
+        and the random state are as before afterwards. In float32, differences below 0.05 are
+        rounding; a model in float64 can be held to 1e-5.
+        """
+        return check_gradients(self._model, loss, samples, tolerance)
+
+    # -- on and off ---------------------------------------------------------------------------
+
+    @property
+    def firings(self) -> dict[str, int]:
+        """How often each callback was called, by what it was registered for."""
+        counts: dict[str, int] = {}
+        for _, entry in self._entries:
+            counts[entry.what] = counts.get(entry.what, 0) + entry.fired
+        return counts
+
+    def attach(self) -> Self:
+        """Starts calling; `remove` ends it, and so does leaving a `with`."""
+        self._check_not_attached()
+        entries = [entry for _, entry in sorted(self._entries, key=lambda each: -each[0])]
+        scope = EditScope(self._model, entries, strict=False)
+        hooks = Attachment(Owner("nethook.Callbacks"))
+        try:
+            scope.attach()
+            for _, optimizer, function in sorted(self._steps, key=lambda each: -each[0]):
+                hooks.optimizer_step(optimizer, _Step(hooks.owner, function))
+        except BaseException:
+            scope.remove()
+            hooks.remove()
+            raise
+        self._scope, self._hooks = scope, hooks
+        return self
+
+    def remove(self) -> None:
+        """Ends the calls. A second time does nothing."""
+        if self._scope is not None and self._hooks is not None:
+            self._scope.remove()
+            self._hooks.remove()
+        self._scope = self._hooks = None
+
+    def __enter__(self) -> Self:
+        return self.attach()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.remove()
+
+    def __repr__(self) -> str:
+        state = "attached" if self._scope is not None else "not attached"
+        called = ", ".join(f"{what}: {count}" for what, count in self.firings.items())
+        return f"<callbacks ({state}), called: {called or 'none'}>"
+
+
+class _Step(Hook):
+    __slots__ = ("_function",)
+
+    def __init__(self, owner: Owner, function: Callable[..., Any]) -> None:
+        super().__init__(owner, "optimizer")
+        self._function = function
+
+    def __call__(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        """Calls the function after a step."""
+        self._function(optimizer)

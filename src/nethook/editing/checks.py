@@ -1,0 +1,157 @@
+"""Debugging gradients: which parameters get none, and whether the others are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from nethook.addresses.tree import ParameterSite, Tree
+from nethook.editing.parameters import preserve
+from nethook.errors import EditError
+
+if TYPE_CHECKING:
+    from nethook.views.table import Table
+
+
+@dataclass(frozen=True)
+class GradientCheck:
+    """What was found out about the gradient of one parameter.
+
+    `state` is `ok`, `none` (the loss does not depend on it), `zero`, `not finite`, `wrong` (it
+    differs from finite differences) or `frozen`. `error` is the largest relative difference.
+    """
+
+    address: str
+    state: str
+    norm: float | None
+    error: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class GradientReport:
+    """The checks of all parameters, in model order."""
+
+    checks: tuple[GradientCheck, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every gradient is there, finite and right."""
+        return all(check.state in ("ok", "frozen") for check in self.checks)
+
+    def __getitem__(self, address: str) -> GradientCheck:
+        """The check of one parameter."""
+        return {check.address: check for check in self.checks}[address]
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+    def _table(self) -> Table:
+        from nethook.views.table import Table
+
+        rows = [
+            (
+                check.address,
+                check.state,
+                "" if check.norm is None else f"{check.norm:.3g}",
+                "" if check.error is None else f"{check.error:.1g}",
+            )
+            for check in self.checks
+        ]
+        title = f"gradients of {len(self.checks)} parameters: {'all right' if self.ok else 'look'}"
+        columns = ("parameter", "gradient", "norm", "difference")
+        return Table(title, columns, rows, frozenset(["norm", "difference"]))
+
+
+def check_gradients(
+    model: nn.Module, loss: Callable[[], torch.Tensor], samples: int, tolerance: float
+) -> GradientReport:
+    """Runs `loss` and its backward pass, and compares with finite differences. See `Callbacks`."""
+    sites = [s for s in Tree(model).parameters().sites if isinstance(s.tensor, nn.Parameter)]
+    kept = [site.tensor.grad for site in sites]
+    try:
+        with preserve(model), _same_random_numbers():
+            for site in sites:
+                site.tensor.grad = None
+            with _same_random_numbers():
+                value: object = loss()
+                if not isinstance(value, torch.Tensor) or value.numel() != 1:
+                    raise EditError("the loss is a function that returns one number as a tensor.")
+                value.backward()
+            return GradientReport(
+                tuple(_check(model, site, loss, samples, tolerance) for site in sites)
+            )
+    finally:
+        for site, grad in zip(sites, kept, strict=True):
+            site.tensor.grad = grad
+
+
+def _check(
+    model: nn.Module, site: ParameterSite, loss: Callable[[], torch.Tensor],
+    samples: int, tolerance: float,
+) -> GradientCheck:  # fmt: skip
+    grad = site.tensor.grad
+    if not site.tensor.requires_grad:
+        return GradientCheck(site.address, "frozen", None, None)
+    if grad is None:
+        return GradientCheck(site.address, "none", None, None)
+    grad = grad.to_dense() if grad.is_sparse else grad
+    norm = float(torch.linalg.vector_norm(grad))
+    if not torch.isfinite(grad).all():
+        return GradientCheck(site.address, "not finite", norm, None)
+    # The largest elements are compared: there a difference of losses is well above rounding.
+    largest = grad.abs().flatten().topk(min(samples, grad.numel())).indices.tolist()
+    numeric = [_difference(model, site.tensor, at, loss) for at in largest]
+    exact = [float(grad.flatten()[at]) for at in largest]
+    scale = max([abs(each) for each in (*exact, *numeric)], default=0.0)
+    if scale == 0.0:
+        return GradientCheck(site.address, "zero", norm, 0.0 if samples else None)
+    error = (
+        max(abs(a - b) for a, b in zip(exact, numeric, strict=True)) / scale if samples else None
+    )
+    wrong = error is not None and error > tolerance
+    state = "wrong" if wrong else "zero" if norm == 0.0 else "ok"
+    return GradientCheck(site.address, state, norm, error)
+
+
+def _difference(
+    model: nn.Module, parameter: torch.Tensor, at: int, loss: Callable[[], torch.Tensor]
+) -> float:
+    """The slope of the loss along one element, from the loss a little above and a little below."""
+    values: list[float] = []
+    flat = parameter.data.view(-1)
+    old = flat[at].item()
+    step = 1e-2 * max(abs(old), 1e-1) if parameter.dtype != torch.float64 else 1e-5
+    for way in (step, -step):
+        flat[at] = old + way
+        with torch.no_grad(), _same_random_numbers(), _same_buffers(model):
+            values.append(float(loss()))
+    flat[at] = old
+    return (values[0] - values[1]) / (2 * step)
+
+
+@contextmanager
+def _same_buffers(model: nn.Module) -> Iterator[None]:
+    """Running statistics move with each evaluation; the next one must start from the same."""
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    yield
+    for buffer, value in buffers:
+        buffer.data.copy_(value)
+
+
+@contextmanager
+def _same_random_numbers() -> Iterator[None]:
+    """Every evaluation draws the same numbers (dropout), and the run goes on as if none had."""
+    with torch.random.fork_rng(_devices()):
+        yield
+
+
+def _devices() -> Sequence[int]:
+    return range(torch.cuda.device_count()) if torch.cuda.is_available() else ()

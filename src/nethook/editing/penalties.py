@@ -1,0 +1,55 @@
+"""Losses from inside the network: penalties on what modules return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from nethook.editing.functions import call_form
+from nethook.errors import EditError
+
+_graph_task = torch._C._current_graph_task_id
+
+
+class Penalty:
+    """A penalty on the outputs of some sites, collected call by call until it is asked for."""
+
+    def __init__(self, pattern: Any, function: Callable[..., torch.Tensor], weight: float) -> None:
+        self.what = f"penalty({pattern!r})"
+        self._apply = call_form(function, self.what)
+        self._weight = weight
+        self._terms: list[torch.Tensor] = []
+        self._without_graph = False
+
+    def __call__(self, output: Any, site: str) -> None:
+        """Takes in one output."""
+        term = self._apply(output, site)
+        if not isinstance(term, torch.Tensor) or term.numel() != 1:
+            came = tuple(term.shape) if isinstance(term, torch.Tensor) else type(term).__name__
+            raise EditError(
+                f"{self.what} at {site!r} must return one number as a tensor; got {came}."
+            )
+        if _graph_task() != -1:
+            # A checkpointed block is computed again. The term was collected in the first pass;
+            # it is made here once more only so that both passes do the same.
+            if self._without_graph:
+                raise EditError(
+                    f"{self.what} at {site!r} lies in a block under reentrant checkpointing, whose "
+                    "first pass has no graph, so the penalty would have no gradient. Use "
+                    "checkpoint(..., use_reentrant=False)."
+                )
+            return
+        self._without_graph = not torch.is_grad_enabled()
+        self._terms.append(term.reshape(()) * self._weight)
+
+    def take(self) -> torch.Tensor:
+        """The sum of what was collected, which is then forgotten."""
+        if not self._terms:
+            raise EditError(
+                f"{self.what} saw nothing since the last time: attach the callbacks and run the "
+                "model before asking for cb.loss()."
+            )
+        terms, self._terms = self._terms, []
+        return torch.stack([term.to(terms[0].device) for term in terms]).sum()

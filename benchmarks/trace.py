@@ -11,16 +11,13 @@ plain forward; its ratio is that overhead over the one of hooks written by hand.
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 from collections.abc import Callable
 
 import torch
+from timing import Run, small_gpt2, take_turns
 from torch import nn
 
 import nethook
-
-Run = Callable[[], object]
 
 
 class AddOne(nn.Module):
@@ -57,22 +54,6 @@ def traced(model: nn.Module, patterns: list[str], forward: Run, copy: bool | Non
         forward()
 
 
-def take_turns(ways: dict[str, Run], rounds: int, inner: int) -> dict[str, float]:
-    """Seconds a call of each way: the mean of its quickest quarter of rounds."""
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for run in ways.values():
-        run()
-    for _ in range(rounds):
-        for name, run in ways.items():
-            start = time.perf_counter()
-            for _ in range(inner):
-                run()
-            seconds[name].append((time.perf_counter() - start) / inner)
-    return {
-        name: statistics.mean(sorted(all_)[: max(1, rounds // 4)]) for name, all_ in seconds.items()
-    }
-
-
 def compare(
     title: str, model: nn.Module, names: list[str], patterns: list[str], forward: Run,
     rounds: int, inner: int,
@@ -95,19 +76,6 @@ def compare(
         f"{over['lazy']:9.0f}{over['lazy'] / over['hand']:7.2f}×"
         f"{over['lazy'] / len(names):9.2f}"
     )
-
-
-def small_gpt2() -> tuple[nn.Module, Run]:
-    """Twelve blocks, 64 wide, 16 tokens; random weights."""
-    from transformers import GPT2Config, GPT2Model
-
-    config = GPT2Config(
-        n_embd=64, n_layer=12, n_head=4, vocab_size=100, n_positions=16,
-        bos_token_id=0, eos_token_id=0,
-    )  # fmt: skip
-    model: nn.Module = GPT2Model(config).eval()  # type: ignore[no-untyped-call]
-    tokens = torch.arange(16).unsqueeze(0)
-    return model, lambda: model(tokens)
 
 
 def main() -> None:

@@ -22,8 +22,11 @@ def stripped(text: str) -> list[str]:
 
 
 @page
-def test_python_prints_what_the_next_block_shows(page: Path) -> None:
-    """A `text` block right after a `python` block is its output."""
+def test_python_prints_what_the_next_block_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `text` block right after a `python` block is its output. Files go to an empty folder."""
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": page.stem}
     found = BLOCK.findall(page.read_text(encoding="utf-8"))
     for index, (language, code) in enumerate(found):

@@ -34,7 +34,7 @@ def escape(name: str) -> str:
 
 def unescape(pattern: str) -> str:
     """`pattern` with its backslashes taken away: the name that an escaped pattern means."""
-    return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
+    return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL) if "\\" in pattern else pattern
 
 
 @lru_cache(maxsize=1024)

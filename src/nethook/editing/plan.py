@@ -38,7 +38,8 @@ class Entry:
         self.path = path
         self.edit = edit
         self.limit: Limit = edit.calls if isinstance(edit, Edit) else None
-        self.apply: Apply = call_form(edit, self.what)
+        if not isinstance(edit, Edit):
+            self.apply: Apply = call_form(edit, self.what)
         self.sites: list[str] = []
         self.seen = 0  # how often a value of its sites came by
         self.fired = 0  # how often it was applied

@@ -123,8 +123,10 @@ class EditScope:
         hooks = Attachment(Owner("nethook.edit"))
         try:
             run_eagerly_where_compiled(tree, hooks)
+            asked = {entry.quantity for entry in self._entries}
             for quantity, kind in _KINDS.items():
-                self._attach_modules(tree, hooks, quantity, kind)
+                if quantity in asked:
+                    self._attach_modules(tree, hooks, quantity, kind)
             self._attach_parameters(tree, hooks)
         except BaseException:
             hooks.remove()
@@ -149,6 +151,8 @@ class EditScope:
                 hooks.forward(module, change, with_kwargs=quantity == "grads")
 
     def _attach_parameters(self, tree: Tree, hooks: Attachment) -> None:
+        if not any(entry.quantity in ("param_grads", "params") for entry in self._entries):
+            return
         index = tree.parameters()
         for quantity in ("param_grads", "params"):
             by_site: dict[int, tuple[ParameterSite, list[Entry]]] = {}

@@ -2,12 +2,122 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
+
+# What each must print: lines that hold what the example is about.
+KEY_LINES = {
+    "activation_stats": [
+        r"^step 30  loss 0\.\d+  accuracy (100|9\d)%$",
+        r"^conv1: 30 values of each, none from evaluation$",
+        r"^conv2: 30 values of each, none from evaluation$",
+    ],
+    "activations": [
+        r"^fc1 activation shape: torch\.Size\(\[1, 5\]\)$",
+        r"^fc1, kept by a plain hook: .*\b0\.0\b",
+        r"^fc1, on the tape: .*-0\.\d+",
+        r"^relu, its two calls: \[\(1, 5\), \(1, 2\)\]$",
+        r"^'relu' was called 2 times",
+    ],
+    "by_type": [
+        r"^nn\.Linear, no head +first\.up, first\.down, second\.up, second\.down$",
+        r"^more than 4 outputs +first\.up, second\.up$",
+        r"^called: 5 times$",
+        r"^left behind: no hooks$",
+        r"^no module is a .*Conv2d",
+    ],
+    "change_and_restore": [
+        r"^by hand: changed True, back True$",
+        r"^a step of training: changed True, back True$",
+        r"^after an error: back True$",
+        r"^a change of rank one, .* changed True, back True and it was W \+ u vᵀ: True$",
+        r"^backward through a graph from before the change works$",
+    ],
+    "clamp_and_zero": [  # the first two lines, to the letter, are those of the notes
+        r"\AGradients less than zero: False\nThe biases are tensor\(\[0\., 0\., 0\., 0\., 0\.\]\)$",
+        r"^  Gradients less than zero: True$",
+        r"^  The gradients of the biases are zero: False$",
+        r"^It runs without gradients, and on a batch of two: \(2, 5\)$",
+        r"^Left behind: no hooks$",
+    ],
+    "clip_gradients": [
+        r"^not clipped .* \d\d\.\d+$",
+        r"^torch, after backward (.* 1\.000)\ncb\.clip_grad_norm     \1$",
+        r"^each parameter alone  ( +1\.000){4} +2\.000$",
+    ],
+    "dead_units": [
+        r"^learning rate 0\.02.*\n(  steps .* 0 of 64  relu2  0 of 64  zeros [45]\d%\n){3}",
+        r"^learning rate 0\.5.*\n(.*\n){2}  steps 40-60 .* relu2 \d\d of 64  zeros \d+%$",
+    ],
+    "debug_gradients": [
+        r"^before_square\.weight +wrong ",
+        r"^detached\.weight +none$",
+        r"^dead\.weight +zero ",
+        r"^head\.weight +ok ",
+        r"^gradient head: \(4, 1\)$",
+        r"^the output of 'dead' has 12 of 12 values that are not finite\.$",
+    ],
+    "device": [
+        r"^device: \w+$",
+        r"^a module is moved itself: True$",
+        r"^computed on \w+ and recorded on cpu$",
+        r"^steered by a direction from the CPU: True$",
+    ],
+    "features": [
+        r"^linear head on the points: +[3-6]\d%$",
+        r"^linear head on relu2's output: (100|9\d)%  \(400, 32\)$",
+        r"^left behind: no hooks$",
+    ],
+    "inner_loss": [
+        r"^   0\.0 .* 0\.0000$",
+        r"^   1\.0  +\d\.\d\d +\d+%   0\.0[1-9]\d*$",
+    ],
+    "modify_output": [
+        r"^halved: True$",
+        r"^clamped, then without units 0 and 3: True$",
+        r"^both layers centred: True$",
+        r"^patched from another run: True$",
+        r"^  NoSuchSiteError: .*\n  InPlaceEditError: .*\n  UnfiredError: ",
+    ],
+    "no_grad": [
+        r"^with gradients +[\d.]+ ms +492 KB$",
+        r"^no_grad +[\d.]+ ms +0 KB +\d+% of the time$",
+        r"^inference_mode +[\d.]+ ms +0 KB +\d+% of the time$",
+        r"^no_grad in training mode, twice the same: False$",
+        r"^no_grad and eval\(\), twice the same: +True$",
+    ],
+    "parameter_tree": [
+        r"^│   │   ├── weight: \(4, 4\)$",
+        r"^│   │   ├── running_mean: \(4,\), buffer$",
+        r"^assigned as a module: +\['body', 'tied'\]$",
+        r"^tied\.weight is body\.0\.weight: True$",
+    ],
+    "root": [
+        r"^initial input: \(2, 4\), and by name \{'temperature': 2\.0\}$",
+        r"^scaled on the way in, softmax on the way out: True$",
+        r"^the temperature divided by ten: True$",
+    ],
+    "tensor_hooks": [
+        r"^fc2\.bias, each backward: \[8\.0, 8\.0\]$",
+        r"^fc2\.bias\.grad, the sum:  tensor\(\[16\.\]\)$",
+        r"^what fc1 gets is doubled: True$",
+        r"^refused:\n  another type\n  another shape\n  written in place$",
+    ],
+    "three_kinds": [
+        r"^  before fc1: .*\n  after fc1: .*\n  before fc2: ",
+        r"^  after fc2: registered last, .*\n  after fc2: output .*\n  after fc2: .* second",
+        r"^  gradient of the output of fc2: .*\n  gradient of the output of fc1: ",
+        r"^hooks on the model: [1-9]\d* inside, 0 after$",
+        r"^removed: no hooks$",
+    ],
+}
 
 
 def run(name: str, *options: str) -> str:
@@ -15,11 +125,22 @@ def run(name: str, *options: str) -> str:
         [sys.executable, "-W", "error", str(EXAMPLES / name), *options],
         capture_output=True,
         text=True,
+        encoding="utf-8",
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
+    # It reads well in a log: no lines that are too long, no codes for a terminal.
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert not set(done.stdout) & {"\x1b", "\r"}
     return done.stdout
+
+
+@pytest.mark.parametrize("name", KEY_LINES)
+def test_recipe(name: str) -> None:
+    output = run(f"{name}.py")
+    missing = [line for line in KEY_LINES[name] if not re.search(line, output, re.MULTILINE)]
+    assert missing == [], output
 
 
 def test_mnist() -> None:
@@ -35,6 +156,23 @@ def test_mnist() -> None:
     units = dict(re.findall(r"^(\w+(?:, call \d)?) .* \d+ of (\d+) ", output, re.MULTILINE))
     assert units == {"relu, call 0": "32", "relu, call 1": "64", "fc1": "512"}
 
-    # It reads well in a log: no lines that are too long, no codes for a terminal.
-    assert max(map(len, output.splitlines())) <= 80
-    assert not set(output) & {"\x1b", "\r"}
+
+FILES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+
+
+def test_every_example_is_run() -> None:
+    assert sorted([*KEY_LINES, "mnist"]) == FILES
+
+
+def test_the_readme_lists_every_example_once() -> None:
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[`(\w+)\.py`\]\((\w+)\.py\) \| \S.* \|$", text, re.MULTILINE)
+    assert all(shown == target for shown, target in rows)
+    assert sorted(shown for shown, _ in rows) == FILES
+
+
+@pytest.mark.parametrize("name", KEY_LINES)
+def test_a_recipe_is_short_and_starts_with_what_is_said_of_it(name: str) -> None:
+    source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    assert (ast.get_docstring(ast.parse(source)) or "").startswith("“")
+    assert len(source.splitlines()) <= 90

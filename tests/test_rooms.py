@@ -36,7 +36,8 @@ def hook_uses(source: str) -> list[str]:
         if isinstance(node, ast.Attribute):
             names = [node.attr]
         elif isinstance(node, ast.Name):
-            names = [node.id]
+            # A method alone, so a name by itself is no use of it: it is an option of `Trace`.
+            names = [] if node.id == "retain_grad" else [node.id]
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -77,6 +78,7 @@ def test_only_hooks_registers_anything_with_torch(path: Path) -> None:
         "node.register_prehook(f)",
         "tensor.register_post_accumulate_grad_hook(f)",
         "from torch.nn.modules.module import register_module_forward_hook",
+        "tensor.retain_grad()",
         "len(module._forward_pre_hooks)",
         "tensor._backward_hooks = None",
         "getattr(module, '_forward_hooks')",

@@ -18,12 +18,33 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors
+    from nethook import classic as classic
     from nethook import errors as errors
     from nethook.addresses.inputs import Inputs as Inputs
     from nethook.addresses.inputs import inputs as inputs
     from nethook.addresses.lookup import get_module as get_module
     from nethook.addresses.lookup import get_parameter as get_parameter
     from nethook.addresses.select import select as select
+    from nethook.classic.blending import apply_ablation_replacement as apply_ablation_replacement
+    from nethook.classic.blending import get_and_match_shape as get_and_match_shape
+    from nethook.classic.blending import make_matching_tensor as make_matching_tensor
+    from nethook.classic.calling import invoke_with_optional_args as invoke_with_optional_args
+    from nethook.classic.copying import recursive_copy as recursive_copy
+    from nethook.classic.instrumented import InstrumentedModel as InstrumentedModel
+    from nethook.classic.layers import clear_edit as clear_edit
+    from nethook.classic.layers import edit_layer_output as edit_layer_output
+    from nethook.classic.layers import edit_layers as edit_layers
+    from nethook.classic.layers import retain_layer_output as retain_layer_output
+    from nethook.classic.layers import retain_layers as retain_layers
+    from nethook.classic.modules import module_names as module_names
+    from nethook.classic.modules import parameter_names as parameter_names
+    from nethook.classic.modules import replace_module as replace_module
+    from nethook.classic.modules import set_requires_grad as set_requires_grad
+    from nethook.classic.subsequences import hierarchical_subsequence as hierarchical_subsequence
+    from nethook.classic.subsequences import subsequence as subsequence
+    from nethook.classic.trace import StopForward as StopForward
+    from nethook.classic.trace import Trace as Trace
+    from nethook.classic.trace_dict import TraceDict as TraceDict
     from nethook.editing import edits as edits
     from nethook.editing.callbacks import Callbacks as Callbacks
     from nethook.editing.parameters import preserve as preserve
@@ -38,16 +59,29 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
 __all__ = [
     "Callbacks",
     "Inputs",
+    "InstrumentedModel",
+    "StopForward",
+    "Trace",
+    "TraceDict",
     "audit",
+    "classic",
     "edit",
     "edits",
     "errors",
     "get_module",
     "get_parameter",
+    "hierarchical_subsequence",
     "inputs",
+    "invoke_with_optional_args",
+    "module_names",
+    "parameter_names",
     "preserve",
+    "recursive_copy",
+    "replace_module",
     "select",
     "set_parameter",
+    "set_requires_grad",
+    "subsequence",
     "suspended",
     "trace",
 ]
@@ -56,18 +90,43 @@ __all__ = [
 _SOURCES: Final = {
     "Callbacks": "nethook.editing.callbacks",
     "Inputs": "nethook.addresses.inputs",
+    "InstrumentedModel": "nethook.classic.instrumented",
+    "StopForward": "nethook.classic.trace",
+    "Trace": "nethook.classic.trace",
+    "TraceDict": "nethook.classic.trace_dict",
     "audit": "nethook.hooks.audit",
     "edit": "nethook.editing.scope",
     "get_module": "nethook.addresses.lookup",
     "get_parameter": "nethook.addresses.lookup",
+    "hierarchical_subsequence": "nethook.classic.subsequences",
     "inputs": "nethook.addresses.inputs",
+    "invoke_with_optional_args": "nethook.classic.calling",
+    "module_names": "nethook.classic.modules",
+    "parameter_names": "nethook.classic.modules",
     "preserve": "nethook.editing.parameters",
+    "recursive_copy": "nethook.classic.copying",
+    "replace_module": "nethook.classic.modules",
     "select": "nethook.addresses.select",
     "set_parameter": "nethook.editing.parameters",
+    "set_requires_grad": "nethook.classic.modules",
+    "subsequence": "nethook.classic.subsequences",
     "suspended": "nethook.hooks.suspend",
     "trace": "nethook.tracing.scope",
+    # Known, and not listed as public: what copies of `nethook.py` had before the wrapper.
+    "apply_ablation_replacement": "nethook.classic.blending",
+    "clear_edit": "nethook.classic.layers",
+    "edit_layer_output": "nethook.classic.layers",
+    "edit_layers": "nethook.classic.layers",
+    "get_and_match_shape": "nethook.classic.blending",
+    "make_matching_tensor": "nethook.classic.blending",
+    "retain_layer_output": "nethook.classic.layers",
+    "retain_layers": "nethook.classic.layers",
 }
-_MODULES: Final = {"edits": "nethook.editing.edits", "errors": "nethook.errors"}
+_MODULES: Final = {
+    "classic": "nethook.classic",
+    "edits": "nethook.editing.edits",
+    "errors": "nethook.errors",
+}
 
 
 def _load(name: str) -> object:

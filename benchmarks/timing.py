@@ -13,16 +13,20 @@ Run = Callable[[], object]
 
 
 def take_turns(ways: dict[str, Run], rounds: int, inner: int) -> dict[str, float]:
-    """Seconds a call of each way: the mean of its quickest quarter of rounds."""
+    """Seconds of the processor that a call of each way takes: the mean of its quickest rounds.
+
+    The time of the processor, not of the clock: one thread runs, and others on the machine must
+    not count.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for run in ways.values():
         run()
     for _ in range(rounds):
         for name, run in ways.items():
-            start = time.perf_counter()
+            start = time.process_time()
             for _ in range(inner):
                 run()
-            seconds[name].append((time.perf_counter() - start) / inner)
+            seconds[name].append((time.process_time() - start) / inner)
     return {
         name: statistics.mean(sorted(all_)[: max(1, rounds // 4)]) for name, all_ in seconds.items()
     }

@@ -407,10 +407,15 @@ def test_the_first_layer_has_no_grad_input() -> None:
 
 
 def test_a_full_backward_hook_and_an_in_place_layer_do_not_mix() -> None:
-    relu = nn.ReLU(inplace=True)
-    relu.register_full_backward_hook(lambda *_: None)
+    relu, seen = nn.ReLU(inplace=True), []
+    handle = relu.register_full_backward_hook(lambda *_: None)
     with pytest.raises(RuntimeError, match="is a view and is being modified inplace"):
         relu(nn.Linear(3, 3)(torch.ones(1, 3)))
+    handle.remove()
+    out = relu(nn.Linear(3, 3)(torch.ones(1, 3)))
+    out.register_hook(lambda grad: seen.append(tuple(grad.shape)))
+    out.sum().backward()
+    assert seen == [(1, 3)]
 
 
 def clipping_hook(module, grad_input, grad_output, max_norm: float = 1.0):
@@ -540,6 +545,27 @@ def test_a_tensor_without_gradient_takes_no_hook() -> None:
         pytest.raises(RuntimeError, match="doesn't require gradient"),
     ):
         layer(torch.ones(1, 3)).register_hook(lambda grad: grad.clamp(min=0))
+
+
+def test_a_hook_on_a_view_is_lost_when_the_next_layer_writes_in_place() -> None:
+    def firings(*shape: int) -> int:
+        fc, relu, seen = nn.Linear(3, 3), nn.ReLU(inplace=True), []
+        out = fc(torch.ones(*shape))
+        assert out.grad_fn is not None
+        out.register_hook(seen.append)
+        relu(out).sum().backward()
+        return len(seen)
+
+    assert firings(4, 3) == 1
+    assert firings(2, 4, 3) == 0  # of a batch of sequences, a Linear returns a view
+
+
+def test_a_parameter_hook_belongs_to_the_tensor_and_not_to_the_name() -> None:
+    layer, seen = nn.Linear(3, 2), []
+    layer.bias.register_hook(seen.append)
+    layer.load_state_dict(nn.Linear(3, 2).state_dict(), assign=True)
+    layer(torch.ones(1, 3)).sum().backward()
+    assert seen == []
 
 
 def test_a_node_hook_may_return_nothing() -> None:
@@ -756,6 +782,12 @@ def test_zeros_in_a_batch_are_not_dead_units() -> None:
             alive |= (out > 0).any(0)
     assert 0.4 < sum(shares) / len(shares) < 0.6  # "dead ratio": half
     assert bool(alive.all())  # dead units: none
+
+
+def test_the_deviation_of_one_value_is_not_a_number() -> None:
+    with pytest.warns(UserWarning, match="degrees of freedom is <= 0"):
+        std = nn.Linear(3, 1)(torch.ones(1, 3)).std().item()
+    assert math.isnan(std)
 
 
 def test_a_loss_of_detached_activations_trains_nothing() -> None:

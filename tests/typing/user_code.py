@@ -53,6 +53,22 @@ assert_type(tape.clear(), None)
 with trace(model, calls=3, copy=False, detach=False, device="cpu", dtype=torch.float64, stop=True):
     model(x)
 
+# Classic: the names that existing code imports.
+with nethook.Trace(model, "0", retain_input=True, edit_output=torch.relu, stop=True) as traced:
+    assert_type(traced, nethook.Trace)
+    assert_type(traced.called, int)
+with nethook.TraceDict(model, ["0"], clone={"0": True}, edit_output={"0": torch.relu}) as several:
+    assert_type(several["0"], nethook.Trace)
+with nethook.InstrumentedModel(model) as instrumented:
+    instrumented.retain_layers([("0", "first"), "2"])
+    instrumented.edit_layer("0", 0.5, x)
+    assert_type(instrumented.layer_names(), list[str])
+assert_type(nethook.subsequence(model, upto_layer="2"), nn.Sequential)
+assert_type(nethook.module_names(model), list[str])
+nethook.set_requires_grad(False, model, x)
+with nethook.classic.rome.Trace(model, "0"):
+    model(x)
+
 # Errors are one tree; each is also a standard type.
 caught: type[LookupError] = errors.NoSuchSiteError
 base: type[errors.NethookError] = nethook.errors.SeveralCallsError

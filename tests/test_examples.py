@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -127,6 +128,7 @@ def run(name: str, *options: str) -> str:
         text=True,
         encoding="utf-8",
         check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},  # small networks, run side by side
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""

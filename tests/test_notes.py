@@ -21,7 +21,7 @@ calculate_gain = nn.init.calculate_gain
 
 def root_mean_square(function, scale: float = 1.0) -> float:
     """Of function(scale * z) for a normal z, by a sum over a fine grid."""
-    z = torch.linspace(-10, 10, 200_001, dtype=torch.float64)
+    z = torch.linspace(-10, 10, 20_001, dtype=torch.float64)
     density = torch.exp(-z.square() / 2) / math.sqrt(2 * math.pi)
     return float((function(scale * z).square() * density).sum() * (z[1] - z[0])) ** 0.5
 

@@ -10,7 +10,6 @@ from torch import nn
 
 import nethook
 from nethook import InstrumentedModel
-from nethook.classic import apply_ablation_replacement, make_matching_tensor
 
 
 class Net(nn.Module):
@@ -325,34 +324,3 @@ def test_layers_that_are_run_in_part_are_retained_and_edited(sequential):
         inst.edit_layer("1", 1.0)
         assert torch.equal(inst(x, last_layer="1"), torch.zeros(2, 3))
         assert inst.retained_layer("0").shape == (2, 3)
-
-
-# -- matching values ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("shape", "data", "expected"),
-    [
-        ((), (2, 4, 5, 5), (1, 1, 1, 1)),
-        ((4,), (2, 4, 5, 5), (1, 4, 1, 1)),
-        ((4, 5, 5), (2, 4, 5, 5), (1, 4, 5, 5)),
-        ((2, 4, 5, 5), (2, 4, 5, 5), (2, 4, 5, 5)),
-        ((7,), (2, 7, 3), (1, 7, 1)),  # dimension 1 is the channels, also where it is not
-        ((4,), (2, 4), (1, 4)),
-    ],
-)
-def test_values_are_aligned_at_the_channels(shape, data, expected):
-    values = {"a": np.ones(shape)}
-    found = make_matching_tensor(values, "a", torch.zeros(data))
-    assert found.shape == expected
-    assert found.dtype == torch.float32
-    assert values["a"] is found  # kept for the next time
-    assert make_matching_tensor({}, "a", torch.zeros(data)) is None
-
-
-def test_the_default_rule():
-    x = torch.ones(1, 2)
-    assert apply_ablation_replacement(x) is x
-    assert torch.equal(apply_ablation_replacement(x, None, [1, 0]), torch.tensor([[0.0, 1.0]]))
-    blended = apply_ablation_replacement(x, None, ablation=0.5, replacement=3)
-    assert torch.equal(blended, torch.full((1, 2), 2.0))

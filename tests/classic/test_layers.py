@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 import nethook
-from nethook.classic import get_and_match_shape
 
 
 @pytest.fixture
@@ -69,21 +68,3 @@ def test_a_wrong_name_leaves_no_hook(model, function):
     with pytest.raises(AssertionError, match=r"^Layer 7 not found$"):
         function(model, ["0", "7"])
     assert list(nethook.audit(model)) == []
-
-
-def test_images_of_another_size_are_resized_by_max_pooling():
-    data = torch.zeros(1, 4, 2, 2)
-    mask = torch.zeros(4, 4, 4)
-    mask[0, 3, 3] = 1
-    matched = get_and_match_shape({"m": mask}, "m", data)
-    assert matched.shape == (1, 4, 2, 2)
-    assert matched[0, 0].tolist() == [[0, 0], [0, 1]]
-
-
-def test_channels_that_are_missing_are_zero():
-    """Old: the zeros were written over the values."""
-    matched = get_and_match_shape({"m": torch.ones(2, 1, 1)}, "m", torch.zeros(1, 4, 2, 2))
-    assert matched.flatten().tolist() == [1, 1, 0, 0]
-    assert get_and_match_shape({}, "m", torch.zeros(1, 4, 2, 2)) is None
-    wide = get_and_match_shape({"m": 0.5}, "m", torch.zeros(2, 3))
-    assert wide.shape == (1, 1)

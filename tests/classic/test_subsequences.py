@@ -50,10 +50,12 @@ def test_which_layers_are_in(model, ends, expected):
     assert leaves(part) == expected
 
 
-def test_two_parts_make_the_whole(model):
+@pytest.mark.parametrize("name", ["a", "b", "b.x", "b.y", "b.z", "c", "c.0", "d"])
+def test_two_parts_make_the_whole(model, name):
     x = torch.randn(2, 3)
-    early = subsequence(model, last_layer="b.y")
-    late = subsequence(model, after_layer="b.y")
+    early, late = subsequence(model, last_layer=name), subsequence(model, after_layer=name)
+    assert torch.equal(late(early(x)), model(x))
+    early, late = subsequence(model, upto_layer=name), subsequence(model, first_layer=name)
     assert torch.equal(late(early(x)), model(x))
 
 

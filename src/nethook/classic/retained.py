@@ -7,64 +7,80 @@ costs memory only when somebody writes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from nethook.addresses.nested import map_tensors
-from nethook.classic.copying import recursive_copy
 from nethook.editing.parameters import lazy_copy
-from nethook.errors import OverwrittenError
-from nethook.hooks.quiet import quiet
-from nethook.tracing.keep import Reference
+from nethook.hooks.quiet import modes_are_active, quiet
 
+_Tensor = torch.Tensor
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
 
 class Snapshot:
-    """A tensor, and a lazy copy for the case that it is written to."""
+    """A tensor, and a copy for the case that it is written to."""
 
-    __slots__ = ("_copy", "_reference")
+    __slots__ = ("_copy", "_tensor", "_version")
 
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self._reference = Reference(tensor)
-        self._copy = lazily(tensor)
+    def __init__(self, tensor: torch.Tensor, copy: Callable[[_Tensor], _Tensor]) -> None:
+        self._tensor = tensor
+        self._copy: torch.Tensor = quietly(copy, tensor)
+        self._version: int | None = quietly(_version, tensor)
 
     def read(self) -> torch.Tensor:
         """The very tensor, or the copy if somebody has written to it since."""
-        if self._reference.version is None:  # an inference tensor: nobody can tell
+        if self._version is None or self._version != quietly(_version, self._tensor):
             return self._copy
-        try:
-            return self._reference.read("")
-        except OverwrittenError:
-            return self._copy
+        return self._tensor
 
 
-def lazily(tensor: torch.Tensor) -> torch.Tensor:
-    """A lazy copy, in the same graph; unnoticed by modes and tensor subclasses of the user's."""
+def quietly(make: Callable[[_Tensor], Any], tensor: torch.Tensor) -> Any:
+    """`make(tensor)`, unnoticed by modes and tensor subclasses of the user's."""
+    if type(tensor) is _Tensor and not modes_are_active():
+        return make(tensor)  # the hot path
     with quiet():
-        copy = lazy_copy(tensor)
+        made = make(tensor)
         cls = type(tensor)
-        return copy.as_subclass(cls) if type(copy) is torch.Tensor and cls not in _PLAIN else copy
+        # Without its own `__torch_function__` a subclass turns into a plain tensor.
+        return made.as_subclass(cls) if type(made) is _Tensor and cls not in _PLAIN else made
 
 
 def retain(value: Any, *, clone: bool | None = False, detach: bool | None = False) -> Any:
     """A nested value as it is now; `read` gives it back."""
-    if clone:
-        return recursive_copy(value, clone=True, detach=detach)
-    value = recursive_copy(value, detach=detach)
-    # Inside a graph the very tensor is wanted: `torch.autograd.grad` can be taken of no other.
-    return map_tensors(lambda t: Snapshot(t) if t.requires_grad else lazily(t), value, fresh=True)
+    copy: Callable[[_Tensor], _Tensor] = _Tensor.clone if clone else lazy_copy
+
+    def kept(tensor: torch.Tensor) -> Any:
+        # Inside a graph the very tensor is wanted: `torch.autograd.grad` can be taken of no other.
+        in_graph = not (clone or detach) and quietly(_requires_grad, tensor)
+        return Snapshot(tensor, copy) if in_graph else quietly(own, tensor)
+
+    def own(tensor: torch.Tensor) -> torch.Tensor:
+        return copy(tensor.detach() if detach else tensor)
+
+    return map_tensors(kept, value, fresh=True)
 
 
-def note(value: Any) -> Any:
+def note(value: Any, *, clone: bool | None = False) -> Any:
     """A nested value as it is now; `read` gives the very tensors back that nobody wrote to."""
-    return map_tensors(Snapshot, value, fresh=True)
+    copy: Callable[[_Tensor], _Tensor] = _Tensor.clone if clone else lazy_copy
+    return map_tensors(lambda tensor: Snapshot(tensor, copy), value, fresh=True)
 
 
 def read(value: Any) -> Any:
     """What `retain` or `note` was given, as it was then."""
     return map_tensors(_same, value, _read)
+
+
+def _version(tensor: torch.Tensor) -> int | None:
+    """How often a tensor was written; None for an inference tensor, of which nobody can tell."""
+    return None if tensor.is_inference() else tensor._version
+
+
+def _requires_grad(tensor: torch.Tensor) -> bool:
+    return tensor.requires_grad
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

@@ -138,7 +138,7 @@ class Trace:
         self._detach = detach
         self._grad = retain_grad
         self._edit = OptionalArguments(edit_output) if edit_output else None
-        self._begun: list[tuple[tuple[Any, ...], Any]] = []
+        self._begun: list[tuple[tuple[Any, ...], Any, Any]] = []
         self.registered_hook = Attachment(Owner("nethook.Trace"))
         try:
             self._attach(module, Tree(module) if _tree is None else _tree)
@@ -171,15 +171,24 @@ class Trace:
     def _begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         # Noted now, for a layer that works in place writes to its input.
         if _graph_task() == -1:
-            self._begun.append((args, note((args, kwargs))))
+            self._begun.append((args, self._note(args), self._note(kwargs)))
+
+    def _note(self, value: Any) -> Any:
+        return note(value, clone=self._clone) if value else value
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the call that returns was given, as it was noted then."""
         while self._begun:  # calls that raised are still in it
-            began, noted = self._begun.pop()
+            began, noted, named = self._begun.pop()
             if len(began) == len(args) and all(map(_is, began, args)):
-                before, named = read(noted)
-                return before, {**kwargs, **named}
-        return args, kwargs
+                # A global hook is not told keyword arguments before the call.
+                given = noted, named if named or not kwargs else self._note(kwargs)
+                break
+        else:
+            given = self._note(args), self._note(kwargs)
+        if self._clone or self._detach or self._edit is not None:
+            return read(given)  # the very tensors, but for those that the layer wrote to
+        return given
 
     def _returns(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
         # What is computed again in backward is edited again, and not recorded: nor is what
@@ -199,7 +208,10 @@ class Trace:
         elif self._retain_output and records:
             call.keep("output", retain(new, clone=self._clone, detach=self._detach))
         if records:
-            self.calls = [*self.calls, call] if self._all else [call]
+            if self._all:
+                self.calls.append(call)
+            else:
+                self.calls = [call]
             self.called += 1
             if self.stop:
                 raise StopForward
@@ -214,8 +226,11 @@ class Trace:
 
     def _keep_input(self, call: TracedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         value = args[0] if len(args) == 1 else args
-        call.keep("input", retain(value, clone=self._clone, detach=self._detach))
-        call.keep("input_kw", retain(kwargs, clone=self._clone, detach=self._detach))
+        for name, each in (("input", value), ("input_kw", kwargs)):
+            if self._clone or self._detach or self._edit is not None:
+                # Kept as it is now: an edit may have written to it, or may be about to.
+                each = retain(each, clone=self._clone, detach=self._detach)
+            call.keep(name, each)
 
     # -- what was kept ------------------------------------------------------------------------
 
@@ -251,6 +266,7 @@ class Trace:
     def close(self) -> None:
         """Takes the hook off; what was kept stays. A second call does nothing."""
         self.registered_hook.remove()
+        self._begun.clear()
 
     def __enter__(self) -> Self:
         return self

@@ -324,3 +324,17 @@ def test_layers_that_are_run_in_part_are_retained_and_edited(sequential):
         inst.edit_layer("1", 1.0)
         assert torch.equal(inst(x, last_layer="1"), torch.zeros(2, 3))
         assert inst.retained_layer("0").shape == (2, 3)
+
+
+def test_a_fused_encoder_layer_is_retained_without_changing_its_bits():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)).eval()
+    x = torch.randn(2, 5, 8)
+    with torch.no_grad(), InstrumentedModel(model) as inst:
+        plain = model(x)
+        inst.retain_layer("0")
+        assert torch.equal(inst(x), plain)
+        assert torch.equal(inst.retained_layer("0"), plain)
+        inst.edit_layer("0", 1.0)
+        assert torch.equal(inst(x), plain * 0)
+        assert torch.allclose(inst.retained_layer("0"), plain, atol=1e-5)

@@ -38,3 +38,16 @@ def test_tracing_every_module_changes_nothing(exhibit: Exhibit, detach: bool) ->
             yield
 
     assert_same(bare(exhibit), observe(exhibit, around=traced, audit=hooks_of), "traced")
+
+
+@every_exhibit
+def test_retaining_every_layer_changes_nothing(exhibit: Exhibit) -> None:
+    @contextmanager
+    def retained(model: nn.Module) -> Iterator[None]:
+        with nethook.InstrumentedModel(model) as inst:
+            inst.retain_layers(nethook.select(model, every_module))
+            yield
+
+    if exhibit.copy(None) is not True:  # it makes no copies at once
+        seen = observe(exhibit, around=retained, audit=hooks_of)
+        assert_same(bare(exhibit), seen, "retained")

@@ -17,6 +17,7 @@ from nethook.classic.retained import read, retain
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.routing import RouterPair, routed_modules
 
 LayerName = str | tuple[str, str]  # the name in the model, or that and the one to call it by
 _graph_task = torch._C._current_graph_task_id
@@ -39,7 +40,7 @@ class InstrumentedModel(nn.Module):
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
-        self._hooked: dict[str, tuple[str, Attachment]] = {}  # aka -> name, hooks
+        self._hooked: dict[str, _HookedLayer] = {}  # by what it is called
         self._retained: OrderedDict[str, Any] = OrderedDict()
         self._detach: dict[str, bool] = {}
         self._edits: dict[str, _LayerEdit] = {}
@@ -115,6 +116,7 @@ class InstrumentedModel(nn.Module):
             kwargs["replacement"] = replacement
         name, aka = _pair(layername)
         self.add_hooks([(name, aka)])
+        self._hooked[aka].let_edit(self, aka)
         edit = self._edits.setdefault(aka, _LayerEdit())
         edit.arguments.update(kwargs)
         if rule is not None:
@@ -136,7 +138,7 @@ class InstrumentedModel(nn.Module):
             ValueError: where there is no such layer, or it is hooked by another name.
         """
         needed: dict[str, str] = {}  # aka -> name
-        hooked = {aka: name for aka, (name, _) in self._hooked.items()}
+        hooked = {aka: layer.name for aka, layer in self._hooked.items()}
         for name, aka in map(_pair, layernames):
             if hooked.get(aka) != name:
                 if aka in hooked or name in hooked.values():
@@ -151,23 +153,26 @@ class InstrumentedModel(nn.Module):
             if site is None:
                 raise ValueError(f"Layer {name} not found in model")
             modules[aka] = site.module
+        routed = routed_modules(tree)
         for aka, module in modules.items():
-            hooks = Attachment(Owner("nethook.InstrumentedModel"))
-            self._hooked[aka] = (needed[aka], hooks)
-            run_eagerly_where_compiled(tree, hooks)
-            hooks.forward(module, _AfterLayer(hooks.owner, needed[aka], self, aka))
+            layer = self._hooked[aka] = _HookedLayer(needed[aka], module)
+            run_eagerly_where_compiled(tree, layer.hooks)
+            layer.let_retain(self, aka, routed=id(module) in routed)
 
-    def _passed(self, aka: str, output: Any) -> Any:
-        """What a layer returned: kept, then edited."""
+    def _retain(self, aka: str, output: Any) -> None:
+        """Keeps what a layer returned, if it is to be kept."""
         if aka in self._retained and _graph_task() == -1:
             self._retained[aka] = retain(output, detach=self._detach[aka])
+
+    def _edited(self, aka: str, output: Any) -> Any:
+        """What a layer is to return instead; None for no change."""
         edit = self._edits.get(aka)
         return None if edit is None else edit.apply(output, self, aka)
 
     def close(self) -> None:
         """Takes every hook off, and lets go of what was kept and of all edits."""
         while self._hooked:
-            self._hooked.popitem()[1][1].remove()
+            self._hooked.popitem()[1].hooks.remove()
         self._retained.clear()
         self._edits.clear()
 
@@ -200,8 +205,30 @@ class _LayerEdit:
         return apply_ablation_replacement(x, imodel, **given)
 
 
-class _AfterLayer(Hook):
-    """After the forward of a layer that is retained or edited."""
+class _HookedLayer:
+    """A layer and its hooks: one that retains, and one that edits once that is asked for."""
+
+    def __init__(self, name: str, module: nn.Module) -> None:
+        self.name = name
+        self.hooks = Attachment(Owner("nethook.InstrumentedModel"))
+        self._module = module
+        self._edits = False
+
+    def let_retain(self, imodel: InstrumentedModel, aka: str, *, routed: bool) -> None:
+        hook = _Retain(self.hooks.owner, self.name, imodel, aka)
+        if routed:  # a hook of its own would change what the layer computes
+            RouterPair(self.hooks).forward(self._module, hook)
+        else:
+            self.hooks.forward(self._module, hook)
+
+    def let_edit(self, imodel: InstrumentedModel, aka: str) -> None:
+        if not self._edits:
+            self._edits = True
+            self.hooks.forward(self._module, _Edit(self.hooks.owner, self.name, imodel, aka))
+
+
+class _OnLayer(Hook):
+    """After the forward of a layer."""
 
     __slots__ = ("_aka", "_imodel")
 
@@ -210,8 +237,19 @@ class _AfterLayer(Hook):
         self._imodel = imodel  # held: the hook is to stay until it is closed
         self._aka = aka
 
+
+class _Retain(_OnLayer):
+    __slots__ = ()
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
+        self._imodel._retain(self._aka, rest[-1])  # a global hook is given kwargs as well
+
+
+class _Edit(_OnLayer):
+    __slots__ = ()
+
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
-        return self._imodel._passed(self._aka, output)
+        return self._imodel._edited(self._aka, output)
 
 
 def _pair(layername: LayerName) -> tuple[str, str]:

@@ -337,3 +337,64 @@ def test_zero_and_infinite_gradients_are_told_apart(x):
     assert infinite["bias"].state == "not finite"
     with pytest.raises(EditError, match="one number as a tensor"):
         cb.check_gradients(lambda: model(x))
+
+
+class Reused(nn.Module):
+    """One rectifier for two layers of different width, as in the notes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1, self.fc2, self.relu = nn.Linear(4, 6), nn.Linear(6, 3), nn.ReLU()
+
+    def forward(self, x):
+        return self.relu(self.fc2(self.relu(self.fc1(x))))
+
+
+def test_the_calls_of_a_module_that_is_used_twice_are_kept_apart(x):
+    model = Reused()
+    cb = nethook.Callbacks(model)
+    dead, stats = cb.dead_units("relu"), cb.activation_stats("relu")
+    with cb:
+        model(x)
+        model(x)
+    assert list(dead) == list(stats) == ["relu, call 0", "relu, call 1"]
+    assert [len(dead[name]) for name in dead] == [6, 3]
+    assert len(stats["relu, call 1"]["mean"]) == 2
+    with pytest.raises(NoSuchSiteError, match=r"Seen: 'relu, call 0', 'relu, call 1'"):
+        dead["relu"]
+
+
+def test_a_module_that_is_called_on_its_own_is_one_site(x):
+    model = Reused()
+    cb = nethook.Callbacks(model)
+    dead = cb.dead_units("relu")
+    with pytest.raises(NoSuchSiteError, match="Nothing has been seen yet"):
+        dead["relu"]
+    with cb:
+        model.relu(model.fc1(x))
+        model.relu(model.fc1(x))
+    assert list(dead) == ["relu"]
+
+
+def test_a_callback_that_was_never_called_is_warned_of(model, cb, x):
+    cb.after("fc1")(lambda _: None)
+    cb.after(nn.ReLU)(lambda _: None)
+    with pytest.warns(UserWarning, match=r"outputs\[ReLU\] was never applied: 'relu' did not run"):
+        with cb:
+            model.fc1(x)
+    with cb:
+        model(x)
+    with pytest.warns(UserWarning, match="never applied"):
+        with cb:
+            pass
+
+
+def test_a_forward_without_gradient_adds_nothing_to_the_penalty(model, cb, x):
+    cb.penalty("relu", lambda out: out.sum())
+    with cb:
+        with torch.no_grad():
+            model(x)
+        with pytest.raises(EditError, match="only without gradient"):
+            cb.loss()
+        model(x)
+        assert cb.loss().requires_grad

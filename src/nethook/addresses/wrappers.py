@@ -58,6 +58,13 @@ def inside(module: nn.Module) -> tuple[str, nn.Module] | None:
     return (attribute, children[attribute]) if list(children) == [attribute] else None
 
 
+def unwrap(model: nn.Module) -> nn.Module:
+    """The module inside all wrappers around `model`; `model` itself when there are none."""
+    while (wrapped := inside(model)) is not None:
+        model = wrapped[1]
+    return model
+
+
 def is_compiled(wrapper: nn.Module) -> bool:
     """Whether a wrapper is what `torch.compile(module)` returns."""
     return isinstance(wrapper, sys.modules["torch._dynamo.eval_frame"].OptimizedModule)

@@ -12,9 +12,10 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.addresses.patterns import Pattern
+from nethook.addresses.wrappers import unwrap
 from nethook.editing.checks import GradientReport, check_gradients
 from nethook.editing.edits import clip_norm
-from nethook.editing.monitors import ActivationStats, DeadUnits
+from nethook.editing.monitors import ActivationStats, DeadUnits, Forwards
 from nethook.editing.penalties import Penalty
 from nethook.editing.plan import Entry, Quantity
 from nethook.editing.scope import EditScope
@@ -44,7 +45,9 @@ class Callbacks:
 
     Each function may observe, or return a replacement. It is given the value, and the address of
     the site if it has a parameter named `site` or a second required one. Functions at one site are
-    called in the order of registration, those of a higher `priority` first.
+    called in the order of registration, those of a higher `priority` first. Leaving the `with`
+    warns of a callback that was never called in it. It can be entered again, as often as needed:
+    leave it for an evaluation that is not meant.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -52,6 +55,8 @@ class Callbacks:
         self._entries: list[tuple[int, Entry]] = []
         self._steps: list[tuple[int, torch.optim.Optimizer, Callable[..., Any]]] = []
         self._penalties: list[Penalty] = []
+        self._forwards = Forwards()
+        self._fired_at: list[int] = []
         self._scope: EditScope | None = None
         self._hooks: Attachment | None = None
 
@@ -147,7 +152,7 @@ class Callbacks:
 
     def activation_stats(self, pattern: Pattern) -> ActivationStats:
         """Collects mean, standard deviation, minimum and maximum of outputs, call by call."""
-        stats = ActivationStats()
+        stats = ActivationStats(self._forwards)
         self._add("outputs", pattern, stats)
         return stats
 
@@ -156,7 +161,7 @@ class Callbacks:
 
         `unit_dim` is the dimension of the units: by default 1 for images, the last one otherwise.
         """
-        monitor = DeadUnits(unit_dim)
+        monitor = DeadUnits(self._forwards, unit_dim)
         self._add("outputs", pattern, monitor)
         return monitor
 
@@ -223,7 +228,11 @@ class Callbacks:
         scope = EditScope(self._model, entries, strict=False)
         hooks = Attachment(Owner("nethook.Callbacks"))
         try:
+            # First before the forward and last after it, so that every callback is inside.
+            root = unwrap(self._model)
+            hooks.forward_pre(root, _Begins(hooks.owner, self._forwards))
             scope.attach()
+            hooks.forward(root, _Ends(hooks.owner, self._forwards), always_call=True)
             for _, optimizer, function in sorted(self._steps, key=lambda each: -each[0]):
                 hooks.optimizer_step(optimizer, _Step(hooks.owner, function))
         except BaseException:
@@ -231,6 +240,7 @@ class Callbacks:
             hooks.remove()
             raise
         self._scope, self._hooks = scope, hooks
+        self._fired_at = [entry.fired for entry in entries]
         return self
 
     def remove(self) -> None:
@@ -249,12 +259,37 @@ class Callbacks:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        scope = self._scope
         self.remove()
+        if error is None and scope is not None:
+            scope.warn_of_unfired(self._fired_at)
 
     def __repr__(self) -> str:
         state = "attached" if self._scope is not None else "not attached"
         called = ", ".join(f"{what}: {count}" for what, count in self.firings.items())
         return f"<callbacks ({state}), called: {called or 'none'}>"
+
+
+class _Begins(Hook):
+    __slots__ = ("_forwards",)
+
+    def __init__(self, owner: Owner, forwards: Forwards) -> None:
+        super().__init__(owner, "")
+        self._forwards = forwards
+
+    def __call__(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        """Notes that a forward begins."""
+        if not self._forwards.running:
+            self._forwards.number += 1
+        self._forwards.running = True
+
+
+class _Ends(_Begins):
+    __slots__ = ()
+
+    def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
+        """Notes that a forward has ended."""
+        self._forwards.running = False
 
 
 class _Step(Hook):

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from nethook.editing.functions import call_form
+from nethook.editing.plan import show_pattern
 from nethook.errors import EditError
 
 _graph_task = torch._C._current_graph_task_id
@@ -17,7 +18,7 @@ class Penalty:
     """A penalty on the outputs of some sites, collected call by call until it is asked for."""
 
     def __init__(self, pattern: Any, function: Callable[..., torch.Tensor], weight: float) -> None:
-        self.what = f"penalty({pattern!r})"
+        self.what = f"penalty({show_pattern(pattern)})"
         self._apply = call_form(function, self.what)
         self._weight = weight
         self._terms: list[torch.Tensor] = []
@@ -31,25 +32,27 @@ class Penalty:
             raise EditError(
                 f"{self.what} at {site!r} must return one number as a tensor; got {came}."
             )
+        # A checkpointed block is computed again in backward. The term was collected in the first
+        # pass; it was made here once more only so that both passes do the same.
         if _graph_task() != -1:
-            # A checkpointed block is computed again. The term was collected in the first pass;
-            # it is made here once more only so that both passes do the same.
-            if self._without_graph:
-                raise EditError(
-                    f"{self.what} at {site!r} lies in a block under reentrant checkpointing, whose "
-                    "first pass has no graph, so the penalty would have no gradient. Use "
-                    "checkpoint(..., use_reentrant=False)."
-                )
             return
-        self._without_graph = not torch.is_grad_enabled()
+        if not torch.is_grad_enabled():
+            self._without_graph = True  # an evaluation: nothing to learn from
+            return
         self._terms.append(term.reshape(()) * self._weight)
 
     def take(self) -> torch.Tensor:
         """The sum of what was collected, which is then forgotten."""
+        if not self._terms and self._without_graph:
+            raise EditError(
+                f"{self.what} saw its sites run only without gradient, so it has none to give: "
+                "under no_grad, or under reentrant checkpointing, whose first pass has no graph. "
+                "There, use checkpoint(..., use_reentrant=False)."
+            )
         if not self._terms:
             raise EditError(
                 f"{self.what} saw nothing since the last time: attach the callbacks and run the "
                 "model before asking for cb.loss()."
             )
-        terms, self._terms = self._terms, []
+        terms, self._terms, self._without_graph = self._terms, [], False
         return torch.stack([term.to(terms[0].device) for term in terms]).sum()

@@ -8,7 +8,8 @@ path inside the value to either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -24,7 +25,6 @@ Quantity: TypeAlias = Literal[
 ]
 _graph_task = torch._C._current_graph_task_id
 OneEdit: TypeAlias = Callable[..., Any]
-Edits: TypeAlias = OneEdit | Sequence[OneEdit] | Mapping[str, "OneEdit | Sequence[OneEdit]"]
 
 
 class Entry:
@@ -47,9 +47,8 @@ class Entry:
     @property
     def what(self) -> str:
         """The entry as it was written, for messages."""
-        pattern = self.pattern if isinstance(self.pattern, str) else repr(self.pattern)
         inside = f"[{show_path(self.path)!r}]" if self.path else ""
-        return f"{self.quantity}[{pattern!r}]{inside}"
+        return f"{self.quantity}[{show_pattern(self.pattern)}]{inside}"
 
     def on(self, value: Any, site: str, call: int) -> Any:
         """The value with this edit applied at its path; the same object where nothing changed."""
@@ -86,14 +85,14 @@ class Entry:
             self.seen += 1
         if not _applies(self.limit, call):
             return value
+        if not recomputed:
+            self.fired += 1
         new: Any
         if isinstance(self.edit, Edit):
             self._check_is_tensor(value, site)
             new = self.edit(value, call) if isinstance(self.edit, patch) else self.edit(value)
         else:
             new = not_in_place(self.apply, value, site)
-        if not recomputed:
-            self.fired += 1
         return value if new is None else new
 
     def _check_is_tensor(self, value: Any, site: str) -> None:
@@ -105,6 +104,14 @@ class Entry:
                 f"{type(value).__name__} with tensors at: {paths}. Name one of them: "
                 f"{{{self.pattern!r}: {{'[0]': edits.{name}(...)}}}}."
             )
+
+
+def show_pattern(pattern: Any) -> str:
+    """A pattern in few words: a text as it is typed, anything else by its name."""
+    if isinstance(pattern, str | re.Pattern):
+        return repr(pattern)
+    named = pattern if hasattr(pattern, "__name__") else type(pattern)
+    return str(named.__name__)
 
 
 def _applies(limit: Limit, call: int) -> bool:
@@ -119,7 +126,7 @@ def _applies(limit: Limit, call: int) -> bool:
     )
 
 
-def read(quantity: Quantity, given: Mapping[Any, Edits] | None) -> list[Entry]:
+def read(quantity: Quantity, given: Mapping[Any, Any] | None) -> list[Entry]:
     """One argument of `edit`, as entries in the order in which they were written."""
     if given is None:
         return []

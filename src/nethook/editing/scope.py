@@ -26,7 +26,7 @@ from nethook.editing.changes import (
 )
 from nethook.editing.edits import clip_norm
 from nethook.editing.parameters import ChangedParameter
-from nethook.editing.plan import Edits, Entry, read
+from nethook.editing.plan import Entry, read
 from nethook.editing.recipes import save_entries
 from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment
@@ -44,12 +44,12 @@ _KINDS: dict[str, type[Change]] = {
 
 def edit(
     model: nn.Module,
-    outputs: Mapping[Any, Edits] | None = None,
-    inputs: Mapping[Any, Edits] | None = None,
-    grads: Mapping[Any, Edits] | None = None,
-    input_grads: Mapping[Any, Edits] | None = None,
-    param_grads: Mapping[Any, Edits] | None = None,
-    params: Mapping[Any, Edits] | None = None,
+    outputs: Mapping[Any, Any] | None = None,
+    inputs: Mapping[Any, Any] | None = None,
+    grads: Mapping[Any, Any] | None = None,
+    input_grads: Mapping[Any, Any] | None = None,
+    param_grads: Mapping[Any, Any] | None = None,
+    params: Mapping[Any, Any] | None = None,
     *,
     strict: bool = True,
 ) -> EditScope:
@@ -203,12 +203,18 @@ class EditScope:
         traceback: TracebackType | None,
     ) -> None:
         self.remove()
+        if error is not None:
+            return
         unfired = [entry for entry in self._entries if not entry.fired]
-        if unfired and error is None:
-            message = "\n".join(_why_unfired(entry) for entry in unfired)
-            if self._strict:
-                raise UnfiredError(message)
-            warnings.warn(message, stacklevel=2)
+        if unfired and self._strict:
+            raise UnfiredError("\n".join(_why_unfired(entry) for entry in unfired))
+        self.warn_of_unfired([0] * len(self._entries))
+
+    def warn_of_unfired(self, before: list[int]) -> None:
+        """Warns of edits that have not been applied since they had been applied so often."""
+        unfired = [e for e, count in zip(self._entries, before, strict=True) if e.fired == count]
+        if unfired:
+            warnings.warn("\n".join(_why_unfired(entry) for entry in unfired), stacklevel=3)
 
     def __repr__(self) -> str:
         state = "attached" if self._hooks is not None else "not attached"

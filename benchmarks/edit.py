@@ -31,7 +31,7 @@ def by_hand(model: nn.Module, name: str, forward: Run) -> None:
 
 def edited(model: nn.Module, name: str, forward: Run, function: object) -> None:
     """The same with nethook."""
-    with nethook.edit(model, outputs={name: function}):  # type: ignore[dict-item]
+    with nethook.edit(model, outputs={name: function}):
         forward()
 
 

@@ -20,8 +20,8 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME CONDA_PREFIX
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-CODE := src tests examples $(wildcard benchmarks)
-TYPED := src examples $(wildcard benchmarks) tests/typing
+CODE := src tests examples tools $(wildcard benchmarks)
+TYPED := src examples tools $(wildcard benchmarks) tests/typing
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install --constraint constraints.txt
 
 # An environment knows its own path. Where this folder was moved or copied, or the interpreter is
@@ -61,6 +61,10 @@ bench: $(READY) ## Run the benchmarks, one after the other, on a quiet machine
 	  echo "-- $$file"; \
 	  $(BIN)/python "$$file"; \
 	done
+
+.PHONY: mutants
+mutants: $(READY) ## Take each guard of hooks/ away in turn and see that a test fails (half an hour)
+	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: format
 format: $(READY) ## Format the code and fix what can be fixed safely

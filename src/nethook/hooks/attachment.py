@@ -6,6 +6,7 @@ nothing else, so it holds no module and no graph alive.
 
 from __future__ import annotations
 
+import weakref
 from types import TracebackType
 from typing import Any, Self
 
@@ -131,14 +132,14 @@ class _OnModule:
     """A hook in a module's dict of hooks, and in the dicts that say how it is called.
 
     Does what `Module.register_forward_hook` and its handle do, at a fifth of the cost: a trace
-    of a thousand layers registers and removes a thousand hooks a forward. The dict is held, not
-    the module, so a model may go while a handle stays.
+    of a thousand layers registers and removes a thousand hooks a forward. The dict is held
+    weakly, for a hook of somebody else's in it may hold the module.
     """
 
     __slots__ = ("_hooks", "_key", "_options")
 
     def __init__(self, hooks: dict[int, Any], *options: dict[int, bool]) -> None:
-        self._hooks = hooks
+        self._hooks = weakref.ref(hooks)
         self._options = options
         # One counter for all hooks in the process, so that no two have the same number.
         self._key = RemovableHandle.next_id
@@ -147,10 +148,14 @@ class _OnModule:
     def put_on(self, hook: Hook) -> None:
         for option in self._options:
             option[self._key] = True
-        self._hooks[self._key] = hook
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks[self._key] = hook
 
     def remove(self) -> None:
-        self._hooks.pop(self._key, None)
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self._key, None)
         for option in self._options:
             option.pop(self._key, None)
 

@@ -33,7 +33,7 @@ class HookInfo:
     hook: Any
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Audit(Sequence[HookInfo]):
     """The hooks on a model: a sequence of `HookInfo`, equal to another of the same hooks."""
 

@@ -26,7 +26,7 @@ import torch
 from torch import nn
 
 from nethook.hooks.attachment import register_on_tensor
-from nethook.hooks.hook import Handle, Hook, Owner
+from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.quiet import quiet
 
 
@@ -90,7 +90,6 @@ def _only_rearranged(view: torch.Tensor, base: torch.Tensor) -> bool:
     return (
         not view.is_nested
         and view.numel() == base.numel()
-        and view.dtype == base.dtype
         and view.is_conj() == base.is_conj()
         and view.is_neg() == base.is_neg()
         and not torch._debug_has_internal_overlap(view)
@@ -115,11 +114,15 @@ class _OnTensor(Hook):
 class _OnLeaf(_OnTensor):
     __slots__ = ("_fired", "_handle", "_stays")
 
-    def __init__(self, owner: Owner, address: str, sink: Sink, key: int) -> None:
+    def __init__(
+        self, leaf: torch.Tensor, owner: Owner, address: str, sink: Sink, key: int
+    ) -> None:
         super().__init__(owner, address, weakref.ref(sink, self._sink_is_gone), key)
         self._fired = False
-        self._stays = True
-        self._handle: Handle | None = None
+        # Backward may still come after the scope; but on the model nothing may stay.
+        self._stays = not isinstance(leaf, nn.Parameter)
+        self._handle = register_on_tensor(leaf, self)
+        owner.late[id(self)] = self
 
     @classmethod
     def put_on(cls, leaf: torch.Tensor, owner: Owner, address: str, sink: Sink, key: int) -> None:
@@ -127,11 +130,7 @@ class _OnLeaf(_OnTensor):
         for other in list((leaf._backward_hooks or {}).values()):
             if isinstance(other, cls) and other.owner is owner and other._fired:
                 other._take_off()
-        hook = cls(owner, address, sink, key)
-        hook._handle = register_on_tensor(leaf, hook)
-        # Backward may still come after the scope; but on the model nothing may stay.
-        hook._stays = not isinstance(leaf, nn.Parameter)
-        owner.late[id(hook)] = hook
+        cls(leaf, owner, address, sink, key)
 
     def remove(self) -> None:
         """At the end of the scope: goes, unless a gradient is still awaited."""
@@ -148,8 +147,7 @@ class _OnLeaf(_OnTensor):
         self._take_off()
 
     def _take_off(self) -> None:
-        if self._handle is not None:
-            self._handle.remove()
+        self._handle.remove()
         self.owner.late.pop(id(self), None)
 
 
@@ -192,7 +190,7 @@ class _Version:
         # A detached alias shares the version counter; with its data taken away, only that is left.
         self._alias = tensor.detach()
         if not tensor.is_nested:  # torch has no way to take that of a nested tensor away
-            self._alias.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+            self._alias.data = torch.empty(0, device=tensor.device)
         self._seen = self._alias._version
 
     @property

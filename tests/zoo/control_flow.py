@@ -156,8 +156,9 @@ class Threads(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two:
-            jobs = [one.submit(self.left, x), two.submit(self.right, x)]
-            return jobs[0].result() * jobs[1].result()
+            # One after the other: two runs must build their graphs in the same order.
+            left = one.submit(self.left, x).result()
+            return left * two.submit(self.right, x).result()
 
 
 class CalledInBackward(nn.Module):

@@ -13,11 +13,10 @@ from typing import Any
 import torch
 
 from nethook.addresses.nested import map_tensors
-from nethook.editing.parameters import lazy_copy
-from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.hooks.lazy import cheap_copy
+from nethook.hooks.quiet import modes_are_active, unnoticed
 
 _Tensor = torch.Tensor
-_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
 
 class Snapshot:
@@ -41,16 +40,12 @@ def quietly(make: Callable[[_Tensor], Any], tensor: torch.Tensor) -> Any:
     """`make(tensor)`, unnoticed by modes and tensor subclasses of the user's."""
     if type(tensor) is _Tensor and not modes_are_active():
         return make(tensor)  # the hot path
-    with quiet():
-        made = make(tensor)
-        cls = type(tensor)
-        # Without its own `__torch_function__` a subclass turns into a plain tensor.
-        return made.as_subclass(cls) if type(made) is _Tensor and cls not in _PLAIN else made
+    return unnoticed(make, tensor)
 
 
 def retain(value: Any, *, clone: bool | None = False, detach: bool | None = False) -> Any:
     """A nested value as it is now; `read` gives it back."""
-    copy: Callable[[_Tensor], _Tensor] = _Tensor.clone if clone else lazy_copy
+    copy: Callable[[_Tensor], _Tensor] = _Tensor.clone if clone else cheap_copy
 
     def kept(tensor: torch.Tensor) -> Any:
         # Inside a graph the very tensor is wanted: `torch.autograd.grad` can be taken of no other.
@@ -65,7 +60,7 @@ def retain(value: Any, *, clone: bool | None = False, detach: bool | None = Fals
 
 def note(value: Any, *, clone: bool | None = False) -> Any:
     """A nested value as it is now; `read` gives the very tensors back that nobody wrote to."""
-    copy: Callable[[_Tensor], _Tensor] = _Tensor.clone if clone else lazy_copy
+    copy: Callable[[_Tensor], _Tensor] = _Tensor.clone if clone else cheap_copy
     return map_tensors(lambda tensor: Snapshot(tensor, copy), value, fresh=True)
 
 

@@ -15,6 +15,7 @@ from nethook.addresses.patterns import Pattern, find_parameters
 from nethook.addresses.tree import ParameterSite, Tree
 from nethook.editing.plan import Entry
 from nethook.errors import EditError
+from nethook.hooks.lazy import cheap_copy
 
 
 def set_parameter(model: nn.Module, name: str, value: torch.Tensor | float) -> None:
@@ -76,7 +77,7 @@ class _Kept:
 
     def __init__(self, tree: Tree, site: ParameterSite) -> None:
         self._tensor = site.tensor
-        self._value = lazy_copy(site.tensor.data)
+        self._value = cheap_copy(site.tensor.data)
         self._places = [
             (own, key)
             for module in [*tree.modules, *(wrapper for _, wrapper in tree.wrappers)]
@@ -137,17 +138,6 @@ def _inputs_come_first(owner: nn.Module | None) -> bool:
     conv1d = () if library is None else (library.Conv1D,)
     transposed = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
     return isinstance(owner, (nn.Embedding, nn.EmbeddingBag, *transposed, *conv1d))
-
-
-def lazy_copy(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy that costs memory only when one of the two is written to, where torch can make it."""
-    try:
-        # Not where a numpy array shares the memory: it would no longer follow its tensor.
-        if tensor.untyped_storage().resizable() and not tensor.is_quantized:
-            return torch._lazy_clone(tensor)
-    except RuntimeError:  # sparse, nested, or not allocated by torch
-        pass
-    return tensor.clone()
 
 
 def _share_memory(one: torch.Tensor, two: torch.Tensor) -> bool:

@@ -7,12 +7,15 @@ would change the run. Inside `quiet()` they see nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _function_modes = torch._C._len_torch_function_stack
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 
@@ -20,6 +23,15 @@ _dispatch_modes = torch._C._len_torch_dispatch_stack
 def modes_are_active() -> bool:
     """Whether a mode of the user's would see a torch call made now."""
     return bool(_function_modes() or _dispatch_modes())
+
+
+def unnoticed(make: Callable[[torch.Tensor], Any], tensor: torch.Tensor) -> Any:
+    """`make(tensor)`, seen by no mode and no subclass; what it makes is of the same class."""
+    with quiet():
+        made = make(tensor)
+        cls = type(tensor)
+        # Without its own `__torch_function__` a subclass turns into a plain tensor.
+        return made.as_subclass(cls) if type(made) is torch.Tensor and cls not in _PLAIN else made
 
 
 class quiet(AbstractContextManager[None]):  # noqa: N801  it is used like a function

@@ -16,10 +16,10 @@ import torch
 
 from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
-from nethook.hooks.quiet import quiet
+from nethook.hooks.lazy import lazy_copy
+from nethook.hooks.quiet import quiet, unnoticed
 
 _Tensor = torch.Tensor
-_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _function_modes = torch._C._len_torch_function_stack
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 
@@ -88,18 +88,12 @@ def keeper(
 def _unnoticed(keep: Keep) -> Keep:
     """`keep`, hidden from modes and tensor subclasses of the user's."""
 
-    def unnoticed(tensor: torch.Tensor) -> Any:
+    def kept(tensor: torch.Tensor) -> Any:
         if type(tensor) is _Tensor and not _function_modes() and not _dispatch_modes():
             return keep(tensor)  # the hot path
-        with quiet():
-            kept = keep(tensor)
-            cls = type(tensor)
-            # Without its own `__torch_function__` a subclass turns into a plain tensor.
-            if type(kept) is _Tensor and cls not in _PLAIN:
-                kept = kept.as_subclass(cls)
-            return kept
+        return unnoticed(keep, tensor)
 
-    return unnoticed
+    return kept
 
 
 def keep_value(keep: Keep, value: Any) -> Any:
@@ -144,16 +138,10 @@ def _detached_reference(tensor: torch.Tensor) -> Any:
 def _lazy(tensor: torch.Tensor) -> Any:
     if tensor.requires_grad:
         return Reference(tensor)  # a copy would lie outside the graph that the user wants
-    try:
-        # Memory that a numpy array shares is fixed. After a lazy copy the next write would go to
-        # new memory, and the array would no longer follow its tensor; a reference would not
-        # notice what numpy writes. And torch 2.13 crashes on the lazy copy of a quantised tensor:
-        # it has lost its quantiser.
-        if not tensor.untyped_storage().resizable() or tensor.is_quantized:
-            return tensor.clone()
-        return torch._lazy_clone(tensor)
-    except RuntimeError:  # no such memory: sparse, nested, shared with other processes
+    copied = lazy_copy(tensor)
+    if copied is None:
         return tensor.clone() if tensor.is_inference() else Reference(tensor)
+    return copied
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

@@ -78,7 +78,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nethook needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 ...")'
 	@$(USABLE) || { echo "Making an environment in $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "Installing PyTorch (the largest part, a minute or two) ..."
-	@$(PIP) torch scikit-build-core
+	@$(PIP) torch scikit-build-core nanobind
 	@echo "Installing nethook and its tools ..."
 	@$(PIP) --no-build-isolation --editable ".[dev]"
 	@printf '%s\n' "$$(pwd -P)" > $@

@@ -19,6 +19,7 @@ PUBLIC = [
     "get_module",
     "get_parameter",
     "inputs",
+    "open_run",
     "select",
     "suspended",
     "trace",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.addresses.select import select as select
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
+    from nethook.runs.run import open_run as open_run
     from nethook.tracing.scope import trace as trace
 
     __version__: str
@@ -37,6 +38,7 @@ __all__ = [
     "get_module",
     "get_parameter",
     "inputs",
+    "open_run",
     "select",
     "suspended",
     "trace",
@@ -49,6 +51,7 @@ _SOURCES: Final = {
     "get_module": "nethook.addresses.lookup",
     "get_parameter": "nethook.addresses.lookup",
     "inputs": "nethook.addresses.inputs",
+    "open_run": "nethook.runs.run",
     "select": "nethook.addresses.select",
     "suspended": "nethook.hooks.suspend",
     "trace": "nethook.tracing.scope",

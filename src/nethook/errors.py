@@ -6,6 +6,11 @@
     ├── InputsError           (TypeError)     inputs in a form that nethook does not take
     ├── OptionError           (ValueError)    an option with a value it cannot have
     ├── ScopeError            (RuntimeError)  a scope entered twice, or used where it cannot be
+    ├── RunFileError          (OSError)       a run file that cannot be written or read
+    │   ├── NoSuchRunError    (FileNotFoundError)  there is no such file
+    │   ├── RunExistsError    (FileExistsError)    a run is there already, and is never overwritten
+    │   ├── RunInUseError                     another process writes this run
+    │   └── NotARunError      (ValueError)    a foreign, newer, damaged or hostile file
     └── ReadError             (LookupError)   a value that cannot be read from a tape
         ├── NotAskedError                     that quantity was not asked for
         ├── NotRunError                       the site has not run, or the forward was stopped before it
@@ -45,6 +50,26 @@ class OptionError(NethookError, ValueError):
 
 class ScopeError(NethookError, RuntimeError):
     """A scope that was entered twice, or used where it cannot be."""
+
+
+class RunFileError(NethookError, OSError):
+    """A run file that cannot be written or read."""
+
+
+class NoSuchRunError(RunFileError, FileNotFoundError):
+    """There is no run file at that path."""
+
+
+class RunExistsError(RunFileError, FileExistsError):
+    """A run is there already, and is never overwritten."""
+
+
+class RunInUseError(RunFileError):
+    """Another process is writing this run."""
+
+
+class NotARunError(RunFileError, ValueError):
+    """A file that is foreign, newer than this nethook, damaged, or not what nethook writes."""
 
 
 class ReadError(NethookError, LookupError):

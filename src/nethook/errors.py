@@ -13,7 +13,7 @@
     │   └── NotARunError      (ValueError)    a foreign, newer, damaged or hostile file
     └── ReadError             (LookupError)   a value that cannot be read from a tape
         ├── NotAskedError                     that quantity was not asked for
-        ├── NotRunError                       the site has not run, or the forward was stopped before it
+        ├── NotRunError                       the site has not run
         ├── NoGradientError                   no gradient has arrived, or none can
         ├── SeveralCallsError                 one value was asked for and there are several
         └── OverwrittenError                  the value was written in place after it was captured

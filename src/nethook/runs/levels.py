@@ -1,8 +1,8 @@
 """Overview levels: the course of a run in few records, written as it goes.
 
 For each series and each number of `SHOWN` a record of level 1 keeps the least, the greatest and the
-last over 8 windows, level 2 over 64 and level 3 over 512. Least and greatest are rounded outwards,
-to 16 bits, which is finer than any screen.
+last over 8 windows, level 2 over 64 and level 3 over 512. They have 12 bits of mantissa, which is
+finer than any screen; least and greatest are rounded outwards.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class Group:
         for first in range(0, len(rounded), BLOCK):
             places = np.flatnonzero(there[first : first + BLOCK])
             if len(places):
-                numbers = rounded[first + places].reshape(len(places), -1)
+                # Number by number, not least by least: neighbours that are alike pack well.
+                numbers = rounded[first + places].transpose(0, 2, 1).reshape(len(places), -1)
                 yield first // BLOCK, pack(np.column_stack((places, numbers)))
 
 
@@ -105,7 +106,7 @@ def unpack_course(data: object, block: int, series: int) -> tuple[npt.NDArray[np
     table = unpack(data, columns=1 + 3 * len(SHOWN), max_rows=BLOCK)
     places = np.clip(table[:, 0], 0, BLOCK - 1).astype(np.int64) + block * BLOCK
     inside = places < series
-    return places[inside], table[inside, 1:].reshape(-1, 3, len(SHOWN))
+    return places[inside], table[inside, 1:].reshape(-1, len(SHOWN), 3).transpose(0, 2, 1)
 
 
 def tail(windows: int, level: int) -> list[tuple[int, int, int]]:
@@ -125,16 +126,16 @@ def tail(windows: int, level: int) -> list[tuple[int, int, int]]:
 
 
 def _rounded(values: Matrix, *, down: bool | None) -> Matrix:
-    """Values with 16 bits of mantissa: towards −∞, towards +∞, or towards zero."""
+    """Values with 12 bits of mantissa: towards −∞, towards +∞, or towards zero."""
     limit = np.finfo(np.float32).max
     inside = np.where(np.isfinite(values), np.clip(values, -limit, limit), values)
     near = inside.astype(np.float32)
     # float32 rounds to the nearest; one step back where that was away from zero.
     bits = near.view(np.uint32) - (np.abs(near.astype(np.float64)) > np.abs(inside))
-    bits = bits.astype(np.uint32) & np.uint32(0xFFFFFF00)
+    bits = bits.astype(np.uint32) & np.uint32(0xFFFFF800)
     kept: Matrix = bits.view(np.float32).astype(np.float64)
     if down is None:
         return kept
     wrong = kept > inside if down else kept < inside  # towards zero was the wrong way
-    away = (bits + np.uint32(0x100)).view(np.float32).astype(np.float64)
+    away = (bits + np.uint32(0x800)).view(np.float32).astype(np.float64)
     return np.where(wrong, away, kept)

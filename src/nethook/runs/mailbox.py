@@ -48,6 +48,10 @@ class Mailbox:
 
     # The training thread
 
+    def queued(self) -> int:
+        """Windows that wait."""
+        return len(self._windows)
+
     def full(self) -> bool:
         """Whether a window that came now would have to wait with its sender."""
         return len(self._windows) >= self._capacity

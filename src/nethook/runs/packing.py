@@ -63,17 +63,21 @@ def unpack(data: object, *, columns: int, max_rows: int) -> Matrix:
     if len(raw) != size:
         raise NotARunError(f"a packed record has {len(raw):,} bytes where {size:,} belong")
     matrix = np.zeros((rows, columns))
-    place = 0
-    for at, kind in enumerate(kinds):
+    place = at = 0
+    while at < columns:
+        kind, width = kinds[at], 1
         if kind == _SAME:
             matrix[:, at] = np.frombuffer(raw, "<f8", 1, place)[0]
             place += 8
         elif kind:
-            planes = np.frombuffer(raw, np.uint8, _SIZES[kind] * rows, place).reshape(
-                _SIZES[kind], rows
-            )
-            matrix[:, at] = np.ascontiguousarray(planes.T).view(KINDS[kind])[:, 0]
-            place += _SIZES[kind] * rows
+            while at + width < columns and kinds[at + width] == kind:
+                width += 1  # neighbours of one kind are unpacked at once
+            shape = (width, _SIZES[kind], rows)
+            planes = np.frombuffer(raw, np.uint8, width * _SIZES[kind] * rows, place)
+            numbers = np.ascontiguousarray(planes.reshape(shape).transpose(2, 0, 1))
+            matrix[:, at : at + width] = numbers.view(KINDS[kind])[:, :, 0]
+            place += planes.size
+        at += width
     return matrix
 
 

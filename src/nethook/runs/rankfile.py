@@ -18,6 +18,7 @@ from nethook.runs.records import COLUMNS, Basis, unpack_rows
 from nethook.runs.schema import (
     BLOCK,
     CHUNK,
+    HISTOGRAM_BLOCK,
     LEVELS,
     MAX_ROWS,
     MAX_SERIES,
@@ -38,7 +39,7 @@ Integers = npt.NDArray[np.int64]
 # The most bytes that a packed record of each kind can have: nothing larger is even loaded.
 _RECORD: Final = BLOCK * (len(COLUMNS) + 16) * 8 + 1024
 _OVERVIEW: Final = BLOCK * (1 + 3 * len(SHOWN)) * 8 + 1024
-_HISTOGRAM: Final = BLOCK * BINS * 9 + 1024
+_HISTOGRAM: Final = HISTOGRAM_BLOCK * BINS * 9 + 1024
 _POINTS: Final = CHUNK * 3 * 8 + 1024
 
 
@@ -168,7 +169,7 @@ class RankFile:
         self,
         phase: str,
         block: int,
-        places: dict[int, int],
+        places: Integers,
         windows: Windows,
         into: tuple[Matrix, Basis, Sequence[str]],
     ) -> bool:
@@ -201,7 +202,7 @@ class RankFile:
         for at, first, end in tail(windows, level):
             width = LEVELS[at - 1] if at else 1
             parts += [(number * width, (number + 1) * width) for number in range(first, end)]
-            course = np.full((end - first, len(ids), 3, len(SHOWN)), np.nan)
+            course = np.full((end - first, len(ids), 3, len(SHOWN)), np.nan, dtype=np.float32)
             for block, places in _by_block(ids):
                 table, size = ("overviews", _OVERVIEW) if at else ("records", _RECORD)
                 blobs = self._blobs(table, phase, block, end, size, level=at, first=first)
@@ -234,7 +235,7 @@ class RankFile:
         """Counts (spans, BINS) of one series."""
         counts = np.zeros((len(numbers), BINS), dtype=np.int64)
         places = {int(number): at for at, number in enumerate(numbers)}
-        block, row = divmod(series, BLOCK)
+        block, row = divmod(series, HISTOGRAM_BLOCK)
         for number, data in self._blobs("histograms", phase, block, NUMBERS, _HISTOGRAM):
             if number in places:
                 counts[places[number]] = unpack_counts(data)[row]
@@ -243,14 +244,15 @@ class RankFile:
     def unit_bits(self, phase: str, series: int, numbers: Integers) -> npt.NDArray[np.bool_]:
         """Which units of a series were ever active: (spans, units)."""
         _, basis = self.series()
-        first = series // BLOCK * BLOCK
-        total = sum(basis.units[first : first + BLOCK])
+        block = series // HISTOGRAM_BLOCK
+        first = block * HISTOGRAM_BLOCK
+        total = sum(basis.units[first : first + HISTOGRAM_BLOCK])
         begin = sum(basis.units[first:series])
         units = basis.units[series]
         active = np.zeros((len(numbers), units), dtype=bool)
         places = {int(number): at for at, number in enumerate(numbers)}
         size = total // 8 + 1024
-        for number, data in self._blobs("unit_bits", phase, series // BLOCK, NUMBERS, size):
+        for number, data in self._blobs("unit_bits", phase, block, NUMBERS, size):
             if number in places:
                 bits = unpack_bits(data, total)
                 active[places[number]] = bits[begin : begin + units] != 0
@@ -340,31 +342,22 @@ def _windows(table: Integers, path: Path) -> Windows:
     return Windows(table[:, 1], table[:, 2], table[:, 3], table[:, 4] != 0)
 
 
-def _by_block(ids: Sequence[int]) -> Iterator[tuple[int, dict[int, int]]]:
-    """Each block that some series are in, and where each of them belongs among `ids`."""
-    blocks: dict[int, dict[int, int]] = {}
+def _by_block(ids: Sequence[int]) -> Iterator[tuple[int, Integers]]:
+    """Each block that some series are in, and the place of each of its rows in `ids`, or −1."""
+    blocks: dict[int, Integers] = {}
     for place, series in enumerate(ids):
-        blocks.setdefault(series // BLOCK, {})[series] = place
+        lookup = blocks.setdefault(series // BLOCK, np.full(BLOCK, -1))
+        lookup[series % BLOCK] = place
     yield from blocks.items()
 
 
 def _place(
-    target: npt.NDArray[np.float64],
-    places: dict[int, int],
-    series: Integers,
-    numbers: npt.NDArray[np.float64],
+    target: npt.NDArray[Any], places: Integers, series: Integers, numbers: npt.NDArray[Any]
 ) -> None:
     """Put the numbers of the series that were asked for where they belong."""
-    if len(places) == 1:  # one series: the usual question, asked of thousands of records
-        ((wanted, place),) = places.items()
-        at = int(np.searchsorted(series, wanted))
-        if at < len(series) and series[at] == wanted:
-            target[place] = numbers[at]
-        return
-    wanted_at = [(at, places[int(s)]) for at, s in enumerate(series) if int(s) in places]
-    if wanted_at:
-        source, goal = zip(*wanted_at, strict=True)
-        target[list(goal)] = numbers[list(source)]
+    goals = places[series % BLOCK]
+    wanted = goals >= 0
+    target[goals[wanted]] = numbers[wanted]
 
 
 def _table(rows: list[tuple[Any, ...]], columns: int) -> Integers:

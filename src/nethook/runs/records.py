@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -19,14 +18,14 @@ COLUMNS: Final = (*FIELDS, "seen")
 
 _TENSORS, _COUNT, _BINNED = INDEX["tensors"], INDEX["count"], INDEX["binned"]
 _UNITS, _SKIPPED, _LOW = INDEX["units"], INDEX["skipped"], INDEX["mean_low"]
-_M2 = INDEX["m2"]
+_MEAN, _M2 = INDEX["mean"], INDEX["m2"]
 
-# The low part of a mean is kept only where it is more than this share of the deviation: below, it
-# changes no merged moment by 1e-12, and its digits, which are noise, would be a fifth of the file.
-_LOW_MATTERS: Final = 2.0**-44
+# Moments are kept to 13 digits: m2 relative to itself, the mean relative to the deviation. That
+# changes no merged moment by 1e-12, and the digits after them, which are noise, would be a quarter
+# of the file.
+_DIGITS: Final = 42  # bits
 
 
-@dataclass
 class Basis:
     """What a series usually counts in one tensor: records keep the differences from it.
 
@@ -34,9 +33,11 @@ class Basis:
     are zero and take no room.
     """
 
-    units: list[int] = field(default_factory=list)
-    elements: list[int] = field(default_factory=list)
-    binned: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.units: list[int] = []
+        self.elements: list[int] = []
+        self.binned: list[int] = []
+        self._table: Matrix | None = None  # (series, 3), made when it is needed
 
     def __len__(self) -> int:
         return len(self.units)
@@ -46,6 +47,7 @@ class Basis:
         self.units.append(units)
         self.elements.append(elements)
         self.binned.append(binned)
+        self._table = None
 
     def learn(self, rows: Matrix) -> list[int]:
         """Take the basis of series that have none from their first rows; returns which."""
@@ -56,14 +58,17 @@ class Basis:
                 self.elements[at] = max(1, int(rows[at, _COUNT] // tensors))
                 self.binned[at] = int(rows[at, _BINNED] // tensors)
                 learned.append(int(at))
+                self._table = None
         return learned
 
-    def expected(self, first: int, last: int, tensors: Matrix) -> Matrix:
-        """Count, binned and units as the basis has them, for the series from first to last."""
-        elements = np.array(self.elements[first:last], dtype=np.float64)
-        binned = np.array(self.binned[first:last], dtype=np.float64)
-        units = np.array(self.units[first:last], dtype=np.float64)
-        return np.stack((tensors * elements, tensors * binned, units), axis=-1)
+    def expected(self, series: npt.NDArray[np.int64], tensors: Matrix) -> Matrix:
+        """Count, binned and units as the basis has them, for some series with so many tensors."""
+        if self._table is None:
+            columns = (self.elements, self.binned, self.units)
+            self._table = np.array(columns, dtype=np.float64).reshape(3, -1).T
+        usual: Matrix = self._table[series]
+        usual[:, :2] *= tensors[:, None]
+        return usual
 
 
 _BASED = [_COUNT, _BINNED, _UNITS]
@@ -82,10 +87,8 @@ def pack_rows(
         table = np.empty((len(places), 1 + len(COLUMNS)))
         table[:, 0] = places
         part = rows[first:last][places]
-        part[:, _BASED] -= basis.expected(first, last, rows[first:last, _TENSORS])[places]
-        finite = np.maximum(finite_counts(rows[first:last][places]), 1.0)
-        deviation = np.sqrt(part[:, _M2] / finite)
-        part[np.abs(part[:, _LOW]) <= _LOW_MATTERS * deviation, _LOW] = 0.0
+        part[:, _BASED] -= basis.expected(first + places, part[:, _TENSORS])
+        _shorten(part, finite_counts(rows[first:last][places]))
         table[:, 1 : 1 + WIDTH] = part
         table[:, -1] = seen[first:last][places]
         yield first // BLOCK, pack(table)
@@ -110,10 +113,23 @@ def unpack_rows(
         for at, name in enumerate(columns):
             if name in COLUMNS:
                 numbers[:, COLUMNS.index(name)] = table[:, 1 + at]
-    tensors = np.zeros(last - first)
-    tensors[places] = numbers[:, _TENSORS]
-    numbers[:, _BASED] += basis.expected(first, last, tensors)[places]
-    return places + first, numbers
+    series = places + first
+    numbers[:, _BASED] += basis.expected(series, numbers[:, _TENSORS])
+    return series, numbers
+
+
+def _shorten(rows: Matrix, finite: Matrix) -> None:
+    """Round the moments of rows to the digits that mean something, in place."""
+    m2 = rows[:, _M2]
+    usual = (m2 > 1e-290) & (m2 < 1e290) & (finite > 0)  # else the steps below leave float64
+    m2 = np.where(usual, m2, 1.0)
+    quantum = np.exp2(np.frexp(m2)[1] - _DIGITS - 1)
+    rows[usual, _M2] = (np.rint(m2 / quantum) * quantum)[usual]
+    quantum = np.exp2(np.frexp(np.sqrt(m2 / np.maximum(finite, 1.0)))[1] - _DIGITS - 1)
+    # Where the mean has no digits to spare its low part matters, and nothing is rounded.
+    roomy = usual & (np.abs(rows[:, _MEAN]) < 2.0**51 * quantum)
+    rows[roomy, _MEAN] = (np.rint(np.where(roomy, rows[:, _MEAN], 0.0) / quantum) * quantum)[roomy]
+    rows[roomy, _LOW] = 0.0
 
 
 def _rising(places: npt.NDArray[np.int64]) -> bool:

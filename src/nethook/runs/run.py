@@ -202,15 +202,17 @@ class Run:
             ids = _ids(file)
             places = [at for at, key in enumerate(keys) if key in ids]
             parts, part = file.courses(phase, [ids[keys[at]] for at in places], count, level)
-            course = np.full((len(parts), len(keys), *part.shape[2:]), np.nan)
-            course[:, places] = part
+            course = part
+            if len(places) < len(keys):  # another rank has series that this one does not know
+                course = np.full((len(parts), len(keys), *part.shape[2:]), np.nan, part.dtype)
+                course[:, places] = part
             first = windows.first_step[[begin for begin, _ in parts]]
             last = windows.last_step[[end - 1 for _, end in parts]]
             read.append((first, last, course))
         axis = common_axis([first for first, _, _ in read], [last for _, last, _ in read])
         merged = None
         for (_, _, course), place in zip(read, axis.places, strict=True):
-            part = course_onto(len(axis), place, course)
+            part = course_onto(len(axis), place, course) if len(read) > 1 else course
             if merged is None:
                 merged = part
             else:

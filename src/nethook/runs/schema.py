@@ -10,8 +10,8 @@ APPLICATION_ID: Final = 0x6E_68_6F_6B
 VERSION: Final = 1
 """The version of the schema (user_version). A reader refuses a file that has a higher one."""
 
-PAGE_SIZE: Final = 8192
-"""A record of 64 series has 1 to 2 KB; pages of this size hold several and waste little."""
+PAGE_SIZE: Final = 16384
+"""A record of 64 series has 1 to 2 KB: smaller pages would be left a fifth empty."""
 
 # `INTEGER PRIMARY KEY` columns named `key` are packed by the functions below: what belongs together
 # lies together, so the history of one layer is one stretch of the file.
@@ -75,6 +75,9 @@ PHASES: Final = ("train", "eval", "aux")
 
 BLOCK: Final = 64
 """Series that share one packed record: series `id` is row `id % BLOCK` of block `id // BLOCK`."""
+
+HISTOGRAM_BLOCK: Final = 16
+"""Series that share one packed record of histograms, which are larger: see BLOCK."""
 
 LEVELS: Final = (8, 64, 512)
 """Windows that one record of the overview levels 1, 2 and 3 stands for."""

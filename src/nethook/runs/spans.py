@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from nethook.runs.schema import BLOCK, SPANS, key, number_of
+from nethook.runs.schema import HISTOGRAM_BLOCK, SPANS, key, number_of
 from nethook.runs.sparse import pack_bits, pack_counts, unpack_bits, unpack_counts
 from nethook.runs.window import Layout, Window
 from nethook.stats.fields import BINS
@@ -108,7 +108,7 @@ class SpanTrack:
         self._connection.execute(
             "DELETE FROM spans WHERE key = ?", (key(self._phase, right.number),)
         )
-        for block in range((len(self._layout) + BLOCK - 1) // BLOCK):
+        for block in range((len(self._layout) + HISTOGRAM_BLOCK - 1) // HISTOGRAM_BLOCK):
             if found := self._take("histograms", block, left, right):
                 counts = sum((unpack_counts(data) for data in found[1:]), unpack_counts(found[0]))
                 self._put("histograms", block, left, pack_counts(counts))
@@ -128,8 +128,8 @@ class SpanTrack:
 
     def _write(self, span: Span, counts: Counts, bits: Bits, last_step: int) -> None:
         self._put_span(span, last_step)
-        for block in range((len(counts) + BLOCK - 1) // BLOCK):
-            part = counts[block * BLOCK : (block + 1) * BLOCK]
+        for block in range((len(counts) + HISTOGRAM_BLOCK - 1) // HISTOGRAM_BLOCK):
+            part = counts[block * HISTOGRAM_BLOCK : (block + 1) * HISTOGRAM_BLOCK]
             if part.any():
                 self._put("histograms", block, span, pack_counts(part))
             units = bits[self._units(block)]
@@ -151,7 +151,10 @@ class SpanTrack:
     def _units(self, block: int) -> slice:
         """Where the unit bits of a block are."""
         offsets, last = self._layout.offsets, len(self._layout)
-        return slice(offsets[min(block * BLOCK, last)], offsets[min((block + 1) * BLOCK, last)])
+        return slice(
+            offsets[min(block * HISTOGRAM_BLOCK, last)],
+            offsets[min((block + 1) * HISTOGRAM_BLOCK, last)],
+        )
 
     def _grow(self, layout: Layout) -> None:
         """Make room for series that came later."""

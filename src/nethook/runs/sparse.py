@@ -15,19 +15,19 @@ import numpy.typing as npt
 
 from nethook.errors import NotARunError
 from nethook.runs.packing import inflate
-from nethook.runs.schema import BLOCK
+from nethook.runs.schema import HISTOGRAM_BLOCK as ROWS
 from nethook.stats.fields import BINS
 
 Counts = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]
 
 _EFFORT: Final = 4
-_MASK_BYTES: Final = BLOCK * BINS // 8  # 64 rows: always whole bytes
+_MASK_BYTES: Final = ROWS * BINS // 8  # 16 rows: whole bytes
 
 
 def pack_counts(counts: Counts) -> bytes:
     """Histograms (rows, BINS) of at most one block as bytes."""
-    flat = np.zeros(BLOCK * BINS, dtype=np.int64)
+    flat = np.zeros(ROWS * BINS, dtype=np.int64)
     flat[: counts.size] = counts.ravel()
     there = flat != 0
     values = flat[there]
@@ -38,24 +38,24 @@ def pack_counts(counts: Counts) -> bytes:
 
 
 def unpack_counts(data: object) -> Counts:
-    """The histograms (BLOCK, BINS) that were packed."""
+    """The histograms (ROWS, BINS) that were packed."""
     if not isinstance(data, bytes) or len(data) < 2 or data[0] not in (1, 2, 4, 8):
         raise NotARunError("a packed histogram is not one that nethook writes")
     size = data[0]
-    raw = inflate(data[1:], _MASK_BYTES + BLOCK * BINS * size)
+    raw = inflate(data[1:], _MASK_BYTES + ROWS * BINS * size)
     if len(raw) < _MASK_BYTES:
         raise NotARunError("a packed histogram is cut short")
     there = np.unpackbits(np.frombuffer(raw, np.uint8, _MASK_BYTES)).astype(bool)
     planes = np.frombuffer(raw, np.uint8, offset=_MASK_BYTES)
     if planes.size != int(there.sum()) * size:
         raise NotARunError("a packed histogram does not have the counts that it names")
-    flat = np.zeros(BLOCK * BINS, dtype=np.int64)
+    flat = np.zeros(ROWS * BINS, dtype=np.int64)
     if planes.size:
         values = np.ascontiguousarray(planes.reshape(size, -1).T).view(f"<u{size}")[:, 0]
         flat[there] = values.astype(np.int64)
     if flat.min() < 0:
         raise NotARunError("a packed histogram has counts beyond what can be counted")
-    return flat.reshape(BLOCK, BINS)
+    return flat.reshape(ROWS, BINS)
 
 
 def pack_bits(bits: Bits) -> bytes:

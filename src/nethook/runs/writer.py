@@ -187,6 +187,11 @@ class RunWriter:
         return window if window.layout is layout else window.widened(layout)
 
     @property
+    def waiting(self) -> int:
+        """How many windows wait for the writer thread."""
+        return self._mailbox.queued()
+
+    @property
     def provisional_due(self) -> bool:
         """Whether the open window should be shown to readers as it is."""
         return time.monotonic() - self._provisional >= PROVISIONAL

@@ -206,7 +206,8 @@ def reduce_rows(rows: Matrix) -> Matrix:
         half = len(rows) // 2
         merged = merge_rows(rows[:half], rows[half : 2 * half])
         rows = np.concatenate((merged, rows[2 * half :])) if len(rows) % 2 else merged
-    return rows[0].copy()
+    only: Matrix = rows[0].copy()
+    return only
 
 
 def active_units(bits: npt.NDArray[np.uint8]) -> int:

@@ -36,7 +36,7 @@ def values(tensor: torch.Tensor) -> list[float]:
     dense = tensor.detach().resolve_conj().resolve_neg()
     if not dense.is_complex():
         return [float(x) for x in dense.to(torch.float64).reshape(-1).tolist()]
-    parts = torch.view_as_real(dense.contiguous()).to(torch.float64).reshape(-1, 2).tolist()
+    parts = torch.view_as_real(dense).to(torch.float64).reshape(-1, 2).tolist()
     if dense.dtype == torch.complex128:
         return [_scaled(re, im) for re, im in parts]
     return [_root(re * re + im * im) for re, im in parts]

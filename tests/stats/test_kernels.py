@@ -14,6 +14,8 @@ from nethook.stats import native, torched
 from nethook.stats.rows import Rows, near_ends
 from tests.stats.reference import assert_close, reference_row, tolerance_of, values
 
+pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+
 KERNELS = ["torch", *[name for name in ("baseline", "avx2", "avx512") if native.choose(name)]]
 for _best in KERNELS[1:]:
     native.choose(_best)
@@ -88,7 +90,9 @@ def layouts(draw):
     shape = tuple(draw(st.lists(st.integers(0, 7), max_size=4)))
     seed = draw(st.integers(0, 2**20))
     tensor = make(dtype, shape, seed, draw(st.booleans()))
-    for step in draw(st.lists(st.sampled_from(["permute", "slice", "expand", "offset"]), max_size=3)):
+    for step in draw(
+        st.lists(st.sampled_from(["permute", "slice", "expand", "offset"]), max_size=3)
+    ):
         dims = tensor.dim()
         if step == "permute" and dims:
             tensor = tensor.permute(draw(st.permutations(range(dims))))

@@ -1,8 +1,8 @@
 """What one or many tensors look like, in a few numbers: the object that people read.
 
-    s = summarise(tensor)
-    s.mean, s.std, s.min, s.max, s.zero_share, s.quantile(0.99)
-    both = s + summarise(other)
+s = summarise(tensor)
+s.mean, s.std, s.min, s.max, s.zero_share, s.quantile(0.99)
+both = s + summarise(other)
 """
 
 from __future__ import annotations

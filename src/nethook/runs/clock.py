@@ -26,7 +26,7 @@ class WindowClock:
             clock.open(step + 1)
 
     The first thousand steps are windows of one step; after that a window is a thousandth of the
-    steps so far, which makes 1,000 × (1 + 1 + 1/2 + … + 1/999) = 8,485 windows in a million steps.
+    steps so far, which makes 1,000 × (1 + 1 + 1/2 + … + 1/999), or 8,488 windows in a million.
     Evaluation passes have a clock of their own, which counts passes.
     """
 

@@ -137,5 +137,5 @@ def _rounded(values: Matrix, *, down: bool | None) -> Matrix:
     if down is None:
         return kept
     wrong = kept > inside if down else kept < inside  # towards zero was the wrong way
-    away = (bits + np.uint32(0x800)).view(np.float32).astype(np.float64)
-    return np.where(wrong, away, kept)
+    bits = np.where(wrong, bits + np.uint32(0x800), bits)
+    return bits.view(np.float32).astype(np.float64)

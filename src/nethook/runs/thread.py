@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from nethook.errors import RunFileError
 from nethook.runs.mailbox import Delivery, Mailbox
 from nethook.runs.storage import Storage
@@ -54,7 +56,9 @@ def write_until_stopped(
 ) -> None:
     """The body of the writer thread."""
     try:
-        _Loop(storage, store, mailbox, health, flush_every).run()
+        # A run is full of infinities and NaN: numpy has nothing to say about them here.
+        with np.errstate(all="ignore"):
+            _Loop(storage, store, mailbox, health, flush_every).run()
     except LostError as error:
         health.fail(str(error), ends=True)
     except Exception as error:  # a mistake of ours must not print a traceback into a training run

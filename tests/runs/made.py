@@ -25,13 +25,9 @@ def values(series: int, step: int, seed: int = 0) -> np.ndarray:
 
 
 def histogram(data: np.ndarray) -> np.ndarray:
-    """Counts by brute force: each element is looked for among the edges."""
-    counts = np.zeros(BINS, dtype=np.int64)
-    edges = magnitude_edges()
-    for value in data[~np.isnan(data)]:
-        side = int(np.searchsorted(edges, abs(value), side="right")) if value else 0
-        counts[ZERO_BIN + side * (1 if value > 0 else -1)] += 1
-    return counts
+    """Counts of an array of finite numbers: each is looked for among the edges."""
+    sides = np.searchsorted(magnitude_edges(), np.abs(data), side="right") * (data != 0)
+    return np.bincount(ZERO_BIN + sides * np.sign(data).astype(int), minlength=BINS)
 
 
 def row(data: np.ndarray) -> np.ndarray:
@@ -56,7 +52,8 @@ def fold(window: Window, step: int, rows: Iterable[int], seed: int = 0) -> None:
     """Fold one step of some series into a window."""
     for series in rows:
         data = values(series, step, seed)
-        window.rows[series] = merge_rows(window.rows[series], row(data))
+        fresh = window.seen[series] == 0
+        window.rows[series] = row(data) if fresh else merge_rows(window.rows[series], row(data))
         window.histograms[series] += histogram(data)
         bits = window.bits_of(series)
         bits |= (np.abs(data[: bits.size]) > 0.5).astype(np.uint8)
@@ -71,9 +68,11 @@ def write_run(
     *,
     seed: int = 0,
     close: bool = True,
+    measured: Iterable[int] | None = None,
     **options: object,
 ) -> RunWriter:
     """A run of some steps: layer0, layer1, …, each with outputs that have units."""
+    measured = range(series) if measured is None else measured
     options = {"flush_every": 0.05, "capacity": 10_000, **options}
     writer = RunWriter(path, **options)
     for at in range(series):
@@ -81,7 +80,7 @@ def write_run(
         writer.add_series(f"layer{at}", "outputs", units=UNITS)
     window, clock = writer.window(), WindowClock(writer.next_step)
     for step in range(writer.next_step, writer.next_step + steps):
-        fold(window, step, range(series), seed)
+        fold(window, step, measured, seed)
         writer.log("loss", 1.0 / (1 + step), step)
         if clock.ends_with(step):
             window = writer.submit(window)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nethook.runs.levels import SHOWN, Group, _rounded, shown_numbers, single, tail, unpack_course
+from nethook.runs.levels import SHOWN, Group, _rounded, shown_numbers, single, tail, unpack_courses
 from nethook.runs.schema import LEVELS
 from nethook.stats.fields import INDEX, empty_rows
 from tests.runs.made import row, values
@@ -47,7 +47,8 @@ def test_a_group_keeps_least_greatest_and_last() -> None:
         group.add(single(each))
     assert group.full
     ((block, data),) = group.pack()
-    series, course = unpack_course(data, block, 3)
+    ((_, series, courses),) = unpack_courses([data], block, 3)
+    course = courses[0]
     assert series.tolist() == [0, 1, 2]
     std = np.stack([shown_numbers(each)[:, SHOWN.index("std")] for each in rows])  # (8, 3)
     least, greatest, last = course[:, :, SHOWN.index("std")].T

@@ -67,8 +67,9 @@ def test_every_matrix_comes_back_bit_for_bit(matrix: np.ndarray) -> None:
         ([-200.0, 5.0], "<i2"),
         ([0.0, 1e9], "<u4"),
         ([-1e9, 0.0], "<i4"),
-        ([0.5, 0.25], "<f4"),
-        ([0.0, -0.0], "<f4"),
+        ([0.5, 0.25], "f3"),
+        ([0.0, -0.0], "f3"),
+        ([0.5, 1 + 2.0**-20], "<f4"),
         ([0.1, 0.25], "<f8"),
         ([1e300, 0.0], "<f8"),
     ],
@@ -81,7 +82,13 @@ def test_an_empty_matrix() -> None:
     assert unpack(pack(np.zeros((0, 3))), columns=3, max_rows=0).shape == (0, 3)
 
 
-DATA = pack(np.random.default_rng(0).normal(size=(5, 3)))
+@pytest.mark.parametrize("worth", [0.0, 2.0])
+def test_compressed_or_not_is_the_same(worth: float) -> None:
+    matrix = np.random.default_rng(0).normal(size=(300, 3))
+    assert same(unpack(pack(matrix, worth), columns=3, max_rows=300), matrix)
+
+
+DATA = pack(np.random.default_rng(0).normal(size=(5, 3)), worth=2.0)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +103,7 @@ DATA = pack(np.random.default_rng(0).normal(size=(5, 3)))
         DATA[:6] + b"nonsense",
         bytes([4]) + DATA[1:],  # other columns
         DATA[:1] + b"\xff\xff" + DATA[3:],  # more rows than there may be
+        DATA[:2] + b"\x80" + DATA[3:],  # said to be plain
         DATA[:3] + b"\xff" + DATA[4:],  # a kind that does not exist
         DATA[:3] + b"\x00" + DATA[4:],  # less than is there
         DATA[:6] + zlib.compress(bytes(10**7)),  # a bomb

@@ -27,8 +27,8 @@ def made_rows() -> tuple[np.ndarray, np.ndarray, Basis]:
 def read_back(rows: np.ndarray, seen: np.ndarray, basis: Basis) -> dict[int, np.ndarray]:
     found = {}
     for block, data in pack_rows(rows, seen, basis):
-        series, numbers = unpack_rows(data, block, basis)
-        found.update(dict(zip(series.tolist(), numbers, strict=True)))
+        ((_, series, numbers),) = unpack_rows([data], block, basis)
+        found.update(dict(zip(series.tolist(), numbers[0], strict=True)))
     return found
 
 
@@ -75,7 +75,8 @@ def test_series_that_were_not_measured_take_no_room() -> None:
     rows[5:], seen[5:] = empty_rows(SERIES - 5), 0
     records = dict(pack_rows(rows, seen, basis))
     assert list(records) == [0]
-    assert unpack_rows(records[0], 0, basis)[0].tolist() == [0, 1, 2, 3, 4]
+    ((_, series, _),) = unpack_rows([records[0]], 0, basis)
+    assert series.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_what_could_not_be_summarised_is_kept_too() -> None:
@@ -89,10 +90,28 @@ def test_a_record_of_another_version_is_read_by_names() -> None:
     basis = Basis()
     basis.add(units=0)
     data = pack(np.array([[0.0, 9.0, 5.0, 2.0]]))  # row, then three columns
-    _, numbers = unpack_rows(data, 0, basis, ("later", "nan", "seen"))
-    assert numbers[0, INDEX["nan"]] == 5
-    assert numbers[0, COLUMNS.index("seen")] == 2
-    assert numbers[0, INDEX["min"]] == np.inf  # as in an empty row
+    ((_, _, numbers),) = unpack_rows([data], 0, basis, ("later", "nan", "seen"))
+    assert numbers[0, 0, INDEX["nan"]] == 5
+    assert numbers[0, 0, COLUMNS.index("seen")] == 2
+    assert numbers[0, 0, INDEX["min"]] == np.inf  # as in an empty row
+
+
+def test_many_records_at_once_are_those_one_by_one() -> None:
+    rows, seen, basis = made_rows()
+    records = []
+    for turn in range(12):
+        some, measured = rows.copy(), seen.copy()
+        some[:, INDEX["nan"]] = turn % 3  # kept in other ways
+        measured[turn % 4], some[turn % 4] = 0, empty_rows(1)[0]  # other series
+        records.append(next(data for block, data in pack_rows(some, measured, basis) if block == 0))
+    found = {}
+    for which, series, numbers in unpack_rows(records, 0, basis):
+        found.update({at: (series, part) for at, part in zip(which, numbers, strict=True)})
+    assert sorted(found) == list(range(12))
+    for at, data in enumerate(records):
+        ((_, series, numbers),) = unpack_rows([data], 0, basis)
+        assert np.array_equal(found[at][0], series)
+        assert np.array_equal(found[at][1], numbers[0])
 
 
 @pytest.mark.parametrize("places", [[3, 99], [-1, 2], [2, 1], [0, 0]])
@@ -101,7 +120,7 @@ def test_series_that_do_not_exist_are_refused(places: list[int]) -> None:
     table = np.zeros((2, 1 + len(COLUMNS)))
     table[:, 0] = places
     with pytest.raises(NotARunError, match="series that the file does not have"):
-        unpack_rows(pack(table), 1, basis)
+        list(unpack_rows([pack(table)], 1, basis))
 
 
 def test_the_columns_are_the_fields_and_what_was_seen() -> None:

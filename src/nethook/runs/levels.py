@@ -7,13 +7,14 @@ finer than any screen; least and greatest are rounded outwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from nethook.runs.packing import pack, unpack
+from nethook.runs.packing import pack, unpack_many
+from nethook.runs.records import same_series
 from nethook.runs.schema import BLOCK, LEVELS
 from nethook.stats.fields import INDEX, Matrix, finite_counts
 
@@ -42,7 +43,7 @@ def shown_numbers(rows: Matrix) -> Matrix:
                 rows[..., INDEX["min"]],
                 rows[..., INDEX["max"]],
                 rows[..., INDEX["zeros"]] / count,
-                1.0 - finite / count,
+                (count - finite) / count,
                 near / rows[..., INDEX["bounded"]],
             ),
             axis=-1,
@@ -93,20 +94,25 @@ class Group:
             if len(places):
                 # Number by number, not least by least: neighbours that are alike pack well.
                 numbers = rounded[first + places].transpose(0, 2, 1).reshape(len(places), -1)
-                yield first // BLOCK, pack(np.column_stack((places, numbers)))
+                yield first // BLOCK, pack(np.column_stack((places, numbers)), worth=0.75)
 
 
 def single(rows: Matrix) -> Course:
-    """The course of one window: least, greatest and last are the same."""
-    return np.repeat(shown_numbers(rows)[:, None, :], 3, axis=1)
+    """The course of rows (…, WIDTH) of one window: least, greatest and last are the same."""
+    return np.repeat(shown_numbers(rows)[..., None, :], 3, axis=-2)
 
 
-def unpack_course(data: object, block: int, series: int) -> tuple[npt.NDArray[np.int64], Course]:
-    """Which series a record has, and their least, greatest and last."""
-    table = unpack(data, columns=1 + 3 * len(SHOWN), max_rows=BLOCK)
-    places = np.clip(table[:, 0], 0, BLOCK - 1).astype(np.int64) + block * BLOCK
-    inside = places < series
-    return places[inside], table[inside, 1:].reshape(-1, len(SHOWN), 3).transpose(0, 2, 1)
+def unpack_courses(
+    records: Sequence[object], block: int, series: int
+) -> Iterator[tuple[list[int], npt.NDArray[np.int64], Course]]:
+    """Which of the records, which series they have, and their courses (n, series, 3, SHOWN)."""
+    columns = 1 + 3 * len(SHOWN)
+    for which, tables in unpack_many(records, columns=columns, max_rows=BLOCK):
+        end = min((block + 1) * BLOCK, series)
+        for chosen, there in same_series(tables[:, :, 0], block, end):
+            shape = (len(chosen), len(there), len(SHOWN), 3)
+            course = tables[chosen, :, 1:].reshape(shape).transpose(0, 1, 3, 2)
+            yield [which[at] for at in chosen], there, course
 
 
 def tail(windows: int, level: int) -> list[tuple[int, int, int]]:

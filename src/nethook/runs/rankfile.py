@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from nethook.errors import NotARunError
 from nethook.runs.guard import GuardedFile
-from nethook.runs.levels import SHOWN, Course, single, tail, unpack_course
+from nethook.runs.levels import SHOWN, Course, single, tail, unpack_courses
 from nethook.runs.points import unpack_points
 from nethook.runs.records import COLUMNS, Basis, unpack_rows
 from nethook.runs.schema import (
@@ -90,6 +91,7 @@ class RankFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = GuardedFile(path)
+        self._series: tuple[object, tuple[list[SeriesInfo], Basis]] | None = None
 
     def close(self) -> None:
         """Close the file."""
@@ -109,7 +111,18 @@ class RankFile:
         return [Site(from_file(a), from_file(kind), _mapping(info)) for a, kind, info in found]
 
     def series(self) -> tuple[list[SeriesInfo], Basis]:
-        """The series in the order of their rows, and what their records are relative to."""
+        """The series in the order of their rows, and what their records are relative to.
+
+        Series are added and learn their basis once; while neither happens they are not read again.
+        """
+        state = self._file.rows(
+            "SELECT count(*), total(elements), total(binned) FROM series", most=1
+        )
+        if self._series is None or self._series[0] != state:
+            self._series = (state, self._read_series())
+        return self._series[1]
+
+    def _read_series(self) -> tuple[list[SeriesInfo], Basis]:
         query = "SELECT id, address, quantity, units, elements, binned, info FROM series"
         basis = Basis()
         infos: list[SeriesInfo] = []
@@ -185,10 +198,10 @@ class RankFile:
         )
         if not windows.equal(_windows(_table([row[:5] for row in found], 5), self.path)):
             return False
-        for number, (*_, data) in enumerate(found):
-            if data is not None:
-                series, numbers = unpack_rows(data, block, basis, columns)
-                _place(rows[number], places, series, numbers)
+        there = [(number, row[5]) for number, row in enumerate(found) if row[5] is not None]
+        for batch in _batches(there):
+            for which, series, numbers in unpack_rows(batch[1], block, basis, columns):
+                _place(rows, [batch[0][at] for at in which], places[series % BLOCK], numbers)
         return True
 
     def courses(
@@ -206,13 +219,17 @@ class RankFile:
             for block, places in _by_block(ids):
                 table, size = ("overviews", _OVERVIEW) if at else ("records", _RECORD)
                 blobs = self._blobs(table, phase, block, end, size, level=at, first=first)
-                for number, data in blobs:
+                for numbers, data in _batches(blobs):
                     if at:
-                        series, part = unpack_course(data, block, len(basis))
+                        parted = unpack_courses(data, block, len(basis))
                     else:
-                        series, numbers = unpack_rows(data, block, basis, columns)
-                        part = single(numbers[:, :WIDTH])
-                    _place(course[number - first], places, series, part)
+                        parted = (
+                            (which, series, single(rows[..., :WIDTH]))
+                            for which, series, rows in unpack_rows(data, block, basis, columns)
+                        )
+                    for which, series, part in parted:
+                        rows_at = [numbers[place] - first for place in which]
+                        _place(course, rows_at, places[series % BLOCK], part)
             found.append(course)
         return parts, np.concatenate(found)
 
@@ -346,22 +363,31 @@ def _by_block(ids: Sequence[int]) -> Iterator[tuple[int, Integers]]:
     """Each block that some series are in, and the place of each of its rows in `ids`, or −1."""
     blocks: dict[int, Integers] = {}
     for place, series in enumerate(ids):
-        lookup = blocks.setdefault(series // BLOCK, np.full(BLOCK, -1))
-        lookup[series % BLOCK] = place
+        block = series // BLOCK
+        if block not in blocks:
+            blocks[block] = np.full(BLOCK, -1)
+        blocks[block][series % BLOCK] = place
     yield from blocks.items()
 
 
 def _place(
-    target: npt.NDArray[Any], places: Integers, series: Integers, numbers: npt.NDArray[Any]
+    target: npt.NDArray[Any], rows: list[int], goals: Integers, numbers: npt.NDArray[Any]
 ) -> None:
-    """Put the numbers of the series that were asked for where they belong."""
-    goals = places[series % BLOCK]
+    """Put the numbers (rows, series, …) of the series that were asked for where they belong."""
     wanted = goals >= 0
-    target[goals[wanted]] = numbers[wanted]
+    target[np.ix_(np.array(rows), goals[wanted])] = numbers[:, wanted]
+
+
+def _batches(found: Iterable[tuple[int, object]]) -> Iterator[tuple[list[int], list[object]]]:
+    """Numbers and data, some hundred at a time: unpacked, all of them would take much room."""
+    rest = list(found)
+    for first in range(0, len(rest), 256):
+        numbers, data = zip(*rest[first : first + 256], strict=True)
+        yield list(numbers), list(data)
 
 
 def _table(rows: list[tuple[Any, ...]], columns: int) -> Integers:
-    if not all(type(value) is int for row in rows for value in row):
+    if not set(map(type, chain.from_iterable(rows))) <= {int}:
         raise NotARunError("a table of the file has something else where a whole number belongs")
     return np.array(rows, dtype=np.int64).reshape(-1, columns)
 

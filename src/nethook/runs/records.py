@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nethook.errors import NotARunError
-from nethook.runs.packing import pack, unpack
+from nethook.runs.packing import pack, unpack_many
 from nethook.runs.schema import BLOCK
 from nethook.stats.fields import FIELDS, INDEX, WIDTH, Matrix, empty_rows, finite_counts
 
@@ -62,12 +62,12 @@ class Basis:
         return learned
 
     def expected(self, series: npt.NDArray[np.int64], tensors: Matrix) -> Matrix:
-        """Count, binned and units as the basis has them, for some series with so many tensors."""
+        """Count, binned and units as the basis has them: (n, series) tensors -> (n, series, 3)."""
         if self._table is None:
             columns = (self.elements, self.binned, self.units)
             self._table = np.array(columns, dtype=np.float64).reshape(3, -1).T
-        usual: Matrix = self._table[series]
-        usual[:, :2] *= tensors[:, None]
+        usual: Matrix = np.repeat(self._table[series][None], len(tensors), axis=0)
+        usual[..., :2] *= tensors[..., None]
         return usual
 
 
@@ -87,7 +87,7 @@ def pack_rows(
         table = np.empty((len(places), 1 + len(COLUMNS)))
         table[:, 0] = places
         part = rows[first:last][places]
-        part[:, _BASED] -= basis.expected(first + places, part[:, _TENSORS])
+        part[:, _BASED] -= basis.expected(first + places, part[None, :, _TENSORS])[0]
         _shorten(part, finite_counts(rows[first:last][places]))
         table[:, 1 : 1 + WIDTH] = part
         table[:, -1] = seen[first:last][places]
@@ -95,27 +95,45 @@ def pack_rows(
 
 
 def unpack_rows(
-    data: object, block: int, basis: Basis, columns: Sequence[str] = COLUMNS
-) -> tuple[npt.NDArray[np.int64], Matrix]:
-    """Which series a record has, and their numbers in the order of COLUMNS.
+    records: Sequence[object], block: int, basis: Basis, columns: Sequence[str] = COLUMNS
+) -> Iterator[tuple[list[int], npt.NDArray[np.int64], Matrix]]:
+    """Which of the records, which series they have, and their numbers (n, series, COLUMNS).
 
     `columns` is the order in which the file has them; one that it lacks is as in an empty row.
     """
-    table = unpack(data, columns=1 + len(columns), max_rows=BLOCK)
-    first, last = block * BLOCK, min((block + 1) * BLOCK, len(basis))
-    places = table[:, 0].astype(np.int64)
-    if len(places) and (places.min() < 0 or places.max() >= last - first or not _rising(places)):
-        raise NotARunError("a packed record names series that the file does not have")
-    if tuple(columns) == COLUMNS:
-        numbers = table[:, 1:]
+    last = min((block + 1) * BLOCK, len(basis))
+    for which, tables in unpack_many(records, columns=1 + len(columns), max_rows=BLOCK):
+        if tuple(columns) == COLUMNS:
+            numbers = tables[:, :, 1:]
+        else:
+            shape = tables.shape[:2]
+            numbers = np.concatenate((empty_rows(*shape), np.zeros((*shape, 1))), axis=-1)
+            for at, name in enumerate(columns):
+                if name in COLUMNS:
+                    numbers[:, :, COLUMNS.index(name)] = tables[:, :, 1 + at]
+        for chosen, series in same_series(tables[:, :, 0], block, last):
+            part = numbers[chosen]
+            part[..., _BASED] += basis.expected(series, part[..., _TENSORS])
+            yield [which[at] for at in chosen], series, part
+
+
+def same_series(
+    places: Matrix, block: int, end: int
+) -> Iterator[tuple[list[int], npt.NDArray[np.int64]]]:
+    """Records that have the same series, which are checked: (records, rows) -> which, series."""
+    first = block * BLOCK
+    if len(places) and not (places == places[0]).all():
+        groups: dict[bytes, list[int]] = {}
+        for at, row in enumerate(places):
+            groups.setdefault(row.tobytes(), []).append(at)
+        chosen = list(groups.values())
     else:
-        numbers = np.concatenate((empty_rows(len(table)), np.zeros((len(table), 1))), axis=1)
-        for at, name in enumerate(columns):
-            if name in COLUMNS:
-                numbers[:, COLUMNS.index(name)] = table[:, 1 + at]
-    series = places + first
-    numbers[:, _BASED] += basis.expected(series, numbers[:, _TENSORS])
-    return series, numbers
+        chosen = [list(range(len(places)))]
+    for each in chosen:
+        row = places[each[0]]
+        if not ((row >= 0) & (row < end - first)).all() or not (np.diff(row) > 0).all():
+            raise NotARunError("a packed record names series that the file does not have")
+        yield each, row.astype(np.int64) + first
 
 
 def _shorten(rows: Matrix, finite: Matrix) -> None:
@@ -130,7 +148,3 @@ def _shorten(rows: Matrix, finite: Matrix) -> None:
     roomy = usual & (np.abs(rows[:, _MEAN]) < 2.0**51 * quantum)
     rows[roomy, _MEAN] = (np.rint(np.where(roomy, rows[:, _MEAN], 0.0) / quantum) * quantum)[roomy]
     rows[roomy, _LOW] = 0.0
-
-
-def _rising(places: npt.NDArray[np.int64]) -> bool:
-    return bool((np.diff(places) > 0).all())

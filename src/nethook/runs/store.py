@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from nethook.errors import RunInUseError
-from nethook.runs.levels import SHOWN, Course, Group, single, tail, unpack_course
+from nethook.runs.levels import SHOWN, Course, Group, single, tail, unpack_courses
 from nethook.runs.owner import is_alive
 from nethook.runs.points import Point, ScalarTrack
 from nethook.runs.records import COLUMNS, Basis, pack_rows, unpack_rows
@@ -132,13 +132,13 @@ class Store:
         for block in range((len(self.basis) + BLOCK - 1) // BLOCK):
             place = (key(phase, number, block=block, level=level),)
             found = self._connection.execute(f"SELECT data FROM {table} WHERE key = ?", place)
-            for (data,) in found.fetchall():
-                if level:
-                    places, part = unpack_course(data, block, len(self.basis))
-                    course[places] = part
-                else:
-                    places, numbers = unpack_rows(data, block, self.basis)
-                    course[places] = single(numbers[:, :WIDTH])
+            data = [row[0] for row in found.fetchall()]
+            if level:
+                for _, series, part in unpack_courses(data, block, len(self.basis)):
+                    course[series] = part[0]
+            else:
+                for _, series, numbers in unpack_rows(data, block, self.basis):
+                    course[series] = single(numbers[0, :, :WIDTH])
         return course
 
     # Transactions

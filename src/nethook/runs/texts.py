@@ -22,6 +22,8 @@ _CONTROL: Final = re.compile(
 
 def clean(text: str) -> str:
     """Text with every control character spelt out, so that showing it can do no harm."""
+    if text.isprintable():  # nearly every text, and told at once
+        return text
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -46,6 +48,8 @@ def to_json(value: object) -> str:
 
 def from_json(text: object) -> Any:
     """What a JSON text of the file says, with every text in it cleaned."""
+    if text == "{}":  # said of nearly every series
+        return {}
     try:
         return _cleaned(json.loads(_text(text)))
     except (ValueError, RecursionError) as error:

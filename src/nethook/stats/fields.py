@@ -177,12 +177,15 @@ def merge_rows(a: Matrix, b: Matrix, out: Matrix | None = None) -> Matrix:
     with np.errstate(over="ignore", invalid="ignore"):  # float64 near its limit: m2 becomes Inf
         delta = (mean_b - mean_a) + (b[..., _MEAN_LOW] - a[..., _MEAN_LOW])
         m2 = a[..., _M2] + b[..., _M2] + delta * delta * (count_a * share)
-    # From the larger side, so that merging an empty row changes no bit.
-    from_b = count_b > count_a
-    base = np.where(from_b, mean_b, mean_a)
-    base_low = np.where(from_b, b[..., _MEAN_LOW], a[..., _MEAN_LOW])
-    step = np.where(from_b, -(count_a / np.maximum(count, 1.0)) * delta, share * delta)
-    mean, mean_low = _two_sum(base, base_low + step)
+        # From the larger side, so that merging an empty row changes no bit.
+        from_b = count_b > count_a
+        rest = count_a / np.maximum(count, 1.0)
+        base = np.where(from_b, mean_b, mean_a)
+        step = np.where(from_b, b[..., _MEAN_LOW] - rest * delta, a[..., _MEAN_LOW] + share * delta)
+        usual = np.isfinite(delta)
+        mean, mean_low = _two_sum(
+            np.where(usual, base, mean_a * rest), np.where(usual, step, mean_b * share)
+        )
 
     merged: Matrix = np.empty(np.broadcast_shapes(a.shape, b.shape)) if out is None else out
     least, most = (

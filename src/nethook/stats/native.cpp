@@ -3,9 +3,9 @@
 // CMake compiles this file once for every instruction set (NETHOOK_SET is its name), which gives
 // the pass for that set, and once without, which gives the binding and the choice of the set.
 //
-// Reading order: the job -> vectors of a set -> loops over one block -> types of element -> the
-// walk over strides -> the binding. What fields and bins mean stands in fields.py; the torch kernel
-// (torched.py) gives the same numbers, and tests hold the two together.
+// Reading order: job -> vectors -> loops over one block -> types of element -> walk -> binding.
+// What fields and bins mean stands in fields.py; torched.py gives the same numbers, and tests hold
+// them together.
 
 #include <cmath>
 #include <cstdint>
@@ -133,14 +133,10 @@ inline Block block(const T* p, int n, double shift) {
   }
   s0 += s1;
   q0 += q1;
-  for (int k = 0; k < W; ++k) {
-    b.min = low[k] < b.min ? low[k] : b.min;
-    b.max = high[k] > b.max ? high[k] : b.max;
-  }
-  for (int k = 0; k < H; ++k) {
-    b.sum += s0[k];
-    b.squares += q0[k];
-  }
+  for (int k = 0; k < W; ++k) b.min = low[k] < b.min ? low[k] : b.min;
+  for (int k = 0; k < W; ++k) b.max = high[k] > b.max ? high[k] : b.max;
+  for (int k = 0; k < H; ++k) b.sum += s0[k];
+  for (int k = 0; k < H; ++k) b.squares += q0[k];
   for (; i < n; ++i) {
     const double x = p[i], d = x - shift;
     b.sum += d;
@@ -188,11 +184,6 @@ inline float half(const char* p) {
   return load<float>(&bits);
 }
 
-inline float bfloat(const char* p) {
-  const uint32_t bits = uint32_t(load<uint16_t>(p)) << 16;
-  return load<float>(&bits);
-}
-
 // The magnitude of a complex number, by operations that IEEE 754 fixes to the last bit, so that
 // the torch kernel gets the same. With float parts the squares are exact; with double parts the
 // larger is taken out first, because its square might overflow.
@@ -215,7 +206,12 @@ template <class T, class As> struct Number {
 };
 struct Bool : Number<uint8_t, float> { static V get(const char* p) { return *p != 0; } };
 struct Half : Number<uint16_t, float> { static V get(const char* p) { return half(p); } };
-struct Bfloat : Number<uint16_t, float> { static V get(const char* p) { return bfloat(p); } };
+struct Bfloat : Number<uint16_t, float> {
+  static V get(const char* p) {
+    const uint32_t bits = uint32_t(load<uint16_t>(p)) << 16;
+    return load<float>(&bits);
+  }
+};
 struct ComplexHalf : Number<uint32_t, double> {
   static V get(const char* p) { return magnitude(half(p), half(p + 2)); }
 };
@@ -234,11 +230,9 @@ int collapse(Dim* dims, int n) {
     const Dim d = dims[i];
     Dim* last = dims + kept - 1;
     if (d.size == 1) continue;
-    if (kept && !last->unit && !d.unit && last->stride == d.stride * d.size) {
+    if (kept && !last->unit && !d.unit && last->stride == d.stride * d.size)
       *last = {last->size * d.size, d.stride, false};
-    } else {
-      dims[kept++] = d;
-    }
+    else dims[kept++] = d;
   }
   return kept;
 }
@@ -283,7 +277,8 @@ struct Moments {
     const double total = count + b.count, share = b.count / total;
     const double delta = (b.mean - mean) + (b.low - low);
     m2 += b.m2 + delta * delta * (count * share);
-    if (b.count > count) set_mean(b.mean, b.low - (count / total) * delta);
+    if (!std::isfinite(delta)) set_mean(mean * (count / total), b.mean * share);  // near the limit
+    else if (b.count > count) set_mean(b.mean, b.low - (count / total) * delta);
     else set_mean(mean, low + share * delta);
     count = total;
   }
@@ -337,12 +332,8 @@ class Pass {
       n = int(left < room ? left : room);
       const char* from = p + done * run.stride * T::size;
       const V* values = buffer_ + filled_;
-      if (direct) {
-        values = reinterpret_cast<const V*>(from);
-        measure(values, n);
-      } else {
-        gather(from, run.stride, n);
-      }
+      if (direct) measure(values = reinterpret_cast<const V*>(from), n);
+      else gather(from, run.stride, n);
       if (job_.bits) note(values, n, run.unit, run.unit ? done : unit);
       if (filled_ == BLOCK) {
         measure(buffer_, BLOCK);
@@ -372,11 +363,8 @@ class Pass {
   // Which units are active: `at` is the unit of the first element, or of all of them.
   void note(const V* p, int n, bool along, int64_t at) {
     uint8_t* bits = job_.bits + at;
-    if (along) {
-      for (int i = 0; i < n; ++i) bits[i] |= uint8_t(p[i] != 0);
-    } else {
-      for (int i = 0; i < n && !*bits; ++i) *bits = p[i] != 0;
-    }
+    for (int i = 0; along && i < n; ++i) bits[i] |= uint8_t(p[i] != 0);
+    for (int i = 0; !along && i < n && !*bits; ++i) *bits = p[i] != 0;
   }
 
   void measure(const V* p, int n) {

@@ -123,11 +123,14 @@ def merge_(rows: Tensor, others: Tensor) -> None:
     mean_b, low_b = others[..., INDEX["mean"]], others[..., INDEX["mean_low"]]
     delta = (mean_b - mean_a) + (low_b - low_a)
     from_b = count_b > count_a
-    step = torch.where(from_b, -(count_a / count) * delta, (count_b / count) * delta)
+    rest, share = count_a / count, count_b / count
+    base = torch.where(from_b, mean_b, mean_a)
+    step = torch.where(from_b, low_b - rest * delta, low_a + share * delta)
+    usual = torch.isfinite(delta)  # not so for float64 near its limit
     mean, mean_low = two_sum(
-        torch.where(from_b, mean_b, mean_a), torch.where(from_b, low_b, low_a) + step
+        torch.where(usual, base, mean_a * rest), torch.where(usual, step, mean_b * share)
     )
-    between = delta * delta * (count_a * (count_b / count))
+    between = delta * delta * (count_a * share)
     merged = rows + others
     merged[..., INDEX["mean"]] = mean
     merged[..., INDEX["mean_low"]] = mean_low

@@ -35,6 +35,10 @@ _LIMITS: Final = (
     (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
 )
 
+# What damaged files make of Python's sqlite3, besides its own errors: a message of SQLite's that
+# quotes the damage is not UTF-8, a number does not fit.
+_FAILURES: Final = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, OverflowError)
+
 
 class GuardedFile:
     """A run file, open for reading. Each query is a transaction of its own, and a short one.
@@ -65,7 +69,7 @@ class GuardedFile:
                 try:
                     self._deadline = time.monotonic() + self._timeout
                     found = connection.execute(f"{query} LIMIT {most + 1}", values).fetchall()
-                except sqlite3.DatabaseError as error:
+                except _FAILURES as error:
                     if self._state() != self._opened_as:
                         continue  # the file changed under us: what was read means nothing
                     raise self._explained(error) from None
@@ -109,7 +113,7 @@ class GuardedFile:
                 self._connection = self._open(self.path, "mode=ro&immutable=1")
             else:
                 self._connection = self._open_shared()
-        except sqlite3.DatabaseError as error:
+        except _FAILURES as error:
             raise self._explained(error) from None
         self._opened_as = state
         return self._connection
@@ -158,7 +162,7 @@ class GuardedFile:
     def _too_late(self) -> int:
         return int(time.monotonic() > self._deadline)
 
-    def _explained(self, error: sqlite3.DatabaseError) -> RunFileError:
+    def _explained(self, error: Exception) -> RunFileError:
         """SQLite's words in those of a person who wants to read a run."""
         said = clean(str(error))
         if "interrupted" in said:

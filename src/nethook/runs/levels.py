@@ -94,7 +94,7 @@ class Group:
             if len(places):
                 # Number by number, not least by least: neighbours that are alike pack well.
                 numbers = rounded[first + places].transpose(0, 2, 1).reshape(len(places), -1)
-                yield first // BLOCK, pack(np.column_stack((places, numbers)), worth=0.75)
+                yield first // BLOCK, pack(np.column_stack((places, numbers)), worth=0.5)
 
 
 def single(rows: Matrix) -> Course:

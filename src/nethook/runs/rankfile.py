@@ -41,6 +41,7 @@ Integers = npt.NDArray[np.int64]
 _RECORD: Final = BLOCK * (len(COLUMNS) + 16) * 8 + 1024
 _OVERVIEW: Final = BLOCK * (1 + 3 * len(SHOWN)) * 8 + 1024
 _HISTOGRAM: Final = HISTOGRAM_BLOCK * BINS * 9 + 1024
+_LARGEST: Final = 1 << 53  # steps and counts: exact as float64 too
 _POINTS: Final = CHUNK * 3 * 8 + 1024
 
 
@@ -281,7 +282,7 @@ class RankFile:
         """Name of a scalar -> its id, and how many points are kept (0: all)."""
         query = "SELECT id, name, keep FROM scalar_names ORDER BY id"
         found = self._file.rows(query, most=MAX_ROWS)
-        return {from_file(name): (_whole(at), _whole(keep)) for at, name, keep in found}
+        return {from_file(name): (_small(at), _small(keep)) for at, name, keep in found}
 
     def scalar(self, name: int, keep: int) -> Matrix:
         """The points (points, 3) of a scalar: step, time, value."""
@@ -350,7 +351,7 @@ class RankFile:
             most=MAX_WINDOWS,
         )
         for packed, data in found:
-            yield number_of(_whole(packed)), data
+            yield number_of(packed), data
 
 
 def _windows(table: Integers, path: Path) -> Windows:
@@ -389,13 +390,22 @@ def _batches(found: Iterable[tuple[int, object]]) -> Iterator[tuple[list[int], l
 def _table(rows: list[tuple[Any, ...]], columns: int) -> Integers:
     if not set(map(type, chain.from_iterable(rows))) <= {int}:
         raise NotARunError("a table of the file has something else where a whole number belongs")
-    return np.array(rows, dtype=np.int64).reshape(-1, columns)
+    table = np.array(rows, dtype=np.int64).reshape(-1, columns)
+    if (np.abs(table[:, 1:]) > _LARGEST).any():  # all but the key
+        raise NotARunError("a table of the file has numbers beyond what can be counted")
+    return table
 
 
 def _whole(value: object) -> int:
-    if not isinstance(value, int):
-        raise NotARunError(f"the file has {type(value).__name__} where a whole number belongs")
+    if not isinstance(value, int) or abs(value) > _LARGEST:
+        raise NotARunError(f"the file has {value!r:.60} where a whole number belongs")
     return value
+
+
+def _small(value: object) -> int:
+    if not 0 <= _whole(value) < 1 << 30:
+        raise NotARunError(f"the file has {value!r:.60} where a small whole number belongs")
+    return _whole(value)
 
 
 def _real(value: object) -> float:

@@ -1,4 +1,4 @@
-"""Every kind of tensor that torch can make: read right, or counted by its kind, and left as it was."""
+"""Every kind of tensor that torch can make: read right, or counted by its kind; none changed."""
 
 from __future__ import annotations
 

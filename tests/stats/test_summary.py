@@ -146,7 +146,7 @@ def test_plain_data():
 
 
 def test_what_is_not_a_dense_tensor_is_refused_with_what_to_type():
-    with pytest.raises(InputsError, match="not summarised: sparse .*Pass tensor.to_dense()"):
+    with pytest.raises(InputsError, match=r"not summarised: sparse .*Pass tensor\.to_dense\(\)"):
         summarise(torch.eye(3).to_sparse())
     with pytest.raises(InputsError, match="takes a tensor, and was given list"):
         summarise([1.0])

@@ -1,7 +1,7 @@
 """Which tensors the native kernel may read, and what the others are.
 
-`is_plain` asks one question of torch: which dispatch keys does the tensor carry? A plain strided CPU
-tensor carries exactly those that a fresh one carries (or a fresh one made in inference mode).
+`is_plain` asks one question of torch: which dispatch keys does the tensor carry? A plain strided
+CPU tensor carries exactly those that a fresh one carries (or a fresh one made in inference mode).
 Whatever is special about a tensor (conjugate or negative bit, sparse, nested or quantised layout, a
 functorch wrapper, a device, a mode that has wrapped it) is one more key or another key. Subclasses
 without a dispatch of their own carry the same keys, hence the exact type.

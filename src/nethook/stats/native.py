@@ -43,7 +43,8 @@ CODES: Final = {
 }
 """dtype -> its number in the native kernel."""
 
-data_address: Callable[[torch.Tensor], int] = torch._C._data_address  # of the storage's first byte
+# The address of the storage's first byte, to be read only.
+data_address: Callable[[torch.Tensor], int] = torch._C._data_address  # type: ignore[attr-defined]
 
 
 def _load() -> Any:

@@ -235,7 +235,7 @@ class Summary:
         }
         return Summary(row, sum(histograms) if histograms else None, active, skipped)  # type: ignore[arg-type]
 
-    def __add__(self, other: Summary) -> Summary:
+    def __add__(self, other: object) -> Summary:
         return self.merge(other) if isinstance(other, Summary) else NotImplemented
 
     def __radd__(self, other: object) -> Summary:

@@ -84,7 +84,7 @@ def fold_(
 
 def measure(x: Tensor, real: torch.dtype, near: tuple[float, float] | None = None) -> Tensor:
     """The fresh row of one real tensor: everything but the histogram and the units."""
-    row = torch.zeros(WIDTH, dtype=real, device=x.device)
+    row = x.new_zeros(WIDTH, dtype=real)
     clear_(row)
     row[INDEX["tensors"]] = 1
     if x.numel() == 0:

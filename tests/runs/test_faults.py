@@ -188,7 +188,7 @@ def train_until(writer, window, done, *, flush: bool = False, seconds: float = 3
 
 FULL = """
     import resource, sys
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))
     from nethook.runs.writer import RunWriter
     from tests.runs.made import fold
     writer = RunWriter(sys.argv[1], flush_every=0.01)
@@ -246,11 +246,24 @@ def test_a_lost_file_is_said_once_and_training_goes_on(tmp_path: Path, lose: str
         assert path.read_text() == "something else"
 
 
+AS_NOBODY = """
+import importlib.metadata, os, platform, sys
+import nethook
+from nethook.errors import RunFileError
+from nethook.runs.run import open_run
+from nethook.runs.writer import RunWriter
+from tests.runs.made import fold
+importlib.metadata.version("nethook")
+if os.geteuid() == 0:  # permissions do not bind root
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+"""
+
+
 def as_nobody(program: str, *arguments: object) -> subprocess.Popen[str]:
-    """Run a program as a user whom permissions bind: root may write anything."""
-    if os.geteuid() != 0:
-        return start(program, *arguments)
-    return start(program, *arguments, user=65534, group=65534, extra_groups=[])
+    """Run a program as a user whom permissions bind."""
+    return start(AS_NOBODY + textwrap.dedent(program), *arguments)
 
 
 @pytest.fixture
@@ -261,15 +274,13 @@ def open_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="nethook-test-"))
     folder.chmod(0o777)
     yield folder
-    folder.chmod(0o777)
+    for each in (folder, *folder.iterdir()):
+        each.chmod(0o777)
     shutil.rmtree(folder)
 
 
 READ_ONLY = """
-    import os, sys
     from pathlib import Path
-    from nethook.runs.writer import RunWriter
-    from tests.runs.made import fold
     path = Path(sys.argv[1])
     writer = RunWriter(path, flush_every=0.01)
     writer.add_series("layer0", "outputs")
@@ -291,13 +302,12 @@ READ_ONLY = """
         RunWriter(path.with_name("b.db"))
     except OSError as error:
         print("refused:", error)
-    import nethook
-    print(len(nethook.open_run(path).series("layer0")) > 0)
+    print(len(open_run(path).series("layer0")) > 0)
 """
 
 
 def test_a_file_that_is_made_read_only(open_folder: Path) -> None:
-    process = as_nobody(READ_ONLY, open_folder / "a.db")
+    process = as_nobody(READ_ONLY, open_folder / "mine" / "a.db")
     out, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     lines = out.splitlines()
@@ -507,8 +517,7 @@ def test_read_only_media(tmp_path: Path, cut_off: bool) -> None:
 
 
 READ = """
-    import sys, nethook
-    print(len(nethook.open_run(sys.argv[1]).series("layer0")))
+    print(len(open_run(sys.argv[1]).series("layer0")))
 """
 
 

@@ -21,10 +21,17 @@ def about_this_process() -> dict[str, Any]:
     return {
         "command": masked_command([Path(sys.executable).name, *sys.argv]),
         "versions": _versions(),
-        "platform": platform.platform(),
+        "platform": _platform(),
         "devices": _devices(),
         "git": git_revision(start),
     }
+
+
+def _platform() -> str:
+    try:
+        return platform.platform()
+    except OSError:  # it reads the interpreter's file, which may not be readable
+        return sys.platform
 
 
 def git_revision(folder: Path) -> dict[str, str] | None:

@@ -83,6 +83,7 @@ class Storage:
             for end in ("", "-wal"):  # what a writer that was killed left there belongs to it
                 if (part := Path(f"{self.path}{end}")).exists():
                     shutil.copyfile(part, f"{self.scratch}{end}")
+        self.scratch.touch()
         self.connection = _connect(self.scratch, existing=existing, vfs=None)
 
     @property
@@ -100,7 +101,8 @@ class Storage:
             if found != self._identity:
                 return f"{str(self.path)!r} was replaced by another file"
         elif not self.path.parent.is_dir():
-            return f"the folder {str(self.path.parent)!r} was removed"
+            kept = f"the run so far is in {str(self.scratch)!r}"
+            return f"the folder {str(self.path.parent)!r} was removed, and {kept}"
         return None
 
     def held_back(self) -> bool:

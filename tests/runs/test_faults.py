@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -436,6 +437,22 @@ def test_a_program_that_never_ends_its_query_cannot_make_the_wal_grow(tmp_path: 
     window = train_until(writer, window, lambda: writer.problem is None, flush=True)
     writer.close(window)
     check_whole(path)  # merged, and without a gap
+
+
+def test_closing_does_not_wait_for_a_reader(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    writer = write_run(path, 10, close=False, wal_limit=1)
+    writer.flush()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN")
+    holder.execute("SELECT * FROM info").fetchone()
+    window = writer.window()
+    fold(window, 10, range(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whether it was said before depends on the moment
+        writer.close(window)
+    holder.close()
+    assert check_whole(path) == 11
 
 
 # Disks without WAL

@@ -122,8 +122,9 @@ class Mailbox:
             delivery.catalogue, self._catalogue = self._catalogue, []
             if windows:
                 delivery.window = self._windows.popleft() if self._windows else None
-                delivery.provisional = list(self._provisional.values())
-                self._provisional = {}
+                if not self._windows:  # what is open comes after all that is closed
+                    delivery.provisional = list(self._provisional.values())
+                    self._provisional = {}
             delivery.findings, self._findings = self._findings, None
             delivery.dropped, self._dropped = self._dropped, 0
         while self._notes:

@@ -123,7 +123,7 @@ class _Loop:
             return
         if reason := self._storage.lost():
             raise LostError(reason)
-        if self._storage.held_back():
+        if not last and self._storage.held_back():
             self._fail("a program that reads it keeps its -wal file from being taken in")
             return
         while now or self._mailbox.waiting() or self._is_time():

@@ -21,8 +21,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 NATIVE := build/native/.built
-CODE := src tests examples $(wildcard benchmarks)
-TYPED := src examples $(wildcard benchmarks) tests/typing
+CODE := src tests tools examples $(wildcard benchmarks)
+TYPED := src tools examples $(wildcard benchmarks) tests/typing
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install --constraint constraints.txt
 
 # An environment knows its own path. Where this folder was moved or copied, or the interpreter is

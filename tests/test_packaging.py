@@ -139,6 +139,15 @@ def test_without_a_compiler_the_torch_kernel_serves_and_says_so_once(
     assert summarise_with(wheel, tmp_path) == ["None", SUMMARY, "NoNativeKernelWarning"]
 
 
+def test_a_compiler_that_fails_gives_the_pure_wheel(tmp_path: Path) -> None:
+    # CMake works here, and the compiler does not.
+    environment = without_compiler(tmp_path / "bin")
+    for name in ("cmake", "cmake3", "ninja", "make"):
+        (tmp_path / "bin" / name).unlink()
+    wheel = build(tmp_path, environment)
+    assert wheel.name.endswith("-py3-none-any.whl")
+
+
 @pytest.mark.skipif(
     not (shutil.which("cmake") and (shutil.which("c++") or shutil.which("cl"))),
     reason="there is no compiler here",

@@ -1,7 +1,8 @@
-"""The build backend: scikit-build-core, with one more way to succeed.
+"""The build backend: scikit-build-core, and a pure wheel where the native kernel cannot be built.
 
-scikit-build-core builds a pure wheel where compiling fails (see pyproject.toml), but not where
-CMake itself is missing or broken. Here it does: an install without any build tool must succeed.
+scikit-build-core can do this by itself where compiling fails (`if.failed`), but not where CMake is
+missing or broken; and it then compiles twice, once for the metadata alone. An install without any
+build tool must succeed: tests/test_packaging.py holds that promise.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from scikit_build_core.build import (
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
+    prepare_metadata_for_build_editable,
 )
 from scikit_build_core.errors import CMakeNotFoundError
 
@@ -25,6 +27,8 @@ __all__ = [
     "get_requires_for_build_editable",
     "get_requires_for_build_sdist",
     "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
 ]
 
 PURE = {"wheel.cmake": "false", "wheel.py-api": "py3"}
@@ -36,9 +40,17 @@ def build_wheel(
     config_settings: Settings = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """Build the wheel, pure where there is no CMake."""
+    """Build the wheel, pure where the native kernel cannot be built."""
     try:
         return skbuild.build_wheel(wheel_directory, config_settings, metadata_directory)
-    except CMakeNotFoundError:
+    except (CMakeNotFoundError, SystemExit):  # SystemExit: CMake or the compiler failed
         pure = {**(config_settings or {}), **PURE}
         return skbuild.build_wheel(wheel_directory, pure, metadata_directory)
+
+
+def prepare_metadata_for_build_wheel(
+    metadata_directory: str, config_settings: Settings = None
+) -> str:
+    """Write the metadata, which are the same for both wheels, without looking for CMake."""
+    pure = {**(config_settings or {}), **PURE}
+    return skbuild.prepare_metadata_for_build_wheel(metadata_directory, pure)

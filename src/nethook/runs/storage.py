@@ -106,7 +106,12 @@ class Storage:
         return None
 
     def held_back(self) -> bool:
-        """Whether a reader keeps the -wal file from being taken in, and it is large already."""
+        """Whether a reader keeps the -wal file from being taken in, and it is large already.
+
+        Asked between transactions only: inside one the answer would always be yes.
+        """
+        if self.connection.in_transaction:
+            return False
         wal = Path(f"{self.file}-wal")
         with suppress(OSError):
             if wal.stat().st_size > self._wal_limit:

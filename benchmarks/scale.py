@@ -1,12 +1,13 @@
 """How a run file grows: 10^3 to 10^6 simulated steps of 100 layers (1,000 series).
 
-    .venv/bin/python benchmarks/scale.py            # all four, some minutes
+    .venv/bin/python benchmarks/scale.py                  # some minutes
     .venv/bin/python benchmarks/scale.py 1000 10000
 
-Measured for each length, in a process of its own and on the disk of the current folder: the size of
-the file, the memory of the writer, what handing a window over costs the training thread, and how
-long a reader that starts cold waits for the first overview, for one layer's histogram over time,
-and for one series in full. Each number stands beside its bound.
+One run is written, on the disk of the current folder. At each length it pauses, and a process of
+its own reads it as it is, with nothing of it in memory. Measured: the size of the file, the memory
+of the writer, what handing a window over costs the training thread, and how long a reader waits for
+the first overview, for one layer's histogram over time, and for one series in full. The bounds
+stand below the numbers.
 
 What is simulated: the numbers. Every window has new random moments, extrema, counts and histograms
 for every series, with all their digits, so nothing compresses better than in a real run. A window
@@ -24,8 +25,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -43,9 +45,10 @@ QUANTITIES = (  # ten series a layer; outputs have units
 SERIES = LAYERS * len(QUANTITIES)
 UNITS = 256
 NOTES = """
-file: what is left when the run is closed. memory: growth of the writing process at its peak.
-hand over: submit() on the training thread. provisional: a copy of the open window, every 5 s.
-writer thread: its processor time, beside training. in all: with making up the numbers."""
+file: with its -wal file, which is up to 16 MB and gone when the run is closed.
+memory: growth of the writing process at its peak, with making up the numbers.
+hand over: submit() on the training thread. writer: processor time of its thread, beside training.
+load: processes that want a core; above the number of cores all times are longer than they are."""
 LENGTHS = (10**3, 10**4, 10**5, 10**6)
 
 
@@ -89,113 +92,109 @@ class Simulation:
         window.first_step, window.last_step, window.steps = first, first + steps - 1, steps
 
 
-def write(path: Path, steps: int) -> dict[str, float]:
-    """Write a run; what it cost."""
-    simulation = Simulation()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    writer = RunWriter(path)
-    for layer in range(LAYERS):
-        writer.add_site(f"layer{layer}", "Linear")
-        for quantity in QUANTITIES:
-            units = UNITS if quantity == "outputs" else 0
-            writer.add_series(f"layer{layer}", quantity, units=units)
-    clock, window = WindowClock(), writer.window()
-    windows, handing, started = 0, 0.0, time.perf_counter()
-    main_before, all_before = time.thread_time(), time.process_time()
-    while clock.first < steps:
-        simulation.fill(window, clock.first, min(clock.end, steps) - clock.first)
-        while writer.waiting:  # a step takes longer than this; simulated ones take no time
-            time.sleep(0.0005)
-        begin = time.perf_counter()
-        window = writer.submit(window)
-        handing += time.perf_counter() - begin
-        writer.log("loss", 1.0 / (1 + clock.first), clock.first)
-        windows += 1
-        clock.open(clock.end)
-    main_after, all_after = time.thread_time(), time.process_time()
-    begin = time.perf_counter()
-    simulation.fill(window, steps, 1)
-    filled = time.perf_counter()
-    writer.submit_provisional(window)
-    provisional = time.perf_counter() - filled
-    writer.close()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {
-        "windows": windows,
-        "seconds": filled - started,
-        "bytes": path.stat().st_size,
-        "memory": (peak - before) * 1024 / SERIES,
-        "handing": handing / windows / SERIES * 1e6,
-        "provisional": provisional / SERIES * 1e6,
-        "writer": ((all_after - all_before) - (main_after - main_before)) / windows * 1e3,
-    }
+@dataclass
+class Cost:
+    """What writing cost since the last row of the table."""
+
+    windows: int = 0
+    handing: float = 0.0  # seconds in submit()
+    beside: float = 0.0  # seconds of processor time that were not the training thread's
 
 
-def read(path: Path) -> dict[str, float]:
-    """Read a run with nothing of it in memory; how long each question took."""
-    found = {}
-    questions: dict[str, Any] = {
+def write(writer: RunWriter, lengths: list[int]) -> Iterator[tuple[int, int, Cost]]:
+    """Write a run; at each length, with everything on disk: steps, windows, and what it cost."""
+    simulation, clock, window = Simulation(), WindowClock(), writer.window()
+    windows, cost = 0, Cost()
+    for steps in lengths:
+        mine, all_of_it = time.thread_time(), time.process_time()
+        while clock.first < steps:
+            simulation.fill(window, clock.first, min(clock.end, steps) - clock.first)
+            while writer.waiting:  # a real step takes longer than this; simulated ones take no time
+                time.sleep(0.0005)
+            begin = time.perf_counter()
+            window = writer.submit(window)
+            cost.handing += time.perf_counter() - begin
+            cost.windows += 1
+            writer.log("loss", 1.0 / (1 + clock.first), clock.first)
+            clock.open(min(clock.end, steps))
+        cost.beside = (time.process_time() - all_of_it) - (time.thread_time() - mine)
+        writer.flush(600)
+        windows += cost.windows
+        yield steps, windows, cost
+        cost = Cost()
+
+
+def read(path: Path) -> None:
+    """Ask a run three questions; print how long each took, and its processor time."""
+    questions: dict[str, Callable[[], object]] = {
         "overview": lambda: open_run(path).overview(),
         "histogram": lambda: open_run(path).histograms("layer50", "outputs").quantiles(),
         "series": lambda: open_run(path).series("layer50", "outputs"),
     }
+    found = {}
     for name, question in questions.items():
-        with path.open("rb") as stream:
-            os.fsync(stream.fileno())
-            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        begin = time.perf_counter()
+        for file in (path, Path(f"{path}-wal")):
+            with file.open("rb") as stream:  # out of the memory of the system
+                os.fsync(stream.fileno())
+                os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        begin, work = time.perf_counter(), time.process_time()
         question()
-        found[name] = time.perf_counter() - begin
-    return found
+        found[name] = (time.perf_counter() - begin, time.process_time() - work)
+    print(json.dumps(found))
 
 
-def in_a_process(what: str, path: Path, steps: int) -> dict[str, float]:
-    """Do one part in a fresh process, so that neither memory nor caches are shared."""
-    done = subprocess.run(
-        [sys.executable, __file__, what, str(path), str(steps)],
-        stdout=subprocess.PIPE,
-        check=True,
-        text=True,
-    )
-    result: dict[str, float] = json.loads(done.stdout)
-    return result
+def peak() -> int:
+    """The most memory that this process ever had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def main(lengths: list[int]) -> None:
     """Print a table: a row a length, the bounds below."""
-    print(f"{LAYERS} layers, {SERIES:,} series; each row is one run, written and read once\n")
+    print(f"{LAYERS} layers, {SERIES:,} series, {os.cpu_count()} cores\n")
     head = (
-        f"{'steps':>9} {'windows':>8} {'file':>9} {'memory':>10} {'hand over':>12} "
-        f"{'overview':>9} {'histogram':>10} {'one series':>11} | {'provisional':>12} "
-        f"{'writer thread':>14} {'in all':>7}"
+        f"{'steps':>9} {'windows':>8} {'file':>7} {'memory':>10} {'hand over':>12} "
+        f"{'overview':>14} {'histogram':>14} {'one series':>14} {'writer':>10} {'load':>5}"
     )
     units = (
-        f"{'':>9} {'':>8} {'MB':>9} {'KB/series':>10} {'µs/s./window':>12} {'s, cold':>9} "
-        f"{'s, cold':>10} {'s, cold':>11} | {'µs/series':>12} {'ms/window':>14} {'s':>7}"
+        f"{'':>9} {'':>8} {'MB':>7} {'KB/series':>10} {'µs/s./window':>12} "
+        f"{'s (cpu), cold':>14} {'s (cpu), cold':>14} {'s (cpu), cold':>14} {'ms/window':>10}"
     )
     print(head, units, "-" * len(head), sep="\n")
-    for steps in lengths:
-        with tempfile.TemporaryDirectory(dir=".", prefix=".scale-") as folder:
-            path = Path(folder).absolute() / "run.db"
-            wrote = in_a_process("write", path, steps)
-            was_read = in_a_process("read", path, steps)
-        print(
-            f"{steps:>9,} {wrote['windows']:>8,} {wrote['bytes'] / 1e6:>9.1f} "
-            f"{wrote['memory'] / 1e3:>10.1f} {wrote['handing']:>12.3f} "
-            f"{was_read['overview']:>9.3f} {was_read['histogram']:>10.3f} "
-            f"{was_read['series']:>11.3f} | {wrote['provisional']:>12.2f} "
-            f"{wrote['writer']:>14.1f} {wrote['seconds']:>7.0f}",
-            flush=True,
-        )
-    bounds = f"{'≤ 400':>9} {'≤ 64':>10} {'≤ 1':>12} {'< 0.3':>9}"
-    print("-" * len(head), f"{'bound':>9} {'':>8} {bounds}", NOTES, sep="\n")
+    with tempfile.TemporaryDirectory(dir=".", prefix=".scale-") as folder:
+        path = Path(folder).absolute() / "run.db"
+        before = peak()
+        writer = RunWriter(path)
+        for layer in range(LAYERS):
+            writer.add_site(f"layer{layer}", "Linear")
+            for quantity in QUANTITIES:
+                units_of = UNITS if quantity == "outputs" else 0
+                writer.add_series(f"layer{layer}", quantity, units=units_of)
+        for steps, windows, cost in write(writer, lengths):
+            done = subprocess.run(
+                [sys.executable, __file__, "read", str(path)],
+                stdout=subprocess.PIPE,
+                check=True,
+                text=True,
+            )
+            took = [f"{wall:.3f} ({cpu:.2f})" for wall, cpu in json.loads(done.stdout).values()]
+            size = sum(file.stat().st_size for file in (path, Path(f"{path}-wal")))
+            print(
+                f"{steps:>9,} {windows:>8,} {size / 1e6:>7.1f} "
+                f"{(peak() - before) / 1e3 / SERIES:>10.1f} "
+                f"{cost.handing / cost.windows / SERIES * 1e6:>12.3f} "
+                f"{took[0]:>14} {took[1]:>14} {took[2]:>14} "
+                f"{cost.beside / cost.windows * 1e3:>10.1f} {os.getloadavg()[0]:>5.1f}",
+                flush=True,
+            )
+        writer.close(timeout=600)
+        closed = path.stat().st_size / 1e6
+    bounds = f"{'≤ 400':>7} {'≤ 64':>10} {'≤ 1':>12} {'< 0.3':>14}"
+    print("-" * len(head), f"{'bound':>9} {'':>8} {bounds}", sep="\n")
+    print(f"\nclosed, the file has {closed:.1f} MB{NOTES}")
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if arguments and arguments[0] in ("write", "read"):
-        what, where, length = arguments
-        result = write(Path(where), int(length)) if what == "write" else read(Path(where))
-        print(json.dumps(result))
+    if sys.argv[1:2] == ["read"]:
+        read(Path(sys.argv[2]))
     else:
-        main([int(argument) for argument in arguments] or list(LENGTHS))
+        main([int(argument) for argument in sys.argv[1:]] or list(LENGTHS))

@@ -8,7 +8,7 @@ finer than any screen; least and greatest are rounded outwards.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ SHOWN: Final = ("mean", "std", "rms", "min", "max", "zeros", "nonfinite", "near"
 GROUP: Final = LEVELS[0]
 """Records of one level that make one of the next."""
 
-Course = npt.NDArray[np.float64]  # (series, 3, SHOWN): least, greatest, last
+Course = npt.NDArray[Any]  # of floats, (series, 3, SHOWN): least, greatest, last
 
 
 def shown_numbers(rows: Matrix) -> Matrix:

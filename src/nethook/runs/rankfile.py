@@ -211,12 +211,18 @@ class RankFile:
         """The course of some series: over which windows, and (parts, series, 3, SHOWN)."""
         _, basis = self.series()
         columns = self.columns()
-        parts: list[tuple[int, int]] = []
-        found = []
-        for at, first, end in tail(windows, level):
-            width = LEVELS[at - 1] if at else 1
-            parts += [(number * width, (number + 1) * width) for number in range(first, end)]
-            course = np.full((end - first, len(ids), 3, len(SHOWN)), np.nan, dtype=np.float32)
+        plan = tail(windows, level)
+        parts = [
+            (number * _width(at), (number + 1) * _width(at))
+            for at, first, end in plan
+            for number in range(first, end)
+        ]
+        shape = (len(parts), len(ids), 3, len(SHOWN))
+        courses = np.full(shape, np.nan, dtype=np.float32)  # of large runs many MB: made once
+        done = 0
+        for at, first, end in plan:
+            course = courses[done : done + end - first]
+            done += end - first
             for block, places in _by_block(ids):
                 table, size = ("overviews", _OVERVIEW) if at else ("records", _RECORD)
                 blobs = self._blobs(table, phase, block, end, size, level=at, first=first)
@@ -231,8 +237,7 @@ class RankFile:
                     for which, series, part in parted:
                         rows_at = [numbers[place] - first for place in which]
                         _place(course, rows_at, places[series % BLOCK], part)
-            found.append(course)
-        return parts, np.concatenate(found)
+        return parts, courses
 
     # Histograms and units
 
@@ -358,6 +363,11 @@ def _windows(table: Integers, path: Path) -> Windows:
     if not np.array_equal(table[:, 0] & (NUMBERS - 1), np.arange(len(table))):
         raise NotARunError(f"{str(path)!r} has windows that are not in order.")
     return Windows(table[:, 1], table[:, 2], table[:, 3], table[:, 4] != 0)
+
+
+def _width(level: int) -> int:
+    """The windows that one record of a level stands for."""
+    return LEVELS[level - 1] if level else 1
 
 
 def _by_block(ids: Sequence[int]) -> Iterator[tuple[int, Integers]]:

@@ -38,14 +38,13 @@ Settings = dict[str, Any] | None
 def build_wheel(
     wheel_directory: str,
     config_settings: Settings = None,
-    metadata_directory: str | None = None,
+    metadata_directory: str | None = None,  # noqa: ARG001 - its tag is that of a pure wheel
 ) -> str:
     """Build the wheel, pure where the native kernel cannot be built."""
     try:
-        return skbuild.build_wheel(wheel_directory, config_settings, metadata_directory)
+        return skbuild.build_wheel(wheel_directory, config_settings)
     except (CMakeNotFoundError, SystemExit):  # SystemExit: CMake or the compiler failed
-        pure = {**(config_settings or {}), **PURE}
-        return skbuild.build_wheel(wheel_directory, pure, metadata_directory)
+        return skbuild.build_wheel(wheel_directory, {**(config_settings or {}), **PURE})
 
 
 def prepare_metadata_for_build_wheel(

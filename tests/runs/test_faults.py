@@ -98,7 +98,7 @@ def test_kill_9_at_20_random_moments(tmp_path: Path) -> None:
             assert process.returncode == -signal.SIGKILL, said
             flushed = int((first + rest).split()[-1])
             assert check_whole(path) >= flushed
-            assert nethook.open_run(path).ranks[0].state == "open"
+            assert nethook.open_run(path).ranks[0].state == "died"
     # What was killed can be continued.
     writer = RunWriter(path, resume=True)
     assert writer.next_step >= flushed

@@ -50,5 +50,5 @@ def test_another_machine_is_alive_while_it_gives_signs() -> None:
 
 
 def test_nonsense_is_nobody() -> None:
-    for mark in (None, 5, {}, {"pid": "1"}):
+    for mark in (None, 5, {}, {"pid": "1"}, {**this_process(), "pid": -1}):
         assert not is_alive(mark, time.time())

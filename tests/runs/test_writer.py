@@ -292,6 +292,13 @@ def test_nothing_raises_after_closing(tmp_path: Path) -> None:
     assert "closed" in repr(writer)
 
 
+@pytest.mark.parametrize("name", ["a b?c#d%20.db", "ünï.db", "no-suffix", "x.rank.db"])
+def test_any_name_will_do(tmp_path: Path, name: str) -> None:
+    write_run(tmp_path / name, 5)
+    assert len(nethook.open_run(tmp_path / name).series("layer0")) == 5
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 @pytest.mark.parametrize("end", ["", "raise SystemExit(3)", "raise ValueError", "del writer"])
 def test_a_program_that_ends_without_closing_loses_nothing(tmp_path: Path, end: str) -> None:
     program = f"""

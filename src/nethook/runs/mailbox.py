@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from nethook.runs.window import Layout, Window
@@ -37,6 +39,8 @@ class Mailbox:
         self.stopped = False  # it has ended: nothing is taken in any more
         self.flushes = 0  # asked for
         self.flushed = 0  # done
+        # Wakes the writer; putting into a SimpleQueue never waits.
+        self._bell: SimpleQueue[None] = SimpleQueue()
         self._capacity = capacity
         self._windows: deque[Window] = deque()
         self._provisional: dict[str, Window] = {}
@@ -60,10 +64,11 @@ class Mailbox:
         """Hand a window over; False when it is full, and the window stays with the sender."""
         if self.stopped or (not always and len(self._windows) >= self._capacity):
             return False
-        with self.changed:
-            self._provisional.pop(window.phase, None)  # it is in this one
-            self._windows.append(window)
-            self.changed.notify_all()
+        # Each line is atomic by itself. A lock here could be held by the writer while it waits for
+        # the interpreter, and the training thread would wait for both.
+        self._provisional.pop(window.phase, None)  # it is in this one
+        self._windows.append(window)
+        self._bell.put(None)
         return True
 
     def put_provisional(self, window: Window) -> bool:
@@ -72,9 +77,8 @@ class Mailbox:
             return False
         copy = self.empty(window.layout, window.phase)
         window.copy_to(copy)
-        with self.changed:
-            self._provisional[window.phase] = copy
-            self.changed.notify_all()
+        self._provisional[window.phase] = copy
+        self._bell.put(None)
         return True
 
     def put_catalogue(self, entry: Any) -> None:
@@ -112,7 +116,27 @@ class Mailbox:
                 return window
         return Window(layout, phase)
 
+    def ask_to_flush(self) -> int:
+        """Ask for a flush; the number that `flushed` will have reached when it is done."""
+        with self.changed:
+            self.flushes += 1
+            self._bell.put(None)
+            return self.flushes
+
+    def ask_to_stop(self) -> None:
+        """Ask the writer thread to write what is left and end."""
+        with self.changed:
+            self.stopping = True
+            self._bell.put(None)
+
     # The writer thread
+
+    def sleep(self, seconds: float) -> None:
+        """Wait until something is handed over or asked for, but no longer than this."""
+        with suppress(Empty):
+            self._bell.get(timeout=seconds)
+            while True:  # one look sees everything that was handed over until now
+                self._bell.get_nowait()
 
     def take(self, *, windows: bool = True) -> Delivery:
         """What is waiting, one window of it; none while windows are to wait a little longer."""

@@ -26,7 +26,7 @@ def this_process() -> dict[str, Any]:
 
 def is_alive(mark: Any, beat: Any) -> bool:
     """Whether the process of a mark still writes; `beat` is when it last did."""
-    if not isinstance(mark, dict) or not isinstance(mark.get("pid"), int):
+    if not isinstance(mark, dict) or not isinstance(mark.get("pid"), int) or mark["pid"] <= 0:
         return False
     if mark.get("host") == _host():
         # The same machine knows for certain, also right after a kill −9.

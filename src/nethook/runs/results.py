@@ -268,8 +268,8 @@ class Loss:
 class Rank:
     """One rank of a run: its file, how far it came, and its state.
 
-    The state is `finished`, `open` (it is being written, or was cut off), `missing` (there is no
-    file) or `unreadable` (and `problem` says why).
+    The state is `finished`, `open` (it is being written), `died` (it was cut off), `missing` (there
+    is no file) or `unreadable` (and `problem` says why).
     """
 
     rank: int

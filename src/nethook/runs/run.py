@@ -11,6 +11,7 @@ import numpy as np
 
 from nethook.errors import NoSuchRunError, NoSuchSiteError, OptionError, RunFileError
 from nethook.runs.align import add_onto, common_axis, course_onto, merge_courses, merge_onto
+from nethook.runs.owner import is_alive
 from nethook.runs.paths import is_rank_file, rank_files, rank_path
 from nethook.runs.rankfile import RankFile, SeriesInfo, Site
 from nethook.runs.results import (
@@ -113,8 +114,7 @@ class Run:
             else:
                 windows = file.windows("train")
                 last = int(windows.last_step[-1]) if len(windows) else -1
-                state = "finished" if file.info().get("finished") else "open"
-                shown.append(Rank(rank, str(file.path), state, last))
+                shown.append(Rank(rank, str(file.path), _state(file.info()), last))
         return tuple(shown)
 
     def rank(self, rank: int) -> Run:
@@ -333,7 +333,8 @@ class Run:
             parts.append(f"{here} ({shown} missing)" if gone else here)
         if findings := self.findings:
             parts.append(f"{len(findings):,} finding{'s' if len(findings) > 1 else ''}")
-        state = "finished" if all(rank.state != "open" for rank in ranks) else "open"
+        states = {rank.state for rank in ranks}
+        state = next(each for each in ("open", "died", "finished") if each in states)
         return f"<Run {clean(str(self.path))!r}: {state}, {'; '.join(parts)}>"
 
     # Helpers
@@ -394,6 +395,13 @@ class Run:
     def _no_quantity(self, quantity: str) -> str:
         known = sorted({info.quantity for info in self.catalogue})
         return f"the run has no {quantity!r}; it has {', '.join(known) or 'no series yet'}."
+
+
+def _state(info: Mapping[str, Any]) -> str:
+    """Whether a rank has finished, is still being written, or died on the way."""
+    if info.get("finished"):
+        return "finished"
+    return "open" if is_alive(info.get("writer"), info.get("beat")) else "died"
 
 
 def _ids(file: RankFile) -> dict[tuple[str, str], int]:

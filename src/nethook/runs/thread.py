@@ -103,19 +103,13 @@ class _Loop:
     def _wait(self) -> tuple[bool, int]:
         """Sleep until there is something to do; whether to end, and the flushes asked for."""
         mailbox = self._mailbox
-        now = time.monotonic()
-        paused = now < self._retry_at
-        until = self._retry_at if paused else self._committed + self._every
-        with mailbox.changed:
-            mailbox.changed.wait_for(
-                lambda: (
-                    mailbox.stopping
-                    or mailbox.flushes > mailbox.flushed
-                    or (not paused and mailbox.waiting())
-                ),
-                max(0.01, until - now),
-            )
-            return mailbox.stopping, mailbox.flushes
+        until = max(self._retry_at, self._committed + self._every)
+        while not (mailbox.stopping or mailbox.flushes > mailbox.flushed):
+            now = time.monotonic()
+            if now >= until or (now >= self._retry_at and mailbox.waiting()):
+                break
+            mailbox.sleep(until - now)
+        return mailbox.stopping, mailbox.flushes
 
     def _work(self, *, now: bool, last: bool) -> None:
         """Write what is waiting; commit when it is time, or now."""

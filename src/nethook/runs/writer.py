@@ -249,10 +249,8 @@ class RunWriter:
         """Wait until everything so far is in the file; False if it is not. Not for training."""
         if not self._mine() or not self._finish.alive:
             return False
+        ticket = self._mailbox.ask_to_flush()
         with self._mailbox.changed:
-            self._mailbox.flushes += 1
-            ticket = self._mailbox.flushes
-            self._mailbox.changed.notify_all()
             self._mailbox.changed.wait_for(
                 lambda: self._mailbox.flushed >= ticket or self._mailbox.stopped, timeout
             )
@@ -293,7 +291,5 @@ def _stop(mailbox: Mailbox, thread: threading.Thread, pid: int, timeout: float) 
     """Have the thread write what is left and end."""
     if os.getpid() != pid:
         return
-    with mailbox.changed:
-        mailbox.stopping = True
-        mailbox.changed.notify_all()
+    mailbox.ask_to_stop()
     thread.join(timeout)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -268,7 +270,6 @@ def test_the_interpreter_is_free_while_a_large_tensor_is_read():
     """Another thread runs in the middle of one call."""
     if native.fold is None:
         pytest.skip("there is no native kernel here")
-    import sys
     import threading
     import time
 
@@ -294,3 +295,29 @@ def test_the_interpreter_is_free_while_a_large_tensor_is_read():
         stop = True
         sys.setswitchinterval(interval)
         thread.join(10)
+
+
+IMPORTED = """
+import torch
+from torch._subclasses import FakeTensorMode
+def use(x):
+    from nethook.stats import guard
+    return x.sum()
+{how}
+from nethook.stats import guard
+assert guard.is_plain(torch.ones(3)) and len(guard.PLAIN) == 2
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "with FakeTensorMode(): use(torch.ones(3))",
+        "torch.func.grad(use)(torch.ones(3))",
+        "torch.func.vmap(use)(torch.ones(3, 2))",
+        "with torch.device('meta'): use(torch.ones(3))",
+        "with torch.inference_mode(): use(torch.ones(3))",
+    ],
+)
+def test_the_guard_may_be_imported_in_any_mode(how):
+    subprocess.run([sys.executable, "-c", IMPORTED.format(how=how)], check=True)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from nethook.errors import InputsError, OptionError
 from nethook.stats.fields import FIELDS, empty_rows
-from nethook.stats.summary import Summary, summarise
+from nethook.stats.rows import Rows
+from nethook.stats.summary import Summary, summarise, summary_of
 
 X = torch.tensor([[0.0, 1.0, -2.0], [0.0, 3.0, 4.0]])
 
@@ -113,6 +114,19 @@ def test_merging_what_does_not_fit():
     with_none = summarise(X) + summarise(X, histogram=False)
     assert with_none.histogram.sum() == 6
     assert (Summary(skipped={"sparse": 1}) + Summary(skipped={"sparse": 2})).skipped["sparse"] == 3
+
+
+def test_a_running_summary_is_read_at_any_time():
+    rows = Rows(2)
+    slot = rows.slot(1, unit_dim=1)
+    slot.fold(X)
+    first = summary_of(slot)
+    slot.fold(X + 1)
+    slot.fold(X.to_sparse())
+    assert (first.count, first.tensors, dict(first.skipped)) == (6, 1, {})
+    second = summary_of(slot)
+    assert (second.count, second.tensors, dict(second.skipped)) == (12, 2, {"sparse": 1})
+    assert second.mean == 1.5
 
 
 def test_it_cannot_be_changed():

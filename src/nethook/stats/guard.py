@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 _keys = torch._C._dispatch_keys
 _Key = torch._C.DispatchKey
@@ -21,9 +22,12 @@ EXACT: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
 def _plain_keys() -> frozenset[int]:
-    fresh = torch.empty(0, device="cpu")
-    with torch.inference_mode():
-        inference = torch.empty(0, device="cpu")
+    # This room may be imported while a mode is on that makes other tensors, such as fake ones.
+    with _disable_current_modes(), torch._C._DisableFuncTorch():
+        with torch.inference_mode(False):
+            fresh = torch.empty(0, device="cpu")
+        with torch.inference_mode():
+            inference = torch.empty(0, device="cpu")
     return frozenset((_keys(fresh).raw_repr(), _keys(inference).raw_repr()))
 
 

@@ -31,7 +31,7 @@ from nethook.stats.fields import (
     finite_counts,
     merge_rows,
 )
-from nethook.stats.rows import EVERY, Rows
+from nethook.stats.rows import EVERY, Rows, Slot
 
 Counts = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]
@@ -313,5 +313,15 @@ def summarise(
     rows = Rows(1, limit=EVERY if limit is None else limit)
     slot = rows.slot(0, unit_dim=unit_dim, bounds=bounds, histogram=histogram)
     slot.fold(tensor)
-    rows.collect()
-    return Summary(rows.matrix[0], rows.histograms[0] if histogram else None, slot.bits)
+    return summary_of(slot)
+
+
+def summary_of(slot: Slot) -> Summary:
+    """What a slot holds by now. What lies on another device is fetched, which waits for it."""
+    slot.rows.collect()
+    return Summary(
+        slot.rows.matrix[slot.place].copy(),
+        slot.rows.histograms[slot.place].copy() if slot.histogram else None,
+        None if slot.bits is None else slot.bits.copy(),
+        slot.skipped,
+    )

@@ -115,8 +115,10 @@ class _Loop:
         """Write what is waiting; commit when it is time, or now."""
         if not now and time.monotonic() < self._retry_at:
             return
-        if reason := self._storage.lost():
-            raise LostError(reason)
+        lost = self._storage.lost()
+        if lost and self._storage.scratch is None:
+            raise LostError(lost)
+        now = now or lost is not None  # scratch is still there: what there is goes into it
         if not last and self._storage.held_back():
             self._fail("a program that reads it keeps its -wal file from being taken in")
             return
@@ -132,7 +134,10 @@ class _Loop:
                 self._store.commit()
                 self._committed = time.monotonic()
                 self._recovered()
-                self._storage.publish(now=now)
+                if not lost:
+                    self._storage.publish(now=now)
+                elif not more:
+                    raise LostError(lost)
                 if not more:
                     return
 

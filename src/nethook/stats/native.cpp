@@ -67,7 +67,7 @@ constexpr int DIRECT = 256;  // shorter runs are gathered into a block first
 #define BYTES 32
 #define LEAST(type, a, b) _mm256_min_##type(a, b)
 #define MOST(type, a, b) _mm256_max_##type(a, b)
-#define ZEROS(type, x) __builtin_popcount(_mm256_movemask_##type(x == 0))
+#define ZEROS(type, x) __builtin_popcount(_mm256_movemask_##type((decltype(x))(x == 0)))
 #else
 #define BYTES 16
 #define LEAST(type, a, b) (a < b ? a : b)

@@ -293,8 +293,8 @@ class Run:
         columns: dict[str, list[Any]] = {}
         for series in self.many(keys, phase):
             mine = {
-                "address": np.full(len(series), series.address, dtype=object),
-                "quantity": np.full(len(series), series.quantity, dtype=object),
+                "address": np.full(len(series), series.address),
+                "quantity": np.full(len(series), series.quantity),
                 **series.columns(),
             }
             for name, column in mine.items():

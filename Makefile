@@ -63,6 +63,10 @@ bench: $(NATIVE) ## Run the benchmarks, one after the other, on a quiet machine
 	  $(BIN)/python "$$file"; \
 	done
 
+.PHONY: mutants
+mutants: $(READY) ## Take each guard of hooks/ away in turn and see that a test fails (half an hour)
+	@$(BIN)/python tools/mutants.py $(ARGS)
+
 .PHONY: format
 format: $(READY) ## Format the code and fix what can be fixed safely
 	@$(BIN)/ruff check --fix-only --quiet $(CODE)

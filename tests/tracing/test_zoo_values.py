@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import nethook
-from nethook.errors import NoGradientError, NotRunError, OverwrittenError
+from nethook.errors import NoGradientError, NotRunError, OverwrittenError, SeveralCallsError
 from tests.tracing.test_zoo import bare, every_module, hooks_of
 from tests.zoo import (
     Exhibit,
@@ -22,6 +22,7 @@ from tests.zoo import (
     differences,
     hand_hooks,
     loss_of,
+    modules_of,
     observe,
     paired,
     quiet,
@@ -30,50 +31,38 @@ from tests.zoo import (
 from tests.zoo.marks import exhibits_that
 
 with_oracle = exhibits_that(lambda item: not item.no_oracle)
-# Reentrant checkpoints refuse `autograd.grad`, by a plain error of torch's.
-REENTRANT = {"checkpoint_reentrant"}
+# Where `autograd.grad` cannot be the judge.
+NOT_BY_AUTOGRAD = {
+    "checkpoint_reentrant",  # refuses it, by an error of torch's own
+    "shape_changed_in_place",  # see test_after_a_change_of_shape_in_place_every_hook_is_misled
+}
 with_gradients = exhibits_that(
-    lambda item: item.differentiable and not item.no_oracle and item.name not in REENTRANT
+    lambda item: item.differentiable and not item.no_oracle and item.name not in NOT_BY_AUTOGRAD
 )
 
 
-@with_oracle
-@pytest.mark.parametrize("copy", [None, True], ids=["lazy", "copied"])
-def test_values_equal_those_of_hand_written_hooks(exhibit: Exhibit, copy: bool | None) -> None:
-    hand: list[HandTape] = []
-    tapes: list[Any] = []
+def escaped(name: str) -> str:
+    """A name as a pattern that matches it and nothing else."""
+    return "".join(f"\\{sign}" if sign in "*?[]{}/#\\" else sign for sign in name)
 
-    @contextmanager
-    def by_hand(model: nn.Module) -> Iterator[None]:
-        with hand_hooks(model) as tape:
-            yield
-        hand.append(tape)
 
-    @contextmanager
-    def traced(model: nn.Module) -> Iterator[None]:
-        with nethook.trace(model, every_module, inputs=True, copy=copy) as tape:
-            yield
-        tapes.append(tape)
+def addresses(model: nn.Module) -> dict[str, str]:
+    """The address of each module, by its torch name; wrappers have none, they are transparent."""
+    found = {}
+    for name, module in modules_of(model).items():
+        try:
+            chosen = nethook.select(model, module)
+        except LookupError:
+            continue
+        for address, each in chosen.items():
+            if each is module:  # and not what it wraps
+                found[name] = address
+    return found
 
-    # The oracle serves only where it does not change the run itself.
-    assert_same(bare(exhibit), observe(exhibit, around=by_hand, audit=hooks_of), "hooked by hand")
-    observe(exhibit, around=traced)
-    for name, calls in hand[0].calls.items():
-        seen = [call for call in tapes[0][escaped(name)].calls if returned(call)]
-        assert len(seen) == len(calls), f"calls of {name!r}"
-        for at, (expected, call) in enumerate(zip(calls, seen, strict=True)):
-            for what, facts, read in (
-                ("output", expected.output, lambda call=call: call.output),
-                ("inputs", expected.arguments, lambda call=call: (call.args, call.kwargs)),
-            ):
-                try:
-                    value = read()
-                except OverwrittenError:
-                    # Allowed where torch can make no lazy copy; a copy at once is always right.
-                    assert copy is None
-                    continue
-                lines = differences(facts, snapshot(value, values_only=True))
-                assert not lines, f"{what} of {name!r}, call {at}: {lines}"
+
+def finished(record: Any) -> list[Any]:
+    """The calls that returned; those that raised are on a tape too, without an output."""
+    return [call for call in record.calls if returned(call)]
 
 
 def returned(call: Any) -> bool:
@@ -86,44 +75,99 @@ def returned(call: Any) -> bool:
     return True
 
 
-def escaped(name: str) -> str:
-    return "".join(f"\\{sign}" if sign in "*?[]{}/#\\" else sign for sign in name)
+@with_oracle
+@pytest.mark.parametrize("copy", [None, True], ids=["lazy", "copied"])
+def test_values_equal_those_of_hand_written_hooks(exhibit: Exhibit, copy: bool | None) -> None:
+    hand: list[HandTape] = []
+    tapes: list[Any] = []
+    known: list[dict[str, str]] = []
+
+    @contextmanager
+    def by_hand(model: nn.Module) -> Iterator[None]:
+        with hand_hooks(model) as tape:
+            yield
+        hand.append(tape)
+
+    @contextmanager
+    def traced(model: nn.Module) -> Iterator[None]:
+        known.append(addresses(model))
+        with nethook.trace(model, every_module, inputs=True, copy=exhibit.copy(copy)) as tape:
+            yield
+        tapes.append(tape)
+
+    # The oracle serves only where it does not change the run itself.
+    assert_same(bare(exhibit), observe(exhibit, around=by_hand, audit=hooks_of), "hooked by hand")
+    observe(exhibit, around=traced)
+    assert set(tapes[0]) == set(known[0].values())
+    for name, address in known[0].items():
+        calls, seen = hand[0].calls[name], finished(tapes[0][address])
+        assert len(seen) == len(calls), f"calls of {name!r}"
+        for at, (expected, call) in enumerate(zip(calls, seen, strict=True)):
+            inputs, output = expected.arguments, expected.output
+            check_value(f"output of {name!r}, call {at}", output, lambda c=call: c.output, copy)
+            check_value(
+                f"inputs of {name!r}, call {at}", inputs, lambda c=call: (c.args, c.kwargs), copy
+            )
+
+
+def check_value(what: str, expected: Any, read: Any, copy: bool | None) -> None:
+    try:
+        value = read()
+    except OverwrittenError:
+        # Allowed where torch can make no lazy copy; a copy at once is always right.
+        assert copy is None, what
+        return
+    lines = differences(expected, snapshot(value, values_only=True))
+    assert not lines, f"{what}: {lines}"
 
 
 @with_gradients
 def test_gradients_equal_those_of_autograd(exhibit: Exhibit) -> None:
     with quiet(exhibit):
-        # One run keeps every value by hand and asks autograd …
+        # One run holds every value by hand and asks autograd for all gradients at once …
         model = built(exhibit)
+        names = addresses(model)
         with hand_hooks(model, keep=True) as hand:
-            loss = loss_of(exhibit.call(model, Given()))
-        oracle = Oracle(loss)
-        # … the other is traced; backward passes inside of the call come first and do not count.
+            oracle = Oracle(loss_of(exhibit.call(model, Given())), hand)
+        # … the other is traced. Backward passes inside of the call come first.
         model = built(exhibit)
-        with nethook.trace(model, every_module, grads=True, input_grads=True, inputs=True) as tape:
+        copy = exhibit.copy(None)
+        with nethook.trace(model, every_module, grads=True, input_grads=True, copy=copy) as tape:
             loss = loss_of(exhibit.call(model, Given()))
-            passes = {
-                (name, at): len(passes_of(call))
-                for name in hand.calls
-                for at, call in enumerate(finished(tape, name))
+            calls = {name: finished(tape[address]) for name, address in names.items()}
+            before = {
+                (name, at): (len(passes_of(call)), input_passes_of(call))
+                for name in calls
+                for at, call in enumerate(calls[name])
             }
-            loss.backward()  # type: ignore[no-untyped-call]
-    for name, calls in hand.calls.items():
-        for at, (call, seen) in enumerate(zip(calls, finished(tape, name), strict=True)):
-            assert call.kept is not None
-            arguments, output = call.kept
-            what = f"{name!r}, call {at}"
-            if all(call.untouched(tensor) for tensor, _ in paired(output, output)):
-                new = passes_of(seen)[passes[name, at] :]
-                oracle.check(f"output of {what}", output, new)
-            if passes[name, at] == 0 and all(
-                call.untouched(tensor) for tensor, _ in paired(arguments, arguments)
-            ):
-                oracle.check(f"inputs of {what}", arguments, input_passes_of(seen))
+            loss.backward()
+    for name in names:
+        for at, (call, seen) in enumerate(zip(hand.calls[name], calls[name], strict=True)):
+            outputs_before, inputs_before = before[name, at]
+            if call.kept_output.untouched:
+                new = passes_of(seen)[outputs_before:]
+                oracle.check(f"output of {name!r}, call {at}", call.kept_output.value, new)
+            if call.kept_arguments.untouched:
+                what, value = f"inputs of {name!r}, call {at}", call.kept_arguments.value
+                arrived = input_passes_of(seen)
+                if inputs_before and oracle.reaches(value):
+                    # A pass inside of the call, and now another: one gradient will not do.
+                    assert arrived is SeveralCallsError, f"{what}: one of several gradients"
+                elif not inputs_before:
+                    oracle.check(what, value, arrived)
 
 
-def finished(tape: Any, name: str) -> list[Any]:
-    return [call for call in tape[escaped(name)].calls if returned(call)]
+def test_after_a_change_of_shape_in_place_every_hook_is_misled() -> None:
+    # torch alone: a second hook on a tensor goes where the first one went, although a change of
+    # shape in place has given the tensor another node since. A hand-written hook and nethook's
+    # see the gradient in the old shape. When this fails, torch is mended: take the exhibit back in.
+    y = torch.zeros(3, 4, requires_grad=True) * 2
+    seen: list[tuple[int, ...]] = []
+    y.register_hook(lambda grad: seen.append(tuple(grad.shape)))
+    y.unsqueeze_(0)
+    y.register_hook(lambda grad: seen.append(tuple(grad.shape)))
+    (y * 3).sum().backward()
+    assert seen == [(3, 4), (3, 4)]
 
 
 def passes_of(call: Any) -> list[Any]:
@@ -133,95 +177,127 @@ def passes_of(call: Any) -> list[Any]:
         return []
 
 
-def input_passes_of(call: Any) -> list[Any]:
+def input_passes_of(call: Any) -> Any:
     try:
         grads = call.input_grads
     except NoGradientError:
         return []
+    except SeveralCallsError:
+        return SeveralCallsError
     return [(grads.args, grads.kwargs)]
 
 
 class Oracle:
-    """Asks `torch.autograd.grad` and compares."""
+    """Asks `torch.autograd.grad` for the gradients of everything that a hand-made tape holds."""
 
-    def __init__(self, loss: Tensor) -> None:
-        self._loss = loss
+    def __init__(self, loss: Tensor, tape: HandTape) -> None:
+        self._wanted: dict[int, Tensor] = {}  # by id; held here, so that ids stay
+        for calls in tape.calls.values():
+            for call in calls:
+                for kept in (call.kept_arguments, call.kept_output):
+                    assert kept is not None
+                    found = [tensor for tensor, _ in paired(kept.value, kept.value)]
+                    self._wanted |= {id(each): each for each in found if each.requires_grad}
+        tensors = list(self._wanted.values())
+        grads = torch.autograd.grad(loss, tensors, allow_unused=True) if tensors else ()
+        self._grads = dict(zip(self._wanted, grads, strict=True))
 
-    def check(self, what: str, value: Any, passes: list[Any]) -> None:
+    def of(self, value: Any) -> list[Tensor | None]:
+        """The gradients of the tensors in a value that can have one."""
+        return [self._grads[id(t)] for t, _ in paired(value, value) if t.requires_grad]
+
+    def reaches(self, value: Any) -> bool:
+        """Whether the loss depends on anything in it."""
+        return any(grad is not None for grad in self.of(value))
+
+    def check(self, what: str, value: Any, passes: Any) -> None:
         """`passes` are the gradients of `value` that arrived in the one backward of the loss."""
-        differentiable = [tensor for tensor, _ in paired(value, value) if tensor.requires_grad]
-        if not differentiable:
-            assert not passes, f"{what}: gradients of what needs none"
+        if not self.reaches(value):
+            assert not passes, f"{what}: a gradient out of nowhere"
             return
-        expected = torch.autograd.grad(
-            self._loss, differentiable, retain_graph=True, allow_unused=True
-        )
-        if all(grad is None for grad in expected):
-            assert not passes, f"{what}: a gradient came out of nowhere"
-            return
-        assert len(passes) == 1, f"{what}: {len(passes)} gradients, expected one"
+        assert isinstance(passes, list), f"{what}: {passes}"
+        assert len(passes) == 1, f"{what}: {passes}"
         arrived = [grad for tensor, grad in paired(value, passes[0]) if tensor.requires_grad]
-        lines = differences(
-            snapshot(list(expected), values_only=True), snapshot(arrived, values_only=True)
-        )
+        lines = differences(plain(self.of(value)), plain(arrived))
         assert not lines, f"{what}: {lines}"
+
+
+def plain(grads: list[Any]) -> dict[str, object]:
+    """Gradients as values; of a tensor subclass it may or may not have the type."""
+    known = (Tensor, type(None))
+    stripped = [each if type(each) in known else each.as_subclass(Tensor) for each in grads]
+    return snapshot(stripped, values_only=True)
 
 
 @with_gradients
 def test_outputs_that_stay_in_the_graph_can_be_differentiated(exhibit: Exhibit) -> None:
     with quiet(exhibit):
         model = built(exhibit)
+        names = addresses(model)
         with hand_hooks(model, keep=True) as hand:
-            loss = loss_of(exhibit.call(model, Given()))
-        expected = Oracle(loss)
+            oracle = Oracle(loss_of(exhibit.call(model, Given())), hand)
         model = built(exhibit)
         with nethook.trace(model, every_module, detach=False) as tape:
-            traced = loss_of(exhibit.call(model, Given()))
-    for name, calls in hand.calls.items():
-        for at, (call, seen) in enumerate(zip(calls, finished(tape, name), strict=True)):
-            assert call.kept is not None
-            kept = call.kept[1]
-            if not all(call.untouched(tensor) for tensor, _ in paired(kept, kept)):
-                continue
-            pairs = [(a, b) for a, b in paired(kept, seen.output) if a.requires_grad]
-            if not pairs:
-                continue
-            by_hand, by_tape = zip(*pairs, strict=True)
-            grads = torch.autograd.grad(traced, by_tape, retain_graph=True, allow_unused=True)
-            if any(grad is not None for grad in grads):
-                expected.check(f"{name!r}, call {at}", list(by_hand), [list(grads)])
-
-
-@with_gradients
-def test_parameter_gradients_equal_those_of_autograd(exhibit: Exhibit) -> None:
-    with quiet(exhibit):
-        model = built(exhibit)
-        loss = loss_of(exhibit.call(model, Given()))
-        names = [name for name, each in model.named_parameters() if each.requires_grad]
-        wanted = [model.get_parameter(name) for name in names]
-        oracle = dict(zip(names, torch.autograd.grad(loss, wanted, allow_unused=True), strict=True))
-        model = built(exhibit)
-        known = dict(model.named_parameters())
-        with nethook.trace(model, param_grads=True) as tape:
             loss = loss_of(exhibit.call(model, Given()))
-            before = {name: len(parameter_passes(tape, name)) for name in oracle}
-            loss.backward()  # type: ignore[no-untyped-call]
-    for name, expected in oracle.items():
-        if known.get(name) is not model.get_parameter(name):
-            continue  # replaced by another parameter during the run
-        passes = parameter_passes(tape, name)[before[name] :]
-        assert len(passes) == (expected is not None), name
-        if expected is not None:
-            lines = differences(
-                snapshot(expected, values_only=True), snapshot(passes[0], values_only=True)
-            )
-            assert not lines, f"{name}: {lines}"
+    pairs: list[tuple[str, Tensor, Tensor]] = []
+    for name, address in names.items():
+        both = zip(hand.calls[name], finished(tape[address]), strict=True)
+        for at, (call, seen) in enumerate(both):
+            if call.kept_output.untouched:
+                pairs += [
+                    (f"{name!r}, call {at}", one, two)
+                    for one, two in paired(call.kept_output.value, seen.output)
+                    if one.requires_grad
+                ]
+    if not pairs:
+        return
+    grads = torch.autograd.grad(loss, [two for _, _, two in pairs], allow_unused=True)
+    for (what, one, _), grad in zip(pairs, grads, strict=True):
+        lines = differences(plain(oracle.of(one)), plain([grad]))
+        assert not lines, f"output of {what}: {lines}"
 
 
-def parameter_passes(tape: Any, name: str) -> list[Any]:
-    if name not in tape.params:
-        return []
+@with_oracle
+def test_parameter_gradients_equal_those_of_hand_written_hooks(exhibit: Exhibit) -> None:
+    by_hand: dict[str, list[Tensor]] = {}
+    by_tape: dict[str, list[Tensor]] = {}
+
+    @contextmanager
+    def hooked(model: nn.Module) -> Iterator[None]:
+        handles = []
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad and not is_lazy(parameter):
+                grads = by_hand.setdefault(name, [])
+                handles.append(parameter.register_hook(lambda g, to=grads: to.append(g.clone())))
+        yield
+        for handle in handles:
+            handle.remove()
+
+    @contextmanager
+    def traced(model: nn.Module) -> Iterator[None]:
+        known = {name: address_of(model, model.get_parameter(name)) for name in by_hand}
+        with nethook.trace(model, param_grads=True, copy=exhibit.copy(None)) as tape:
+            yield
+        by_tape.update({name: grads_of(tape.params[each]) for name, each in known.items()})
+
+    observe(exhibit, around=hooked)
+    observe(exhibit, around=traced)
+    for name, grads in by_hand.items():
+        lines = differences(plain(grads), plain(by_tape[name]))
+        assert not lines, f"{name}: {lines}"
+
+
+def address_of(model: nn.Module, parameter: Tensor) -> str:
+    (address,) = nethook.select(model, params=True, where=lambda _, each: each is parameter)
+    return address
+
+
+def is_lazy(parameter: Tensor) -> bool:
+    return isinstance(parameter, nn.parameter.UninitializedParameter)
+
+
+def grads_of(record: Any) -> list[Any]:
     try:
-        return list(tape.params[name].grads)
+        return list(record.grads)
     except NoGradientError:
         return []

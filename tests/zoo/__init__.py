@@ -16,6 +16,7 @@ from tests.zoo import (
     foreign_hooks,
     inplace,
     lifecycle,
+    modes,
     numbers,
     parametrised,
     passthrough,
@@ -29,9 +30,9 @@ from tests.zoo import (
 from tests.zoo.bomb import PLACES, Bomb, Boom, SilentBoom
 from tests.zoo.compare import Snapshot, differences, snapshot
 from tests.zoo.exhibit import Exhibit, Given
-from tests.zoo.hand import HandCall, HandTape, hand_hooks
+from tests.zoo.hand import HandCall, HandTape, Kept, hand_hooks
 from tests.zoo.observe import Observation, Scope, assert_same, built, loss_of, observe, quiet
-from tests.zoo.walk import paired, tensors_in
+from tests.zoo.walk import modules_of, paired, tensors_in
 
 __all__ = [
     "EXHIBITS",
@@ -43,6 +44,7 @@ __all__ = [
     "Given",
     "HandCall",
     "HandTape",
+    "Kept",
     "Observation",
     "Scope",
     "SilentBoom",
@@ -52,6 +54,7 @@ __all__ = [
     "differences",
     "hand_hooks",
     "loss_of",
+    "modules_of",
     "observe",
     "paired",
     "quiet",
@@ -76,6 +79,7 @@ HOUSES = (
     randomness,
     numbers,
     autograd,
+    modes,
     wrappers,
 )
 EXHIBITS: tuple[Exhibit, ...] = tuple(item for house in HOUSES for item in house.EXHIBITS)

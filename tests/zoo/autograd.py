@@ -9,8 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.autograd.function import once_differentiable
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import (
     checkpoint,
     checkpoint_sequential,
@@ -104,12 +102,12 @@ class OwnFunctions(nn.Module):
         self.cube = CubeModule()
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return self.cube(Dirty.apply(self.fc(x)))  # type: ignore[no-untyped-call]
+        return self.cube(Dirty.apply(self.fc(x)))
 
 
 class CubeModule(nn.Module):
     def forward(self, x: Tensor) -> Any:
-        return Cube.apply(x, 2)  # type: ignore[no-untyped-call]
+        return Cube.apply(x, 2)
 
 
 def _gradient_penalty(model: nn.Module, given: Given) -> object:
@@ -202,91 +200,6 @@ class ForwardMode(nn.Module):
             return primal * 1, tangent * 1
 
 
-class Modes(nn.Module):
-    """Parts of the forward run under other modes."""
-
-    def __init__(self, mode: Any) -> None:
-        super().__init__()
-        self.first = nn.Linear(4, 4)
-        self.inside = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True))
-        self.last = nn.Linear(4, 2)
-        self._mode = mode
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.first(x)
-        with self._mode():
-            y = self.inside(x)
-        return self.last(x * y.float())
-
-
-class InferenceInside(nn.Module):
-    """A frozen teacher runs in inference mode, its outputs leave it as a copy."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.teacher = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True))
-        self.student = nn.Linear(4, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        with torch.inference_mode():
-            target = self.teacher(x)
-        return self.student(x) - target.clone()
-
-
-@torch.inference_mode()
-def _inference(model: nn.Module, given: Given) -> object:
-    return model(given.floats(3, 4, grad=False))
-
-
-@torch.no_grad()
-def _no_grad(model: nn.Module, given: Given) -> object:
-    return model(given.floats(3, 4))
-
-
-def _autocast(model: nn.Module, given: Given) -> object:
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        return model(given.floats(3, 4))
-
-
-def _anomaly(model: nn.Module, given: Given) -> object:
-    with torch.autograd.detect_anomaly(check_nan=True):
-        return model(given.floats(3, 4))
-
-
-class FunctionLog(TorchFunctionMode):
-    def __init__(self, log: list[str]) -> None:
-        super().__init__()
-        self._log = log
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self._log.append(getattr(func, "__name__", repr(func)))
-        return func(*args, **(kwargs or {}))
-
-
-class DispatchLog(TorchDispatchMode):
-    def __init__(self, log: list[str]) -> None:
-        super().__init__()
-        self._log = log
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self._log.append(str(func))
-        return func(*args, **(kwargs or {}))
-
-
-class Logs(nn.Module):
-    """Writes down every operation that its children do."""
-
-    def __init__(self, mode: type[FunctionLog | DispatchLog]) -> None:
-        super().__init__()
-        self.inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Linear(4, 2))
-        self.log: list[str] = []
-        self._mode = mode
-
-    def forward(self, x: Tensor) -> Tensor:
-        with self._mode(self.log):
-            return self.inner(x)
-
-
 class PartlyUnused(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -296,6 +209,28 @@ class PartlyUnused(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         self.ignored(x)  # its output leads nowhere
         return self.split(x)[:, 0]
+
+
+class WrittenTooEarly(nn.Module):
+    """Writes a value that the backward pass needs: autograd refuses, and says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.act = nn.Sigmoid()
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.act(self.fc(x))
+        y.mul_(2)
+        return y
+
+
+def _fails_in_backward(model: nn.Module, given: Given) -> object:
+    try:
+        model(given.floats(3, 4)).sum().backward()
+    except RuntimeError as error:
+        return str(error)
+    return None
 
 
 def _grad_of_some(model: nn.Module, given: Given) -> object:
@@ -345,6 +280,13 @@ EXHIBITS = (
     Exhibit(
         "inner_gradient", "A forward that differentiates through its own children.", InnerGradient
     ),
+    Exhibit(
+        "backward_refused",
+        "A value that autograd needs is overwritten: its error and message stay what they are.",
+        WrittenTooEarly,
+        _fails_in_backward,
+        differentiable=False,
+    ),
     Exhibit("inner_backward", "A forward that calls backward().", InnerBackward),
     Exhibit(
         "autograd_grad",
@@ -372,43 +314,4 @@ EXHIBITS = (
         ForwardMode,
         quiet=[Quiet(DeprecationWarning, ".*torch.jit", "torch scripts its own formulas here")],
     ),
-    Exhibit(
-        "no_grad_inside", "A part of the forward without gradient.", lambda: Modes(torch.no_grad)
-    ),
-    Exhibit(
-        "autocast_inside",
-        "A part of the forward in autocast: a cache of weights, bfloat16 outputs.",
-        lambda: Modes(lambda: torch.autocast("cpu", dtype=torch.bfloat16)),
-    ),
-    Exhibit(
-        "autocast_around", "The whole forward in autocast, the backward outside.", _mlp, _autocast
-    ),
-    Exhibit("inference_inside", "A part of the forward in inference mode.", InferenceInside),
-    Exhibit(
-        "inference_around",
-        "The whole forward in inference mode, with in-place layers.",
-        lambda: nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Linear(4, 2)),
-        _inference,
-        differentiable=False,
-    ),
-    Exhibit(
-        "no_grad_around",
-        "The whole forward without gradient.",
-        _mlp,
-        _no_grad,
-        differentiable=False,
-    ),
-    Exhibit(
-        "anomaly_mode",
-        "Anomaly mode keeps the stack of every operation.",
-        _mlp,
-        _anomaly,
-        quiet=[Quiet(UserWarning, "Anomaly Detection has been enabled", "it is the exhibit")],
-    ),
-    Exhibit(
-        "function_mode",
-        "A torch function mode logs every call of torch.",
-        lambda: Logs(FunctionLog),
-    ),
-    Exhibit("dispatch_mode", "A dispatch mode logs every operation.", lambda: Logs(DispatchLog)),
 )

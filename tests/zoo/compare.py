@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedTensorMixin
+from torch.utils.hooks import RemovableHandle
 
 __all__ = ["Snapshot", "TensorFacts", "differences", "raw_bits", "snapshot"]
 
@@ -75,7 +76,8 @@ def raw_bits(tensor: Tensor) -> object:
 def snapshot(value: object, *, values_only: bool = False) -> Snapshot:
     """Every fact about a value, by path.
 
-    `values_only` leaves out strides, the graph, and who shares memory with whom.
+    `values_only` leaves out what a copy does not have: strides, the graph, who shares memory with
+    whom, and what is inside of objects that are no containers.
     """
     recorder = _Recorder(values_only)
     recorder.add("", value)
@@ -156,7 +158,8 @@ class _Recorder:
         if _is_atom(value):
             self.facts[path] = _atom(value)
             return
-        if id(value) in self._seen:  # shared and circular structures: the identity is the fact
+        shared = not (self._values_only and isinstance(value, Tensor))
+        if shared and id(value) in self._seen:  # also circular structures: the identity is the fact
             self.facts[f"{path}: is"] = self._seen[id(value)][0]
             return
         self._seen[id(value)] = (path or "<root>", value)
@@ -172,12 +175,16 @@ class _Recorder:
             )
         elif isinstance(value, nn.Module):
             self._module(path, value)
+        elif isinstance(value, RemovableHandle):
+            self.facts[path] = "a handle"  # the number in it counts on through the whole process
         elif isinstance(value, weakref.ReferenceType):
             self.facts[path] = f"weak reference, {'dead' if value() is None else 'alive'}"
         elif _is_function(value):
             self.facts[path] = _callable_name(value)
         else:
             self.facts[path] = f"{type(value).__module__}.{type(value).__qualname__}"
+            if self._values_only and not _is_container(value):
+                return  # an object of somebody's own, and not part of the value
             for step, part in _parts(value):
                 self.add(f"{path}{step}", part)
 
@@ -210,7 +217,7 @@ class _Recorder:
         self.facts[path] = facts
         if not self._values_only and (tensor.is_leaf or tensor.retains_grad):
             self.add(f"{path}{_GRAD}", tensor.grad)
-        if type(tensor) is not Tensor and vars(tensor):
+        if type(tensor) is not Tensor and vars(tensor) and not self._values_only:
             self.add(f"{path}.__dict__", vars(tensor))
 
     def _place(self, path: str, tensor: Tensor, facts: TensorFacts) -> TensorFacts:
@@ -273,6 +280,12 @@ def _is_atom(value: object) -> bool:
         | torch.dtype
         | torch.device
         | torch.layout,
+    )
+
+
+def _is_container(value: object) -> bool:
+    return isinstance(value, Mapping | Sequence | set | frozenset) or dataclasses.is_dataclass(
+        value
     )
 
 

@@ -53,7 +53,7 @@ def _call_on_vectors(model: nn.Module, given: Given) -> object:
     return model(given.floats(3, 4))
 
 
-@dataclass(frozen=True, eq=False)  # each is itself: usable as a key
+@dataclass(frozen=True, eq=False, repr=False)  # each is itself: usable as a key
 class Exhibit:
     """One odd model.
 
@@ -73,6 +73,14 @@ class Exhibit:
     # Why hand-written hooks cannot serve as an oracle here (they change the run, or see what cannot
     # be compared); empty when they can.
     no_oracle: str = ""
+    # It writes down every operation of torch: what a function of the tester's does, too.
+    logs_operations: bool = False
+    # Why a lazy copy is not safe here, as docs/look.md says; empty where it is.
+    must_copy: str = ""
 
-    def __str__(self) -> str:
-        return self.name
+    def copy(self, asked: bool | None) -> bool | None:
+        """What a trace of this exhibit is told as `copy`."""
+        return True if asked is None and self.must_copy else asked
+
+    def __repr__(self) -> str:
+        return f"<exhibit {self.name}>"

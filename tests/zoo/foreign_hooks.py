@@ -141,7 +141,7 @@ def _post_accumulate(model: Hooked) -> None:
     def step(parameter: Tensor) -> None:
         model.note("accumulated", parameter.grad)
         with torch.no_grad():
-            parameter.sub_(parameter.grad, alpha=0.1)  # type: ignore[arg-type]
+            parameter.sub_(parameter.grad, alpha=0.1)
         parameter.grad = None
 
     for parameter in model.parameters():

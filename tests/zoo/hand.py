@@ -9,12 +9,34 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tests.zoo.compare import Snapshot, snapshot
-from tests.zoo.walk import tensors_in
+from tests.zoo.walk import held, modules_of, paired, tensors_in
 
-__all__ = ["HandCall", "HandTape", "hand_hooks"]
+__all__ = ["HandCall", "HandTape", "Kept", "hand_hooks"]
+
+
+@dataclass
+class Kept:
+    """A value whose tensors are held themselves, with how often each had been written by then."""
+
+    value: Any
+    versions: dict[int, int]
+
+    @classmethod
+    def of(cls, value: object) -> Kept:
+        """Hold a value."""
+        tensors = [tensor for tensor in tensors_in(value) if not tensor.is_inference()]
+        return cls(held(value), {id(tensor): tensor._version for tensor in tensors})
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nobody has written to any of the tensors since."""
+        tensors = {id(tensor): tensor for tensor, _ in paired(self.value, self.value)}
+        return all(
+            tensors[key]._version == self.versions[key] for key in tensors.keys() & self.versions
+        )
 
 
 @dataclass
@@ -23,14 +45,8 @@ class HandCall:
 
     arguments: Snapshot
     output: Snapshot
-    # The tensors themselves, when asked for: (arguments, output), and how often each of them had
-    # been written by then. The arguments are those that the forward was given.
-    kept: tuple[object, object] | None = None
-    versions: dict[int, int] = field(default_factory=dict)
-
-    def untouched(self, tensor: Tensor) -> bool:
-        """Whether nobody has written to one of the kept tensors since."""
-        return self.versions[id(tensor)] == tensor._version
+    kept_arguments: Kept | None  # the tensors themselves, when asked for
+    kept_output: Kept | None
 
 
 @dataclass
@@ -45,7 +61,7 @@ def hand_hooks(model: nn.Module, *, keep: bool = False) -> Iterator[HandTape]:
     """Hook every module of the model by hand; `keep` holds on to the outputs themselves."""
     tape = HandTape()
     handles = []
-    for name, module in list(model.named_modules()):
+    for name, module in modules_of(model).items():
         hook = _HandHook(tape.calls[name], module, keep)
         handles.append(module.register_forward_pre_hook(hook.before, with_kwargs=True))
         handles.append(module.register_forward_hook(hook.after, with_kwargs=True))
@@ -61,29 +77,24 @@ class _HandHook:
         self._calls = calls
         self._module = module
         self._keep = keep
-        self._pending: list[tuple[Snapshot, dict[int, int]]] = []
+        self._pending: list[tuple[Snapshot, Kept | None]] = []
 
     def before(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if self._counts(module):
-            values = snapshot((args, kwargs), values_only=True)
-            self._pending.append((values, self._versions((args, kwargs))))
+            self._pending.append(self._take((args, kwargs)))
 
     def after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         if self._counts(module):
-            arguments, versions = self._pending.pop()
-            call = HandCall(arguments, snapshot(output, values_only=True))
-            if self._keep:
-                call.kept = ((args, kwargs), output)
-                call.versions = self._versions(output) | versions
-            self._calls.append(call)
+            arguments, kept_arguments = self._pending.pop()
+            value, kept = self._take(output)
+            self._calls.append(HandCall(arguments, value, kept_arguments, kept))
 
-    def _versions(self, value: object) -> dict[int, int]:
-        if not self._keep:
-            return {}
-        found = tensors_in(value)
-        return {id(each): each._version for each in found if not each.is_inference()}
+    def _take(self, value: object) -> tuple[Snapshot, Kept | None]:
+        return snapshot(value, values_only=True), Kept.of(value) if self._keep else None
 
     def _counts(self, module: nn.Module) -> bool:
-        # A copy of the model carries the hooks along, and a checkpoint runs its block a second
-        # time inside of the backward pass: neither is a call of this module by the user.
-        return module is self._module and torch._C._current_graph_task_id() == -1
+        # A replica shares the table of hooks and stands for the module; a deep copy has its own,
+        # and is another module. A checkpoint runs its block a second time inside of the backward
+        # pass: that is no call by the user.
+        ours = module._forward_hooks is self._module._forward_hooks
+        return ours and torch._C._current_graph_task_id() == -1

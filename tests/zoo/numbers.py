@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -108,15 +109,16 @@ class NumpyAlias(nn.Module):
 class StorageAlias(nn.Module):
     """The memory of a child's output is handed to numpy before the child returns."""
 
-    def __init__(self) -> None:
+    def __init__(self, share: Callable[[Tensor], Any]) -> None:
         super().__init__()
         self.source = Change(self._make)
+        self._share = share
         self.scale = Change(lambda t: t.mul_(2))
         self.alias = np.zeros(0)
 
     def _make(self, x: Tensor) -> Tensor:
         made = x.detach() * 3
-        self.alias = made.numpy()
+        self.alias = self._share(made)
         return made
 
     def forward(self, x: Tensor) -> Tensor:
@@ -318,6 +320,8 @@ EXHIBITS = (
         "subclass_that_watches",
         "A tensor subclass that logs each function that touches it.",
         LogsTouches,
+        no_oracle="what a hand-written hook does is logged as well",
+        logs_operations=True,
     ),
     Exhibit(
         "numpy_passed_through",
@@ -330,7 +334,13 @@ EXHIBITS = (
     Exhibit(
         "numpy_alias_of_output",
         "An output's memory was handed to numpy, then written.",
-        StorageAlias,
+        lambda: StorageAlias(lambda tensor: tensor.numpy()),
+    ),
+    Exhibit(
+        "dlpack_alias_of_output",
+        "The same by DLPack, of which the tensor itself knows nothing afterwards.",
+        lambda: StorageAlias(np.from_dlpack),
+        must_copy="torch keeps no note of memory that was handed out through DLPack",
     ),
     Exhibit("shared_memory", "Parameters and buffers in shared memory.", SharedMemory),
 )

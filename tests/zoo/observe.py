@@ -99,11 +99,12 @@ def observe(
                 if exhibit.differentiable:
                     loss = loss_of(output)
                     seen.facts |= {"graph": _graph(loss)}
-                    loss.backward()  # type: ignore[no-untyped-call]
+                    loss.backward()
         except BaseException as error:
             if bomb is None or bomb.exploded is None:
                 raise
             seen.facts |= {"raised": _chain(error), "the very same": error is bomb.exploded}
+            _forget_frames(error)
         settle()
         # One snapshot for all, so that shared memory between output, inputs and model is seen.
         whole = {"output": output, "inputs": given.tensors, "model": model}
@@ -114,7 +115,7 @@ def observe(
             given = Given()
             output = exhibit.call(model, given)
             if exhibit.differentiable:
-                loss_of(output).backward()  # type: ignore[no-untyped-call]
+                loss_of(output).backward()
             whole = {"output": output, "inputs": given.tensors, "model": model}
             again = snapshot(whole) | _surroundings()
             seen.facts |= {f"again {path}": fact for path, fact in again.items()}
@@ -164,6 +165,14 @@ def _chain(error: BaseException) -> tuple[str, ...]:
         chain.append(f"{type(following).__qualname__}: {following}")
         following = following.__cause__ or following.__context__
     return tuple(chain)
+
+
+def _forget_frames(error: BaseException) -> None:
+    """A traceback holds every frame it went through, and with them whatever they hold."""
+    following: BaseException | None = error
+    while following is not None:
+        following.__traceback__ = None
+        following = following.__cause__ or following.__context__
 
 
 def _surroundings() -> Snapshot:

@@ -32,9 +32,9 @@ def _symmetric() -> nn.Module:
 
 def _pruned() -> nn.Module:
     model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
-    prune.l1_unstructured(model[0], "weight", amount=0.5)  # type: ignore[no-untyped-call]
-    prune.random_structured(model[2], "weight", amount=1, dim=0)  # type: ignore[no-untyped-call]
-    prune.random_unstructured(model[2], "bias", amount=1)  # type: ignore[no-untyped-call]
+    prune.l1_unstructured(model[0], "weight", amount=0.5)
+    prune.random_structured(model[2], "weight", amount=1, dim=0)
+    prune.random_unstructured(model[2], "bias", amount=1)
     return model
 
 

@@ -62,7 +62,7 @@ class BackReference(nn.Module):
         self.inner = nn.Linear(4, 4)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.inner(x) + self.parent[0].helper(x)  # type: ignore[operator]
+        return self.inner(x) + self.parent[0].helper(x)
 
 
 class Parent(nn.Module):

@@ -85,6 +85,30 @@ class NoInputs(nn.Module):
         return self.fc(self.query)
 
 
+class FillsCache(nn.Module):
+    """Is given an empty dict and list, and puts tensors there: no copy of them has any tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, cache: dict[str, Tensor], log: list[str]) -> Tensor:
+        cache["hidden"] = self.fc(x)
+        log.append("filled")
+        return cache["hidden"].tanh()
+
+
+class CachingParent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.child = FillsCache()
+
+    def forward(self, x: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        cache: dict[str, Tensor] = {}
+        out = self.child(x, cache, log=[])
+        return out, cache
+
+
 class Batch(nn.Module):
     """Takes one nested structure, and changes it."""
 
@@ -151,6 +175,11 @@ EXHIBITS = (
         "The model takes a dict and changes it.",
         Batch,
         lambda model, given: model({"x": given.floats(3, 4), "weights": (given.floats(2), None)}),
+    ),
+    Exhibit(
+        "empty_input_filled",
+        "An empty dict and an empty list come in and are filled by the forward.",
+        CachingParent,
     ),
     Exhibit(
         "same_input_thrice",

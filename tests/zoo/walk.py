@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
-__all__ = ["paired", "tensors_in"]
+__all__ = ["held", "modules_of", "paired", "tensors_in"]
 
 
 def tensors_in(value: object) -> list[Tensor]:
@@ -39,20 +39,42 @@ def tensors_in(value: object) -> list[Tensor]:
     return found
 
 
-def paired(value: Any, other: Any) -> Iterator[tuple[Tensor, Any]]:
-    """Every tensor in a container, with what stands in its place in a container like it.
+def modules_of(model: nn.Module) -> dict[str, nn.Module]:
+    """Every module once, by its first name: by identity, for modules may compare equal."""
+    seen: set[int] = set()
+    found = {}
+    for name, module in model.named_modules(remove_duplicate=False):
+        if id(module) not in seen:
+            seen.add(id(module))
+            found[name] = module
+    return found
 
-    Opened are the containers that nethook promises to open, and no other objects.
-    """
+
+def parts_of(value: Any) -> list[Any] | None:
+    """What lies in a container, in order; None for what nethook does not promise to open."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+    return None
+
+
+def held(value: Any) -> Any:
+    """A value as nested lists of the very same tensors: its containers may change afterwards."""
+    parts = None if isinstance(value, Tensor) else parts_of(value)
+    if parts is None:
+        return value
+    return [None if part is value else held(part) for part in parts]  # a list may hold itself
+
+
+def paired(value: Any, other: Any) -> Iterator[tuple[Tensor, Any]]:
+    """Every tensor in a container, with what stands in its place in a container like it."""
     if isinstance(value, Tensor):
         yield value, other
-    elif isinstance(value, list | tuple):
-        for one, two in zip(value, other, strict=True):
-            if one is not value:  # a list may hold itself
-                yield from paired(one, two)
-    elif isinstance(value, Mapping):
-        for key in value:
-            yield from paired(value[key], other[key])
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from paired(getattr(value, field.name), getattr(other, field.name))
+        return
+    parts = parts_of(value)
+    if parts:
+        for one, two in zip(parts, parts_of(other) or (), strict=True):
+            yield from paired(one, two)

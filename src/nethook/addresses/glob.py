@@ -1,14 +1,15 @@
-"""Globs over dotted names, read into regular expressions.
+r"""Globs over dotted names, read into regular expressions.
 
     *        any characters within one segment          conv*      conv1, conv_out
     **       any characters, across segments            **.conv*  conv1, layer1.0.conv2
     ?        one character within a segment             fc?       fc1
     [abc]    one of these; [!abc] one that is not       fc[12]    fc1, fc2
     {a,b}    either                                     {q,k}_proj
-    \\x       the character x itself                     a\\*b      a*b
+    \x       the character x itself, also in brackets    a\*b      a*b
 
 A glob is anchored: it matches whole names. `**.` stands for any number of leading segments, also
-none; a closing `.**` stands for what lies below, not for the module itself.
+none; a closing `.**` stands for what lies below, not for the module itself. In brackets, `]` as the
+first character and `-` at either end mean themselves.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from nethook.errors import PatternError
 # What must be escaped in a name for it to mean itself. `/` and `#` belong to op addresses.
 SPECIAL = frozenset("*?[]{}/#\\")
 _GLOB = frozenset("*?[{")
+# What follows a `[`: `!` or not, then characters or escaped ones, of which the first may be `]`.
+_BRACKET = re.compile(r"(!?+)((?:\\.|[^\\])(?:\\.|[^\\\]])*)\]", re.DOTALL)
+_RANGE = re.compile(r"(\\.|[^\\])(?:-(\\.|[^\\]))?", re.DOTALL)
 
 
 def escape(name: str) -> str:
@@ -44,6 +48,11 @@ def has_op(pattern: str) -> bool:
     return "/" in pattern and "/" in _unescaped(pattern)
 
 
+def before_op(pattern: str) -> str:
+    """The module's part of a pattern that addresses an operation."""
+    return re.match(r"(?:\\.|[^\\/])*", pattern, re.DOTALL)[0]  # type: ignore[index]
+
+
 def _unescaped(pattern: str) -> str:
     return re.sub(r"\\.", "", pattern, flags=re.DOTALL)
 
@@ -65,10 +74,7 @@ class _Reader:
         self.at = 0
 
     def read(self) -> str:
-        out = self._until(stop="")
-        if self.at < len(self.pattern):
-            raise self._error(f"unexpected {self.pattern[self.at]!r}")
-        return out + r"\Z"
+        return self._until(stop="") + r"\Z"
 
     def _until(self, stop: str) -> str:
         out: list[str] = []
@@ -103,30 +109,30 @@ class _Reader:
         start = self.at
         while self.pattern[self.at : self.at + 1] == "*":
             self.at += 1
-        if self.at - start == 1:
-            return r"[^.]*"
-        opens = start == 0 or self.pattern[start - 1] in ".{,"
-        if opens and self.pattern[self.at : self.at + 1] == ".":
+        several = self.at - start > 1
+        if several and self.pattern[self.at : self.at + 1] == ".":
             self.at += 1
-            return r"(?:.*\.)?"
-        closes = self.at == len(self.pattern) or self.pattern[self.at] in ",}"
-        # A segment of its own is never empty: `layer4.**` is what lies below layer4, and `**`
-        # every module but the root.
-        return r".+" if opens and closes else r".*"
+            return r"(?:.*\.|(?<![^.]))"  # no segment at all, where one begins
+        # A segment of its own is never empty: `layer4.**` is what lies below layer4, and neither
+        # `*` nor `**` means the root.
+        return rf"(?:{'.' if several else '[^.]'}+|(?<=[^.])|(?=[^.]))"
 
     def _bracket(self) -> str:
-        end = self.pattern.find("]", self.at + (self.pattern[self.at : self.at + 1] in ("!", "]")))
-        if end <= self.at:
+        match = _BRACKET.match(self.pattern, self.at)
+        if match is None:
             raise self._error("'[' is not closed")
-        body = self.pattern[self.at : end]
-        self.at = end + 1
-        negated = body.startswith("!")
-        if negated:
-            body = body[1:]
-        if not body:
-            raise self._error("'[]' matches nothing")
-        ranges = "".join(_range_part(part) for part in re.findall(r".-.|.", body, re.DOTALL))
-        return f"[^.{ranges}]" if negated else f"[{ranges}]"
+        self.at = match.end()
+        body = "".join(self._range(*each.groups()) for each in _RANGE.finditer(match[2]))
+        return f"[^.{body}]" if match[1] else f"[{body}]"
+
+    def _range(self, first: str, last: str | None) -> str:
+        low = unescape(first)
+        if last is None:
+            return re.escape(low)
+        high = unescape(last)
+        if low > high:
+            raise self._error(f"the range {low}-{high} is empty: write {high}-{low}")
+        return f"{re.escape(low)}-{re.escape(high)}"
 
     def _braces(self) -> str:
         options = []
@@ -141,14 +147,6 @@ class _Reader:
     def _error(self, reason: str) -> PatternError:
         return PatternError(
             f"the pattern {self.pattern!r} cannot be read: {reason}. To mean one of the characters "
-            f"* ? [ ] {{ }} / # itself, put a backslash before it: {escape(self.pattern)!r}."
+            f"* ? [ ] {{ }} / # itself, put a backslash before it: "
+            f"{escape(unescape(self.pattern))!r}."
         )
-
-
-def _range_part(part: str) -> str:
-    if len(part) == 3:
-        first, _, last = part
-        if first > last:
-            raise PatternError(f"the range [{part}] is empty: write [{last}-{first}].")
-        return f"{re.escape(first)}-{re.escape(last)}"
-    return re.escape(part)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from nethook.addresses.suggest import hint
+from nethook.addresses.glob import is_literal, unescape
+from nethook.addresses.suggest import closest
 from nethook.addresses.tree import AnySite, Index, Tree
-from nethook.errors import NoSuchSiteError
+from nethook.errors import NoSuchSiteError, PatternError
 
 
 def get_module(model: nn.Module, name: str) -> nn.Module:
@@ -39,8 +40,14 @@ def get_parameter(model: nn.Module, name: str) -> torch.Tensor:
 
 
 def _find(index: Index[AnySite], name: str, *, kind: str) -> AnySite:
-    found = index.find(name)
+    if not isinstance(name, str):
+        raise PatternError(
+            f"a {kind} is looked up by its name, a string; got {name!r} of type "
+            f"{type(name).__name__}. For other patterns use nethook.select."
+        )
+    found = index.find(name) or index.find(unescape(name))
     if found is None:
-        message = f"the model has no {kind} {name!r}."
-        raise NoSuchSiteError(f"{message} {hint(name, list(index.names()), kind=kind)}")
+        literal = "" if is_literal(name) else " The name is literal: for globs use nethook.select."
+        names = closest(name, index.shown(), kind=kind)
+        raise NoSuchSiteError(f"the model has no {kind} {name!r}.{literal} {names}")
     return found

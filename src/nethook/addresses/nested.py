@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections import OrderedDict, UserDict
+from collections.abc import Callable, Iterator, MutableMapping
+from types import MappingProxyType
+from typing import Any, cast
 
 import torch
 
 from nethook.addresses.paths import Attribute, Item, Path
+from nethook.errors import NoSuchSiteError
 
 _NO_PATH: Path = ()
+_DATACLASS = "__dataclass_fields__"  # what `dataclasses.is_dataclass` looks at
 
 
 def tensors(value: object) -> list[tuple[Path, torch.Tensor]]:
@@ -44,78 +48,142 @@ def _collect(
 
 
 def map_tensors(
-    function: Callable[[torch.Tensor], Any], value: Any, other: Callable[[Any], Any] | None = None
+    function: Callable[[torch.Tensor], Any],
+    value: Any,
+    other: Callable[[Any], Any] | None = None,
+    *,
+    fresh: bool = False,
 ) -> Any:
     """`value` with each tensor replaced by `function(tensor)`, in order.
 
-    Containers keep their type, and a container in which nothing was replaced is returned itself.
-    `other` is applied to what is neither a tensor nor a container.
+    Containers keep their type, and a container in which nothing was replaced is returned itself;
+    only one that holds itself is always made anew. With `fresh`, so is every container that
+    somebody could change later. `other` is applied to what is neither a tensor nor a container.
     """
     if isinstance(value, torch.Tensor):
         return function(value)
-    return _map(value, function, other, set())
+    return _map(value, function, other, {}, fresh)
 
 
 def _map(
     value: Any,
     function: Callable[[torch.Tensor], Any],
     other: Callable[[Any], Any] | None,
-    above: set[int],
+    above: dict[int, Any],
+    fresh: bool,
 ) -> Any:
     if isinstance(value, torch.Tensor):
         return function(value)
     children = _children(value)
-    if children is None or id(value) in above:
+    if children is None:
         return value if other is None else other(value)
-    above.add(id(value))
+    key = id(value)
+    if key in above:
+        # A container that holds itself: what it becomes is made before it is filled.
+        if above[key] is None and not isinstance(value, tuple | MappingProxyType):
+            above[key] = _twin(value)
+        return value if above[key] is None else above[key]
+    above[key] = None
     old = list(children)
-    new = [_map(child, function, other, above) for _, child in old]
-    above.discard(id(value))
-    if all(was is now for (_, was), now in zip(old, new, strict=True)):
+    new = [_map(child, function, other, above, fresh) for _, child in old]
+    twin = above.pop(key)
+    same = twin is None and all(was is now for (_, was), now in zip(old, new, strict=True))
+    if same and not (fresh and not isinstance(value, tuple | MappingProxyType)):
         return value
-    return _rebuild(value, old, new)
+    return _rebuild(value, old, new, twin)
 
 
 def _children(value: object) -> Iterator[tuple[Attribute | Item, Any]] | None:
     """What lies directly inside a container; None for what is no container."""
     if isinstance(value, tuple):
-        fields = getattr(value, "_fields", None)
+        if isinstance(value, torch.Size):
+            return None  # it holds numbers, and can hold nothing else
+        fields = getattr(type(value), "_fields", None)
         if fields is not None:
             return ((Attribute(name), child) for name, child in zip(fields, value, strict=True))
         return ((Item(index), child) for index, child in enumerate(value))
     if isinstance(value, list):
         return ((Item(index), child) for index, child in enumerate(value))
-    if isinstance(value, Mapping):
-        # A ModelOutput is a dataclass as well, and read by attribute.
-        step = Attribute if dataclasses.is_dataclass(value) else Item
-        return ((step(key), value[key]) for key in value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, MutableMapping | MappingProxyType):  # others could not be rebuilt
+        # A ModelOutput is a dataclass as well, and read by attribute. The class is asked: a dict
+        # that turns attributes into keys would make a key of the question.
+        named = getattr(type(value), _DATACLASS, ())
+        return ((Attribute(key) if key in named else Item(key), value[key]) for key in value)
+    if hasattr(type(value), _DATACLASS):
         return (
             (Attribute(field.name), getattr(value, field.name))
-            for field in dataclasses.fields(value)
+            for field in dataclasses.fields(cast(Any, value))
             if hasattr(value, field.name)  # a field may be left unset (init=False)
         )
     return None
 
 
-def _rebuild(value: Any, old: list[tuple[Attribute | Item, Any]], new: list[Any]) -> Any:
-    """A container like `value`, holding `new` where it held `old`."""
+def _rebuild(
+    value: Any, old: list[tuple[Attribute | Item, Any]], new: list[Any], twin: Any = None
+) -> Any:
+    """A container like `value` (or its twin, if there is one), holding `new` instead of `old`."""
     if isinstance(value, tuple):
-        make = getattr(value, "_make", None)
-        return make(new) if make is not None else type(value)(new)
-    # A shallow copy keeps what a constructor would lose: default factories, extra attributes,
-    # fields that are set late, the ordering of keys.
-    twin = copy.copy(value)
+        return _rebuild_tuple(value, new)
+    if isinstance(value, MappingProxyType):
+        return MappingProxyType({step.key: now for (step, _), now in zip(old, new, strict=True)})
+    twin = _twin(value) if twin is None else twin
     if isinstance(value, list):
         twin[:] = new
         return twin
     for (step, was), now in zip(old, new, strict=True):
         if was is now:
             continue
-        if isinstance(value, Mapping):
+        if isinstance(value, MutableMapping):
             twin[step.key] = now
         else:
             object.__setattr__(twin, step.key, now)  # also where the dataclass is frozen
+    return twin
+
+
+def _twin(value: Any) -> Any:
+    """A copy that shares nothing with `value` but what lies inside."""
+    if hasattr(type(value), _DATACLASS) and not isinstance(value, list):
+        twin = _twin_of_dataclass(value)
+    else:
+        # A shallow copy keeps what a constructor would lose: default factories, attributes.
+        twin = copy.copy(value)
+    if getattr(value, "__dict__", None) is value:  # a dict whose keys are its attributes
+        twin.__dict__ = twin
+    elif isinstance(value, MutableMapping) and not isinstance(value, dict | UserDict):
+        # A mapping of the user's keeps its items in an attribute, which the two would share.
+        for name, held in list(getattr(twin, "__dict__", {}).items()):
+            if isinstance(held, list | MutableMapping):
+                twin.__dict__[name] = copy.copy(held)
+    return twin
+
+
+def _twin_of_dataclass(value: Any) -> Any:
+    # Past the constructor and past what `copy` would call: that of a ModelOutput orders its keys
+    # anew, and that of a frozen dataclass with slots insists on fields that were left unset.
+    plain = OrderedDict if isinstance(value, OrderedDict) else dict
+    twin = plain.__new__(type(value)) if isinstance(value, dict) else object.__new__(type(value))
+    if isinstance(value, dict):
+        for key, child in value.items():
+            plain.__setitem__(twin, key, child)
+    state = object.__getstate__(value)
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    if attributes:
+        vars(twin).update(attributes)
+    for name, held in (slots or {}).items():
+        object.__setattr__(twin, name, held)
+    return twin
+
+
+def _rebuild_tuple(value: Any, new: list[Any]) -> Any:
+    if type(value) is tuple:
+        return tuple(new)
+    try:
+        # Past the constructor: that of a subclass may want other arguments.
+        twin: Any = tuple.__new__(type(value), new)
+    except TypeError:
+        return type(value)(new)  # what torch.max returns insists on its own
+    if hasattr(value, "__dict__"):
+        twin.__dict__.update(vars(value))
     return twin
 
 
@@ -150,8 +218,8 @@ def _same_step(
         return other
     index = step.key
     if isinstance(step, Item) and isinstance(index, int) and -len(steps) <= index < len(steps):
-        by_position = isinstance(value, list | tuple) or dataclasses.is_dataclass(value)
+        by_position = isinstance(value, list | tuple) or hasattr(type(value), _DATACLASS)
         if by_position:
             return steps[index]
     inside = ", ".join(str(each) for each in steps) or f"nothing: it is a {type(value).__name__}"
-    raise LookupError(f"{step} is not in the value, which holds {inside}")
+    raise NoSuchSiteError(f"{step} is not in the value, which holds {inside}.")

@@ -19,7 +19,8 @@ class Item:
     def __str__(self) -> str:
         if isinstance(self.key, str):
             escaped = self.key.replace("\\", "\\\\").replace('"', '\\"')
-            return f'["{escaped}"]'
+            printable = (char if char.isprintable() else repr(char)[1:-1] for char in escaped)
+            return f'["{"".join(printable)}"]'
         return f"[{self.key!r}]"
 
 
@@ -35,10 +36,7 @@ class Attribute:
 
 Path: TypeAlias = tuple[Attribute | Item, ...]
 
-_STEP = re.compile(
-    r"""\.(?P<name>[^\W\d]\w*) | \[(?P<key> -?\d+ | "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' )\]""",
-    re.VERBOSE,
-)
+_NAME = re.compile(r"\.([^\W\d]\w*)")
 
 
 def show_path(path: Path) -> str:
@@ -49,18 +47,32 @@ def show_path(path: Path) -> str:
 def parse_path(text: str) -> Path:
     """Reads `[0]`, `["logits"]`, `.logits`, or a chain of these; an empty text is the value itself.
 
-    Raises `PatternError` for anything else.
+    A key may be any literal of Python, such as `("user", 1)`. Raises `PatternError` for anything
+    else.
     """
     steps: list[Attribute | Item] = []
     at = 0
     while at < len(text):
-        match = _STEP.match(text, at)
-        if match is None:
+        name = _NAME.match(text, at)
+        step, end = (Attribute(name[1]), name.end()) if name else _read_item(text, at)
+        if step is None:
             raise PatternError(
                 f'{text!r} is not a path inside a value: expected [0], ["key"] or .name at '
                 f"{text[at:]!r}. Examples: '[0]', '.logits', '[\"hidden\"][1]'."
             )
-        name = match["name"]
-        steps.append(Item(ast.literal_eval(match["key"])) if name is None else Attribute(name))
-        at = match.end()
+        steps.append(step)
+        at = end
     return tuple(steps)
+
+
+def _read_item(text: str, at: int) -> tuple[Item | None, int]:
+    """The item that stands at one place of a text, and where it ends."""
+    end = text.find("]", at) if text[at] == "[" else -1
+    while end >= 0:
+        try:
+            key = ast.literal_eval(text[at + 1 : end])
+            hash(key)
+            return Item(key), end + 1
+        except (SyntaxError, ValueError, TypeError):
+            end = text.find("]", end + 1)  # this one was part of the key
+    return None, at

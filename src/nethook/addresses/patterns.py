@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeAlias
 
 from torch import nn
 
-from nethook.addresses.glob import has_op, is_literal, translate, unescape
+from nethook.addresses.glob import before_op, has_op, is_literal, translate, unescape
 from nethook.addresses.suggest import hint, listing
-from nethook.addresses.tree import AnySite, Index, ParameterSite, Site, Tree
+from nethook.addresses.tree import AnySite, Index, Parameters, ParameterSite, Site, Tree
 from nethook.errors import NoSuchSiteError, PatternError
 
 Pattern: TypeAlias = (
@@ -32,21 +33,23 @@ def find_modules(tree: Tree, patterns: Iterable[Pattern]) -> Found[Site]:
     for pattern in flatten(patterns):
         matched = _modules_of(tree, pattern)
         if not matched:
-            raise NoSuchSiteError(_nothing(pattern, tree, kind="module"))
+            again = partial(_modules_of, tree)
+            raise NoSuchSiteError(_nothing(pattern, tree, again, kind="module"))
         for site, name in matched:
             found.setdefault(site.order, (site, name))
     return found
 
 
 def find_parameters(
-    tree: Tree, parameters: Index[ParameterSite], patterns: Iterable[Pattern]
+    tree: Tree, parameters: Parameters, patterns: Iterable[Pattern]
 ) -> Found[ParameterSite]:
     """The parameters and buffers that any of `patterns` means. Each must mean at least one."""
     found: Found[ParameterSite] = {}
     for pattern in flatten(patterns):
         matched = _parameters_of(tree, parameters, pattern)
         if not matched:
-            raise NoSuchSiteError(_nothing(pattern, parameters, kind="parameter"))
+            again = partial(_parameters_of, tree, parameters)
+            raise NoSuchSiteError(_nothing(pattern, parameters, again, kind="parameter"))
         for site, name in matched:
             found.setdefault(site.order, (site, name))
     return found
@@ -71,11 +74,10 @@ def flatten(patterns: Iterable[Pattern]) -> list[Pattern]:
 
 
 def is_a(site: Site | ParameterSite, cls: type[Any] | tuple[type[Any], ...]) -> bool:
-    """Whether a site is of a class; for a parameter, its own class or that of its owner."""
+    """Whether a site is of a class; for a parameter, its own class or that of an owner."""
     # The parameters of all Linear layers, and all that are an nn.Parameter: both read naturally.
     if isinstance(site, ParameterSite):
-        owner = None if site.owner is None else site.owner.module
-        return isinstance(site.tensor, cls) or isinstance(owner, cls)
+        return isinstance(site.tensor, cls) or any(is_a(owner, cls) for owner in site.owners)
     return isinstance(site.module, cls)
 
 
@@ -88,31 +90,41 @@ def _modules_of(tree: Tree, pattern: Pattern) -> list[tuple[Site, str]]:
         one = tree.find_module(pattern)
         return [] if one is None else [(one, one.address)]
     assert callable(pattern)  # `flatten` lets nothing else through
-    return [(site, site.address) for site in tree.sites if pattern(site.address, site.module)]
+    return [
+        (site, name)
+        for site in tree.sites
+        for name in site.names
+        if pattern(name, site.module)  # asked for each name: the first one counts
+    ]
 
 
 def _parameters_of(
-    tree: Tree, parameters: Index[ParameterSite], pattern: Pattern
+    tree: Tree, parameters: Parameters, pattern: Pattern
 ) -> list[tuple[ParameterSite, str]]:
     if isinstance(pattern, str | re.Pattern):
-        owners = [site for site, _ in _by_name(tree, pattern)]
-        return _by_name(parameters, pattern) + _below(parameters, owners)
+        return _by_name(parameters, pattern) + _below(parameters, _by_name(tree, pattern))
     if isinstance(pattern, type):
-        return [(site, site.address) for site in parameters.sites if is_a(site, pattern)]
+        own = [
+            (each, each.address) for each in parameters.sites if isinstance(each.tensor, pattern)
+        ]
+        return own + _below(parameters, _modules_of(tree, pattern))
     if isinstance(pattern, nn.Module):
-        return _below(parameters, [site for site, _ in _modules_of(tree, pattern)])
+        return _below(parameters, _modules_of(tree, pattern))
     assert callable(pattern)
-    return [(each, each.address) for each in parameters.sites if pattern(each.address, each.tensor)]
-
-
-def _below(parameters: Index[ParameterSite], owners: list[Site]) -> list[tuple[ParameterSite, str]]:
-    prefixes = tuple(f"{name}." if name else "" for owner in owners for name in owner.names)
     return [
         (site, name)
         for site in parameters.sites
         for name in site.names
-        if name.startswith(prefixes)  # which of no prefixes is never true
+        if pattern(name, site.tensor)
     ]
+
+
+def _below(
+    parameters: Parameters, modules: list[tuple[Site, str]]
+) -> list[tuple[ParameterSite, str]]:
+    """The parameters below modules, first by the names by which the modules were found."""
+    places = [name for _, name in modules] + [name for site, _ in modules for name in site.names]
+    return [found for place in dict.fromkeys(places) for found in parameters.below(place)]
 
 
 def _by_name(index: Index[AnySite], pattern: str | re.Pattern[str]) -> list[tuple[AnySite, str]]:
@@ -121,21 +133,31 @@ def _by_name(index: Index[AnySite], pattern: str | re.Pattern[str]) -> list[tupl
     if has_op(pattern):
         raise PatternError(
             f"{pattern!r} addresses an operation inside a forward; a module or parameter is "
-            f"needed here: {pattern.partition('/')[0]!r}. A '/' in a name is written '\\/'."
+            f"needed here: {before_op(pattern)!r}. A '/' in a name is written '\\/'."
         )
     if not is_literal(pattern):
         return index.match(translate(pattern))
-    one = index.find(pattern)
-    if one is None:
-        return []
-    plain = unescape(pattern)
-    return [(one, plain if plain in one.names else one.address)]
+    # A name with a backslash in it may be typed as it is, where it means nothing else.
+    for name in (unescape(pattern), pattern):
+        one = index.find(name)
+        if one is not None:
+            return [(one, name if name in one.names else one.address)]
+    return []
 
 
-def _nothing(pattern: Pattern, index: Index[AnySite], *, kind: str) -> str:
-    names = list(index.names())
+def _nothing(
+    pattern: Pattern,
+    index: Index[AnySite],
+    matched: Callable[[str], list[tuple[AnySite, str]]],
+    *,
+    kind: str,
+) -> str:
+    names = index.shown()
     if isinstance(pattern, str):
-        return f"no {kind} matches {pattern!r}. {hint(pattern, names, kind=kind)}"
+        others = hint(
+            pattern, names, kind=kind, matched=lambda other: [name for _, name in matched(other)]
+        )
+        return f"no {kind} matches {pattern!r}. {others}"
     if isinstance(pattern, re.Pattern):
         inside = [name for name in names if pattern.search(name)]
         found = f" It is found inside {listing(inside)}." if inside else ""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import itemgetter
+from types import UnionType
 from typing import Any, Literal, overload
 
 import torch
 from torch import nn
 
-from nethook.addresses.patterns import Found, Pattern, find_modules, find_parameters, is_a
+from nethook.addresses.patterns import Found, Pattern, find_modules, find_parameters, flatten, is_a
 from nethook.addresses.tree import AnySite, Index, Site, Tree
-from nethook.errors import NoSuchSiteError
+from nethook.errors import NoSuchSiteError, OptionError
 
 _Classes = type[Any] | tuple[type[Any], ...]
 
@@ -61,8 +62,9 @@ def select(
             `(name, module) -> bool`, or lists of these. No pattern means everything.
         exclude: a pattern, or a list of them, for what is left out.
         type: keeps only instances of this class (or one of these classes).
-        where: keeps only what this function `(name, module) -> bool` answers True for.
-        params: selects parameters and buffers instead. A pattern that names a module then means
+        where: keeps only what this function `(name, module) -> bool` answers True for; the name
+            is the one that is returned.
+        params: selects parameters and buffers instead. A pattern that means a module then means
             all parameters below it; `type` may be `nn.Parameter` or the class of the owner.
 
     Returns:
@@ -77,6 +79,7 @@ def select(
     tree = Tree(model)
     if params:
         index = tree.parameters()
+        _check_not_empty(patterns)
         found = find_parameters(tree, index, patterns) if patterns else _all(index)
         out = find_parameters(tree, index, [exclude]) if exclude is not None else {}
         kept = _narrow(found, out, type, where, lambda site: site.tensor)
@@ -93,9 +96,16 @@ def select_sites(
     where: Callable[[str, Any], bool] | None = None,
 ) -> list[tuple[str, Site]]:
     """What `select` does, on a tree that was walked already."""
+    _check_not_empty(patterns)
     found = find_modules(tree, patterns) if patterns else _all(tree)
     out = find_modules(tree, [exclude]) if exclude is not None else {}
     return _narrow(found, out, type, where, lambda site: site.module)
+
+
+def _check_not_empty(patterns: tuple[Pattern, ...]) -> None:
+    # `select(model)` means everything; `select(model, [])` is a list that came out empty.
+    if patterns and not flatten(patterns):
+        raise NoSuchSiteError("the list of patterns is empty: it matches nothing.")
 
 
 def _all(index: Index[AnySite]) -> Found[AnySite]:
@@ -109,16 +119,24 @@ def _narrow(
     where: Callable[[str, Any], bool] | None,
     value: Callable[[AnySite], object],
 ) -> list[tuple[str, AnySite]]:
+    if cls is not None and not _are_classes(cls):
+        raise OptionError(f"type= takes a class or a tuple of classes; got {cls!r}.")
     kept = [
         (name, site)
         for order, (site, name) in sorted(found.items(), key=itemgetter(0))
         if order not in out
         and (cls is None or is_a(site, cls))
-        and (where is None or where(site.address, value(site)))
+        and (where is None or where(name, value(site)))
     ]
     if not kept and (found or cls is not None or where is not None):
         raise NoSuchSiteError(_none_left(found.values(), out, cls, where))
     return kept
+
+
+def _are_classes(cls: object) -> bool:
+    if isinstance(cls, tuple):
+        return all(_are_classes(each) for each in cls)
+    return isinstance(cls, type | UnionType)
 
 
 def _none_left(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from nethook.addresses.glob import escape, is_literal, translate
+from nethook.addresses.glob import escape, unescape
 
 _SHOWN = 4  # names in a message; more is a wall of text
 
@@ -20,22 +20,34 @@ def close_names(name: str, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*tail, *alike, *cousins]))[:_SHOWN]
 
 
-def hint(pattern: str, names: Sequence[str], *, kind: str) -> str:
-    """A sentence that says what to type instead of `pattern`, among `names` of one kind."""
+def hint(
+    pattern: str, names: Sequence[str], *, kind: str, matched: Callable[[str], list[str]]
+) -> str:
+    """A sentence that says what to type instead of `pattern`, among `names` of one kind.
+
+    `matched` answers which names another pattern would match.
+    """
     if pattern in names:
         return f"There is a {kind} of that very name: write {escape(pattern)!r}."
     if not pattern.startswith("**"):
         deep = f"**.{pattern}"
-        if not is_literal(pattern):
-            below = [each for each in names if translate(deep).match(each)]
-            if below:
-                return f"Did you mean {deep!r}? It matches {listing(below)}."
-    close = close_names(pattern, names)
+        below = matched(deep)
+        if below:
+            return f"Did you mean {deep!r}? It matches {listing(below)}."
+    # As patterns: what is shown can be typed.
+    return closest(unescape(pattern), names, kind=kind, spelt=escape)
+
+
+def closest(
+    name: str, names: Sequence[str], *, kind: str, spelt: Callable[[str], str] = str
+) -> str:
+    """A sentence with the names that are close to `name`, or else with some that there are."""
+    close = [spelt(each) for each in close_names(name, names)]
     if close:
         return f"Closest: {listing(close)}."
     if not names or list(names) == [""]:
         return f"The model has no {kind}s below its root."
-    return f"The model's {kind}s: {listing(names)}."
+    return f"The model's {kind}s: {listing(spelt(each) for each in names)}."
 
 
 def listing(names: Iterable[str]) -> str:

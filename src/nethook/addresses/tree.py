@@ -16,7 +16,6 @@ import torch
 from torch import nn
 from torch.nn.utils.parametrize import ParametrizationList, is_parametrized
 
-from nethook.addresses.glob import unescape
 from nethook.addresses.wrappers import inside, wrapped_attribute
 from nethook.errors import InputsError
 
@@ -43,20 +42,20 @@ class Site:
 
 
 class ParameterSite:
-    """A parameter or buffer of a model: its address, all its names, and its owner."""
+    """A parameter or buffer of a model: its address, all its names, and its owners."""
 
-    __slots__ = ("address", "long", "names", "order", "owner", "tensor")
+    __slots__ = ("address", "long", "names", "order", "owners", "tensor")
 
-    def __init__(self, order: int, address: str, tensor: torch.Tensor, owner: Site | None) -> None:
+    def __init__(self, order: int, address: str, tensor: torch.Tensor) -> None:
         self.order = order
         self.address = address
         self.tensor = tensor
-        self.owner = owner
+        self.owners: tuple[Site, ...] = ()  # several where a weight is tied
         self.names: tuple[str, ...] = ()
         self.long: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"ParameterSite({self.address!r}, {tuple(self.tensor.shape)})"
+        return f"ParameterSite({self.address!r}, {type(self.tensor).__name__})"
 
 
 AnySite = TypeVar("AnySite", Site, ParameterSite)
@@ -66,8 +65,13 @@ class Index(Generic[AnySite]):
     """Sites of one kind in model order, and who answers to which name."""
 
     def __init__(self, sites: list[AnySite]) -> None:
-        self.sites = sites
+        self._sites: list[AnySite] = sites
         self._by_name: dict[str, AnySite] | None = None
+
+    @property
+    def sites(self) -> list[AnySite]:
+        """Every site."""
+        return self._sites
 
     def names(self) -> dict[str, AnySite]:
         """Every name with its site: names in model order, then long spellings."""
@@ -79,12 +83,13 @@ class Index(Generic[AnySite]):
                         self._by_name.setdefault(name, site)
         return self._by_name
 
+    def shown(self) -> list[str]:
+        """Every name in model order, without the long spellings."""
+        return [name for site in self.sites for name in site.names]
+
     def find(self, name: str) -> AnySite | None:
-        """The site of that name, spelt plainly or with backslashes; None if there is none."""
-        found = self.names().get(name)
-        if found is None and "\\" in name:
-            found = self.names().get(unescape(name))
-        return found
+        """The site of that very name; None if there is none."""
+        return self.names().get(name)
 
     def match(self, expression: re.Pattern[str]) -> list[tuple[AnySite, str]]:
         """The sites that have a name which matches as a whole, each with the first such name."""
@@ -103,6 +108,26 @@ class Index(Generic[AnySite]):
                     break
 
 
+class Parameters(Index[ParameterSite]):
+    """The parameters and buffers of a model, in model order."""
+
+    def __init__(self, sites: list[ParameterSite]) -> None:
+        super().__init__(sites)
+        self._by_place: dict[str, list[tuple[ParameterSite, str]]] | None = None
+
+    def below(self, place: str) -> list[tuple[ParameterSite, str]]:
+        """What lies below the module of that name, each with the name that says so."""
+        if self._by_place is None:
+            self._by_place = {}
+            for site in self.sites:
+                for name in site.names:
+                    above = name
+                    while above:  # of `a.b.weight` these are `a.b`, `a` and the root
+                        above = above.rpartition(".")[0]
+                        self._by_place.setdefault(above, []).append((site, name))
+        return self._by_place.get(place, [])
+
+
 class Tree(Index[Site]):
     """The modules of a model, in model order."""
 
@@ -114,7 +139,7 @@ class Tree(Index[Site]):
         self._by_name = None
         self._orders: dict[str, int] | None = None
         # Wrappers and the address they stand at: they may hold buffers and hooks of their own.
-        self.wrappers = self._walk.wrapped
+        self.wrappers = [(name, wrapper) for name, _, wrapper in self._walk.wrapped]
 
     @property
     def root(self) -> nn.Module:
@@ -122,7 +147,7 @@ class Tree(Index[Site]):
         return self._walk.modules[0]
 
     @property
-    def sites(self) -> list[Site]:  # type: ignore[override]  # made when asked for
+    def sites(self) -> list[Site]:
         """Every module."""
         return [self._site(order) for order in range(len(self._walk.modules))]
 
@@ -173,20 +198,39 @@ class Tree(Index[Site]):
             site = self._made[order] = Site(order, address, walk.modules[order], names, long)
         return site
 
-    def parameters(self) -> Index[ParameterSite]:
+    def parameters(self) -> Parameters:
         """Every parameter and buffer once, with all its names, in model order."""
         found: dict[int, ParameterSite] = {}
         for site in self.sites:
+            owners = self._owners(site)
             for place in site.names:
                 for name, tensor in _own_tensors(site.module, place):
-                    _entry(found, name, tensor, site).names += (name,)
+                    entry = _entry(found, name, tensor)
+                    entry.names += (name,)
+                    entry.owners += owners
             for place in site.long:
                 for name, tensor in _own_tensors(site.module, place):
-                    _entry(found, name, tensor, site).long += (name,)
-        for place, wrapper in self.wrappers:
-            for name, tensor in _own_tensors(wrapper, place):
-                _entry(found, name, tensor, None).names += (name,)
-        return Index(list(found.values()))
+                    _entry(found, name, tensor).long += (name,)
+        self._add_those_of_wrappers(found)
+        return Parameters(list(found.values()))
+
+    def _add_those_of_wrappers(self, found: dict[int, ParameterSite]) -> None:
+        for place, long_place, wrapper in self._walk.wrapped:
+            own, spelt_long = _own_tensors(wrapper, place), _own_tensors(wrapper, long_place)
+            for (name, tensor), (long, _) in zip(own, spelt_long, strict=True):
+                # What the bare model has keeps its name.
+                taken = {name for each in found.values() for name in each.names}
+                free = next((each for each in (name, long) if each not in taken), None)
+                if free is not None:
+                    entry = _entry(found, free, tensor)
+                    entry.names += (free,)
+                    entry.long += (long,)
+
+    def _owners(self, site: Site) -> tuple[Site, ...]:
+        """The modules that own a module's tensors: also the one that is parametrised by it."""
+        parametrized = _parametrized(site.module, site.address)
+        owner = None if parametrized is None else self.find(parametrized[0])
+        return (site,) if owner is None else (owner, site)
 
 
 class _Walk:
@@ -198,7 +242,7 @@ class _Walk:
         self.aliases: dict[int, list[str]] = {}  # by order
         self.long: dict[int, list[str]] = {}  # by order
         self.internal: set[int] = set()  # parts of parametrisations, unknown to the bare model
-        self.wrapped: list[tuple[str, nn.Module]] = []
+        self.wrapped: list[tuple[str, str, nn.Module]] = []  # name, long spelling, wrapper
         self.types: dict[type[nn.Module], bool] = {}  # and whether the class is that of a wrapper
         self._inside: dict[int, int] = {}  # id of a wrapper -> id of what it wraps
         self._seen: set[int] = set()  # ids
@@ -208,8 +252,8 @@ class _Walk:
 
     def order_of(self, module: nn.Module) -> int | None:
         """The order of a module, or of what a wrapper wraps."""
-        if len(self._orders) != len(self.modules):
-            self._orders = {id(each): order for order, each in enumerate(self.modules)}
+        for order in range(len(self._orders), len(self.modules)):
+            self._orders[id(self.modules[order])] = order
         key = id(module)
         return self._orders.get(self._inside.get(key, key))
 
@@ -241,11 +285,13 @@ class _Walk:
     def _unusual(self, module: nn.Module, name: str, long: str, *, internal: bool) -> None:
         """Visits a module that may be wrapped, shared, parametrised, or part of a cycle."""
         outer: list[int] = []
+        spellings = [long]
         while (wrapped := inside(module)) is not None:
             outer.append(id(module))
-            self.wrapped.append((name, module))
+            self.wrapped.append((name, long, module))
             attribute, module = wrapped
             long = f"{long}.{attribute}" if long else attribute
+            spellings.append(long)
         key = id(module)
         self._inside.update(dict.fromkeys(outer, key))
         if key in self._path:
@@ -263,8 +309,10 @@ class _Walk:
             order = self.order_of(module) or 0
             if name != self.addresses[order]:
                 self.aliases.setdefault(order, []).append(name)
+            if not internal:
+                self.internal.discard(order)  # the bare model knows it, by this other name
         if long != name:
-            self.long.setdefault(order, []).append(long)
+            self.long.setdefault(order, []).extend(each for each in spellings if each != name)
         self._path.add(key)
         prefix, long_prefix = f"{name}." if name else "", f"{long}." if long else ""
         parametrized = "parametrizations" in module._modules and is_parametrized(module)
@@ -289,17 +337,23 @@ def _own_tensors(module: nn.Module, place: str) -> Iterator[tuple[str, torch.Ten
         for key, tensor in own.items():
             if tensor is None:
                 continue
-            if key == "original" and isinstance(module, ParametrizationList):
+            parametrized = _parametrized(module, place) if key == "original" else None
+            if parametrized is not None:
                 # `fc.parametrizations.weight.original` is what the bare model calls `fc.weight`.
-                owner, _, name = place.rpartition(".")
-                yield f"{owner.removesuffix('parametrizations')}{name}", tensor
+                yield ".".join(filter(None, parametrized)), tensor
             yield prefix + key, tensor
 
 
-def _entry(
-    found: dict[int, ParameterSite], name: str, tensor: torch.Tensor, owner: Site | None
-) -> ParameterSite:
+def _parametrized(module: nn.Module, place: str) -> tuple[str, str] | None:
+    """The module and the name of its tensor for which a `ParametrizationList` stands."""
+    above, _, name = place.rpartition(".")
+    owner, _, last = above.rpartition(".")
+    is_list = isinstance(module, ParametrizationList) and last == "parametrizations"
+    return (owner, name) if is_list else None
+
+
+def _entry(found: dict[int, ParameterSite], name: str, tensor: torch.Tensor) -> ParameterSite:
     known = found.get(id(tensor))
     if known is None:
-        known = found[id(tensor)] = ParameterSite(len(found), name, tensor, owner)
+        known = found[id(tensor)] = ParameterSite(len(found), name, tensor)
     return known

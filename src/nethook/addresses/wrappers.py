@@ -8,7 +8,9 @@ imported: where `torch._dynamo` was never imported (it takes seconds) nothing ca
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import lru_cache
+from typing import cast
 
 from torch import nn
 
@@ -31,12 +33,7 @@ _WRAPPERS = (
 )
 
 
-@lru_cache(maxsize=4096)
-def wrapped_attribute(cls: type[nn.Module]) -> str | None:
-    """The attribute under which a class of wrappers keeps what it wraps; None for any other.
-
-    The answer for a class never changes: its bases were imported before it.
-    """
+def _attribute(cls: type[nn.Module]) -> str | None:
     for source, name, attribute in _WRAPPERS:
         known = getattr(sys.modules.get(source), name, None)
         if known is not None and issubclass(cls, known):
@@ -44,11 +41,21 @@ def wrapped_attribute(cls: type[nn.Module]) -> str | None:
     return None
 
 
+# The attribute under which a class of wrappers keeps what it wraps; None for any other class. The
+# answer for a class never changes, for its bases were imported before it.
+wrapped_attribute = cast(
+    Callable[[type[nn.Module]], str | None], lru_cache(maxsize=4096)(_attribute)
+)
+
+
 def inside(module: nn.Module) -> tuple[str, nn.Module] | None:
     """What a wrapper keeps and under which attribute; None if `module` wraps nothing."""
     attribute = wrapped_attribute(type(module))
-    inner = None if attribute is None else module._modules.get(attribute)
-    return None if attribute is None or inner is None else (attribute, inner)
+    if attribute is None:
+        return None
+    # A subclass with modules of its own does not only wrap: looking through would hide them.
+    children = {key: child for key, child in module._modules.items() if child is not None}
+    return (attribute, children[attribute]) if list(children) == [attribute] else None
 
 
 def is_compiled(wrapper: nn.Module) -> bool:

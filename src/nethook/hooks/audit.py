@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from torch import nn
 
 from nethook.addresses.tree import Tree
 from nethook.hooks.functions import wrapped_functions
-from nethook.hooks.fused import Router
 from nethook.hooks.hook import Hook, is_placeholder
 from nethook.hooks.listing import global_hooks, hooks_on
+from nethook.hooks.routing import Router
+
+if TYPE_CHECKING:
+    from nethook.views.table import Table
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class HookInfo:
     hook: Any
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Audit(Sequence[HookInfo]):
     """The hooks on a model: a sequence of `HookInfo`, equal to another of the same hooks."""
 
@@ -64,7 +67,7 @@ class Audit(Sequence[HookInfo]):
     def _repr_html_(self) -> str:
         return self._table().html()
 
-    def _table(self) -> Any:
+    def _table(self) -> Table:
         from nethook.views.table import Table
 
         ours = len(self.ours)

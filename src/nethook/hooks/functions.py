@@ -14,8 +14,9 @@ from typing import Any
 
 from nethook.hooks.hook import Hook
 
-# Every function that nethook may wrap, so that `audit` can look at each.
-WRAPPABLE = (("torch.autograd", "backward"),)
+# Every wrapper that is on, for `audit`: one that others have wrapped in turn cannot be found from
+# the function. What is wrapped is the same for the whole process, and so is this list.
+_ON: list[WrappedFunction] = []
 
 
 class Stub:
@@ -27,9 +28,10 @@ class Stub:
         self.wrappers: list[Hook] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function through all wrappers."""
         call = self.original
         for wrapper in tuple(self.wrappers):
-            call = functools.partial(wrapper, call)  # type: ignore[arg-type]
+            call = functools.partial(wrapper, call)
         return call(*args, **kwargs)
 
 
@@ -37,33 +39,30 @@ class WrappedFunction:
     """A handle: one wrapper around one torch function."""
 
     def __init__(self, holder: str, name: str, wrapper: Hook) -> None:
-        if (holder, name) not in WRAPPABLE:
-            raise ValueError(f"{holder}.{name} is not in WRAPPABLE, so audit would not list it")
+        self.function = f"{holder}.{name}"
+        self.wrapper = wrapper
         self._holder = sys.modules[holder]
         self._name = name
-        self._wrapper: Hook | None = wrapper
         current = getattr(self._holder, name)
         if not isinstance(current, Stub):
             current = Stub(current)
             setattr(self._holder, name, current)
         current.wrappers.append(wrapper)
         self._stub = current
+        _ON.append(self)
 
     def remove(self) -> None:
         """Takes the wrapper off. A second call does nothing."""
-        if self._wrapper is None:
+        if self not in _ON:
             return
+        _ON.remove(self)
         stub = self._stub
-        stub.wrappers = [each for each in stub.wrappers if each is not self._wrapper]
-        self._wrapper = None
+        stub.wrappers.remove(self.wrapper)
         if not stub.wrappers and getattr(self._holder, self._name) is stub:
             setattr(self._holder, self._name, stub.original)
 
 
 def wrapped_functions() -> Iterator[tuple[str, Hook]]:
     """Every wrapper that is on a torch function now, with the function's name."""
-    for holder, name in WRAPPABLE:
-        current = getattr(sys.modules.get(holder), name, None)
-        if isinstance(current, Stub):
-            for wrapper in current.wrappers:
-                yield f"{holder}.{name}", wrapper
+    for handle in _ON:
+        yield handle.function, handle.wrapper

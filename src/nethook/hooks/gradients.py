@@ -2,13 +2,16 @@
 
 The rules, each with a test:
 
-- A leaf outlives its graph, and hooks on it pile up: such a hook takes itself off when it fires,
-  and when the one who asked is gone.
+- A leaf outlives its graph, and hooks on it pile up. Such a hook goes when it has fired and the
+  scope ends, when it has fired and the leaf is used by a later call, when it fires after the
+  scope, and when the one who asked is gone.
 - A hook on a view is lost when the view is written in place afterwards (`nn.Linear` on a 3-D
   input returns a view; `y += r` is enough). So the tensor behind the view is asked too, and its
   answer counts where the view was written.
 - A view of a module's own input (`nn.Flatten`) cannot be asked that way: other consumers of the
-  input would be counted in. If it is written in place, its gradient is lost, and said to be.
+  input would be counted in. Nor can one that shows a part of a tensor, or its conjugate, or a
+  parameter. If such a view is written in place before its gradient has come, the gradient is
+  lost, and said to be.
 - A hook that holds the tensor it hangs on, or one computed from it, keeps the graph alive for
   ever. The hook holds the one who asked weakly.
 """
@@ -23,7 +26,8 @@ import torch
 from torch import nn
 
 from nethook.hooks.attachment import register_on_tensor
-from nethook.hooks.hook import Handle, Hook, Owner
+from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.quiet import quiet
 
 
 class Sink:
@@ -34,10 +38,12 @@ class Sink:
     def __init__(self, keep: Callable[[torch.Tensor], Any]) -> None:
         self.keep = keep
         self.passes: dict[int, dict[int, Any]] = {}
-        self._fragile: list[_Version] = []
+        self._fragile: dict[int, _Version] = {}  # of views that no other tensor answers for
 
     def receive(self, key: int, grad: torch.Tensor) -> None:
         """Keeps the gradient of the tensor number `key`, in the backward pass that runs now."""
+        if key in self._fragile and self._fragile[key].changed:
+            return  # no more than what flowed back to the view from before it was written
         # One backward call is one graph task; its number is what tells passes apart.
         task = torch._C._current_graph_task_id()
         self.passes.setdefault(task, {})[key] = self.keep(grad)
@@ -45,7 +51,8 @@ class Sink:
     @property
     def lost(self) -> bool:
         """Whether a tensor was written in place in a way that takes its gradient from us."""
-        return any(version.changed for version in self._fragile)
+        arrived = {key for grads in self.passes.values() for key in grads}
+        return any(self._fragile[key].changed for key in self._fragile.keys() - arrived)
 
 
 def ask(
@@ -61,10 +68,7 @@ def ask(
     `given` are the tensors that the module was called with, if `tensor` is what it returned.
     """
     if tensor.is_leaf:
-        hook = _OnLeaf(owner, address, sink, key)
-        hook.handle = handle = register_on_tensor(tensor, hook)
-        if isinstance(tensor, nn.Parameter):
-            owner.late.append(handle)  # a part of the model, on which nothing may stay
+        _OnLeaf.put_on(tensor, owner, address, sink, key)
         return
     register_on_tensor(tensor, _OnTensor(owner, address, weakref.ref(sink), key))
     if not tensor._is_view():
@@ -73,12 +77,23 @@ def ask(
     base = tensor._base
     assert base is not None
     passed_through = any(each is base or each._base is base for each in given)
-    if passed_through or base.numel() != tensor.numel() or base.dtype != tensor.dtype:
-        sink._fragile.append(version)
-    elif not base.is_leaf:
+    if passed_through or base.is_leaf or not _only_rearranged(tensor, base):
+        sink._fragile[key] = version
+    else:
         register_on_tensor(
             base, _OnBase(owner, address, weakref.ref(sink), key, version, tensor, base)
         )
+
+
+def _only_rearranged(view: torch.Tensor, base: torch.Tensor) -> bool:
+    """Whether a view shows every element of its base once, and as it is."""
+    return (
+        not view.is_nested
+        and view.numel() == base.numel()
+        and view.is_conj() == base.is_conj()
+        and view.is_neg() == base.is_neg()
+        and not torch._debug_has_internal_overlap(view)
+    )
 
 
 class _OnTensor(Hook):
@@ -89,26 +104,51 @@ class _OnTensor(Hook):
         self.sink = sink
         self.key = key
 
-    def __call__(self, grad: torch.Tensor) -> None:
+    def __call__(self, grad: torch.Tensor | None) -> None:
         sink = self.sink()
-        if sink is not None:
+        # One of several outputs of an operation may get None: nothing flows back through it.
+        if sink is not None and grad is not None:
             sink.receive(self.key, grad)
 
 
 class _OnLeaf(_OnTensor):
-    __slots__ = ("handle",)
+    __slots__ = ("_fired", "_handle", "_stays")
 
-    def __init__(self, owner: Owner, address: str, sink: Sink, key: int) -> None:
-        self.handle: Handle | None = None
-        super().__init__(owner, address, weakref.ref(sink, self._forget), key)
+    def __init__(
+        self, leaf: torch.Tensor, owner: Owner, address: str, sink: Sink, key: int
+    ) -> None:
+        super().__init__(owner, address, weakref.ref(sink, self._sink_is_gone), key)
+        self._fired = False
+        # Backward may still come after the scope; but on the model nothing may stay.
+        self._stays = not isinstance(leaf, nn.Parameter)
+        self._handle = register_on_tensor(leaf, self)
+        owner.late[id(self)] = self
 
-    def _forget(self, _: object) -> None:
-        if self.handle is not None:
-            self.handle.remove()
+    @classmethod
+    def put_on(cls, leaf: torch.Tensor, owner: Owner, address: str, sink: Sink, key: int) -> None:
+        """Registers such a hook on a leaf, and takes off those of earlier calls that are done."""
+        for other in list((leaf._backward_hooks or {}).values()):
+            if isinstance(other, cls) and other.owner is owner and other._fired:
+                other._take_off()
+        cls(leaf, owner, address, sink, key)
 
-    def __call__(self, grad: torch.Tensor) -> None:
-        self._forget(None)
+    def remove(self) -> None:
+        """At the end of the scope: goes, unless a gradient is still awaited."""
+        if self._fired or not self._stays:
+            self._take_off()
+
+    def __call__(self, grad: torch.Tensor | None) -> None:
+        self._fired = True
         super().__call__(grad)
+        if not self.owner.alive:
+            self._take_off()
+
+    def _sink_is_gone(self, _: object) -> None:
+        self._take_off()
+
+    def _take_off(self) -> None:
+        self._handle.remove()
+        self.owner.late.pop(id(self), None)
 
 
 class _OnBase(_OnTensor):
@@ -132,12 +172,13 @@ class _OnBase(_OnTensor):
         self.layout = (view.size(), view.stride(), offset)
         self.base_layout = (base.size(), base.stride())
 
-    def __call__(self, grad: torch.Tensor) -> None:
-        if self.version.changed:
+    def __call__(self, grad: torch.Tensor | None) -> None:
+        if grad is None or not self.version.changed:
+            return
+        with quiet():
             # The view sees the base's elements in another arrangement; so does its gradient.
             arranged = torch.empty_strided(*self.base_layout, dtype=grad.dtype, device=grad.device)
-            arranged = arranged.copy_(grad)
-            super().__call__(arranged.as_strided(*self.layout))
+            super().__call__(arranged.copy_(grad).as_strided(*self.layout))
 
 
 class _Version:
@@ -148,7 +189,8 @@ class _Version:
     def __init__(self, tensor: torch.Tensor) -> None:
         # A detached alias shares the version counter; with its data taken away, only that is left.
         self._alias = tensor.detach()
-        self._alias.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        if not tensor.is_nested:  # torch has no way to take that of a nested tensor away
+            self._alias.data = torch.empty(0, device=tensor.device)
         self._seen = self._alias._version
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any, Protocol
 
 
@@ -21,9 +22,9 @@ class Owner:
     def __init__(self, name: str) -> None:
         self.name = name
         self.alive = True  # False once its attachment was removed
-        # Hooks that a hook put on a part of the model while it ran; removed with the attachment.
+        # Hooks that a hook put on leaf tensors while it ran; told when the attachment is removed.
         # A hook cannot hold its attachment: then that would live as long as the model.
-        self.late: list[Handle] = []
+        self.late: dict[int, Handle] = {}
 
     def __repr__(self) -> str:
         return f"Owner({self.name!r}, alive={self.alive})"
@@ -39,6 +40,9 @@ class Hook:
     """
 
     __slots__ = ("address", "owner")
+
+    # What torch calls it with depends on where it is registered.
+    __call__: Callable[..., Any]
 
     def __init__(self, owner: Owner, address: str) -> None:
         self.owner = owner

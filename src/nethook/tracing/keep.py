@@ -1,9 +1,10 @@
 """How a tensor that passes by is kept.
 
 A lazy copy (copy-on-write) costs no memory until one of the two is written, and then the captured
-one keeps its value. Where torch cannot make one (memory that torch did not allocate, sparse and
-nested layouts, tensors inside a graph that the user wants to keep), a reference is kept with the
-tensor's version, and reading it after a write is an error.
+one keeps its value. Where torch cannot make one (sparse and nested layouts, memory shared between
+processes, tensors inside a graph that the user wants to keep), a reference is kept with the
+tensor's version, and reading it after a write is an error. Memory that a numpy array shares is
+copied at once. Of memory handed out through DLPack torch keeps no note: trace it with `copy=True`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,12 @@ import torch
 
 from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
+from nethook.hooks.quiet import quiet
+
+_Tensor = torch.Tensor
+_PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+_function_modes = torch._C._len_torch_function_stack
+_dispatch_modes = torch._C._len_torch_dispatch_stack
 
 Keep = Callable[[torch.Tensor], Any]
 
@@ -33,10 +40,12 @@ class Reference:
 
     def read(self, what: str) -> torch.Tensor:
         """The tensor, if nobody has written to it since."""
-        if self.version is not None and self.tensor._version != self.version:
+        with quiet():
+            written = 0 if self.version is None else self.tensor._version - self.version
+        if written:
             raise OverwrittenError(
                 f"{what} was captured by reference and has been written in place since "
-                f"({self.tensor._version - self.version} times), so its value is gone. "
+                f"({written} times), so its value is gone. "
                 "Trace with copy=True."
             )
         return self.tensor
@@ -51,30 +60,51 @@ def keeper(
     transform: Callable[[torch.Tensor], Any] | None,
 ) -> Keep:
     """The function that keeps one tensor, for one set of options."""
-    own = {None: _lazy, True: torch.Tensor.clone, False: Reference}[copy]
+    ways: dict[bool | None, Keep] = {None: _lazy, True: torch.Tensor.clone, False: Reference}
+    own = ways[copy]
+    if detach:
+        own = {None: _detached_lazy, True: _detached_copy, False: _detached_reference}[copy]
     if device is None and dtype is None and transform is None:
-        if not detach:
-            return own
-        return _detached_lazy if copy is None else lambda tensor: own(tensor.detach())
+        return _unnoticed(own)
+
+    def moved(tensor: torch.Tensor) -> Any:
+        cast = dtype if dtype is not None and tensor.is_floating_point() else None
+        return own(tensor.to(device=device, dtype=cast))
+
+    keep_moved = _unnoticed(moved)
+    if transform is None:
+        return keep_moved
+    give = _unnoticed(own if copy else _detached_lazy if detach else _lazy)
 
     def keep(tensor: torch.Tensor) -> Any:
-        value: Any = tensor.detach() if detach else tensor
-        if transform is not None:
-            # What it is given may be a lazy copy, so that writing to it cannot reach the network.
-            value = transform(_private(value))
-            if not isinstance(value, torch.Tensor):
-                return value
-            if detach:
-                value = value.detach()
-        cast = dtype if dtype is not None and value.is_floating_point() else None
-        return own(value.to(device=device, dtype=cast))
+        # What it is given is a copy, mostly a lazy one: writing to it cannot reach the network.
+        given = give(tensor)
+        value = transform(given.tensor if isinstance(given, Reference) else given)
+        return keep_moved(value) if isinstance(value, torch.Tensor) else value
 
     return keep
 
 
+def _unnoticed(keep: Keep) -> Keep:
+    """`keep`, hidden from modes and tensor subclasses of the user's."""
+
+    def unnoticed(tensor: torch.Tensor) -> Any:
+        if type(tensor) is _Tensor and not _function_modes() and not _dispatch_modes():
+            return keep(tensor)  # the hot path
+        with quiet():
+            kept = keep(tensor)
+            cls = type(tensor)
+            # Without its own `__torch_function__` a subclass turns into a plain tensor.
+            if type(kept) is _Tensor and cls not in _PLAIN:
+                kept = kept.as_subclass(cls)
+            return kept
+
+    return unnoticed
+
+
 def keep_value(keep: Keep, value: Any) -> Any:
-    """A nested value with each tensor kept."""
-    return keep(value) if isinstance(value, torch.Tensor) else map_tensors(keep, value)
+    """A nested value with each tensor kept, in containers that nobody else can change."""
+    return map_tensors(keep, value, fresh=True)
 
 
 def read_value(value: Any, what: str) -> Any:
@@ -100,30 +130,30 @@ def held_tensors(value: Any) -> list[torch.Tensor]:
 
 
 def _detached_lazy(tensor: torch.Tensor) -> Any:
-    # The hot path of a trace: one call less than _lazy(tensor.detach()).
-    tensor = tensor.detach()
-    try:
-        return torch._lazy_clone(tensor)
-    except RuntimeError:
-        return _where_not_lazy(tensor)
+    return _lazy(tensor.detach())
+
+
+def _detached_copy(tensor: torch.Tensor) -> Any:
+    return tensor.detach().clone()
+
+
+def _detached_reference(tensor: torch.Tensor) -> Any:
+    return Reference(tensor.detach())
 
 
 def _lazy(tensor: torch.Tensor) -> Any:
     if tensor.requires_grad:
         return Reference(tensor)  # a copy would lie outside the graph that the user wants
     try:
+        # Memory that a numpy array shares is fixed. After a lazy copy the next write would go to
+        # new memory, and the array would no longer follow its tensor; a reference would not
+        # notice what numpy writes. And torch 2.13 crashes on the lazy copy of a quantised tensor:
+        # it has lost its quantiser.
+        if not tensor.untyped_storage().resizable() or tensor.is_quantized:
+            return tensor.clone()
         return torch._lazy_clone(tensor)
-    except RuntimeError:
-        return _where_not_lazy(tensor)
-
-
-def _where_not_lazy(tensor: torch.Tensor) -> Any:
-    return tensor.clone() if tensor.is_inference() else Reference(tensor)
-
-
-def _private(tensor: torch.Tensor) -> torch.Tensor:
-    kept = _lazy(tensor)
-    return kept.tensor if isinstance(kept, Reference) else kept
+    except RuntimeError:  # no such memory: sparse, nested, shared with other processes
+        return tensor.clone() if tensor.is_inference() else Reference(tensor)
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

@@ -47,7 +47,7 @@ class Options:
             return None
         if self.calls == "last":
             return 1
-        if isinstance(self.calls, int) and not isinstance(self.calls, bool) and self.calls > 0:
+        if type(self.calls) is int and self.calls > 0:  # True is an int, too
             return self.calls
         raise OptionError(
             'calls is "all", "last", or how many of the latest calls to keep (1 or more); '

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
@@ -15,12 +14,13 @@ from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compiled import eager_where_compiled
-from nethook.hooks.fused import RouterPair, fused_modules, why_not_called
+from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
+from nethook.hooks.routing import RouterPair, routed_modules, why_not_called
+from nethook.tracing.entry import State
 from nethook.tracing.options import Calls, Options
 from nethook.tracing.order import StopPlan
-from nethook.tracing.record import Record, State
+from nethook.tracing.record import Record
 from nethook.tracing.tape import ParameterRecord, Tape
 from nethook.tracing.taps import (
     CallTap,
@@ -47,7 +47,7 @@ def trace(
     transform: Callable[[torch.Tensor], Any] | None = None,
     calls: Calls = "all",
     stop: bool = False,
-) -> Trace:
+) -> TraceScope:
     """Records what passes through chosen modules while a block runs. The run is not changed.
 
         with nethook.trace(model, "conv*", "fc1", grads=True) as tape:
@@ -102,49 +102,52 @@ def trace(
         calls=calls,
         stop=stop,
     )
-    return Trace(model, patterns, options)
+    return TraceScope(model, patterns, options)
 
 
-class Trace:
+class TraceScope:
     """The scope of one `trace`. Enter it once."""
 
     def __init__(self, model: nn.Module, patterns: tuple[Pattern, ...], options: Options) -> None:
         self._model = model
         self._patterns = patterns
-        self._options = options
-        self._exit: ExitStack | None = None
-        self._plan: StopPlan | None = None
         self._state = State(options)
+        self._plan: StopPlan | None = None
+        self._unfinished = Unfinished()
+        self._hooks: Attachment | None = None
 
     def __enter__(self) -> Tape:
-        if self._exit is not None:
+        if self._hooks is not None:
             raise ScopeError("this trace was entered before: call nethook.trace(...) again.")
         tree = Tree(self._model)
         if self._patterns:
             sites = [site for _, site in select_sites(tree, *self._patterns)]
         else:
             sites = tree.leaves()
-        # On an exception inside this block everything that was attached goes again.
-        with ExitStack() as undo:
-            undo.enter_context(eager_where_compiled(tree))
-            hooks = undo.enter_context(Attachment(Owner("nethook.trace")))
-            if self._options.stop:
-                self._plan = StopPlan(tree.root, frozenset(site.address for site in sites))
-            builder = _Builder(tree, hooks, self._state, self._plan)
-            builder.watch_begin()
-            records = [builder.watch(site) for site in sites]
-            builder.watch_end()  # after the root's own tap, which must know its forward
-            parameters: list[ParameterRecord] = []
-            if self._options.param_grads:
-                inside = {id(each) for site in sites for each in site.module.parameters()}
-                parameters = [
-                    builder.watch_parameter(each)
-                    for each in tree.parameters().sites
-                    if isinstance(each.tensor, nn.Parameter)
-                    and (not self._patterns or id(each.tensor) in inside)
-                ]
-            undo.callback(builder.unfinished.give_up)
-            self._exit = undo.pop_all()
+        if self._state.options.stop:
+            self._plan = StopPlan(tree.root, frozenset(site.address for site in sites))
+        self._hooks = Attachment(Owner("nethook.trace"))
+        try:
+            return self._attach(tree, sites, self._hooks)
+        except BaseException:
+            self._hooks.remove()
+            raise
+
+    def _attach(self, tree: Tree, sites: list[Site], hooks: Attachment) -> Tape:
+        run_eagerly_where_compiled(tree, hooks)
+        builder = _Builder(tree, hooks, self._state, self._plan, self._unfinished)
+        builder.watch_begin()
+        records = [builder.watch(site) for site in sites]
+        builder.watch_end()  # after the root's own tap, which must know its forward
+        parameters: list[ParameterRecord] = []
+        if self._state.options.param_grads:
+            inside = {id(each) for site in sites for each in site.module.parameters()}
+            parameters = [
+                builder.watch_parameter(each)
+                for each in tree.parameters().sites
+                if isinstance(each.tensor, nn.Parameter)
+                and (not self._patterns or id(each.tensor) in inside)
+            ]
         return Tape(self._state, records, parameters)
 
     def __exit__(
@@ -153,26 +156,25 @@ class Trace:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if self._exit is None:
+        if self._hooks is None:
             raise ScopeError("this trace was not entered.")
-        stopped = self._plan is not None and error is self._plan.error
-        if stopped and self._plan is not None:
-            self._state.stopped_at = self._plan.stopped_at
-        self._exit.close()
-        return stopped
-
-    def __del__(self) -> None:
-        # Entered by hand and forgotten: nothing may stay behind.
-        if self._exit is not None:
-            self._exit.close()
+        self._hooks.remove()
+        self._unfinished.give_up()
+        if self._plan is None or error is not self._plan.error:
+            return False
+        self._state.stopped_at = self._plan.stopped_at
+        return True
 
 
 class _Builder:
     """Puts the taps of one scope on a model."""
 
-    def __init__(self, tree: Tree, hooks: Attachment, state: State, plan: StopPlan | None) -> None:
+    def __init__(
+        self, tree: Tree, hooks: Attachment, state: State, plan: StopPlan | None,
+        unfinished: Unfinished,
+    ) -> None:  # fmt: skip
         options = state.options
-        self.unfinished = Unfinished()
+        self._unfinished = unfinished
         self._tree = tree
         self._hooks = hooks
         self._state = state
@@ -181,16 +183,17 @@ class _Builder:
         self._most = options.most_calls()
         self._wants_inputs = options.inputs or options.input_grads
         self._simple = not (self._wants_inputs or options.grads or options.stop)
-        self._fused = fused_modules(tree)
+        self._routed = routed_modules(tree)
         self._routers = RouterPair(hooks)
 
     def watch(self, site: Site) -> Record:
         """Puts the taps on one module."""
         module, owner = site.module, self._hooks.owner
-        record = Record(self._state, site.address, site.names, type(module).__name__)
+        names = site.names + site.long
+        record = Record(self._state, site.address, names, type(module).__name__)
         add = record.entries.append if self._most is None else record.limit(self._most)
-        fused = id(module) in self._fused
-        if fused:
+        routed = id(module) in self._routed
+        if routed:
             record.why = why_not_called(self._tree, site.address)
         elif self._simple:
             self._hooks.forward(module, OutputTap(owner, record, add, self._keep))
@@ -198,11 +201,11 @@ class _Builder:
         before: InputTap | None = None
         if self._wants_inputs:
             before = InputTap(owner, record, self._keep)
-            self.unfinished.add(before, add)
-            place = self._routers if fused else self._hooks
+            self._unfinished.add(before, add)
+            place = self._routers if routed else self._hooks
             place.forward_pre(module, before)
         tap = CallTap(owner, record, add, self._keep, self._plan, before)
-        if fused:
+        if routed:
             self._routers.forward(module, tap)
         else:
             self._hooks.forward(module, tap, with_kwargs=True)
@@ -211,7 +214,8 @@ class _Builder:
     def watch_parameter(self, site: ParameterSite) -> ParameterRecord:
         """Puts a tap on one parameter."""
         tensor = site.tensor
-        record = ParameterRecord(site.address, site.names, requires_grad=tensor.requires_grad)
+        names = site.names + site.long
+        record = ParameterRecord(site.address, names, requires_grad=tensor.requires_grad)
         if tensor.requires_grad:
             self._hooks.tensor(tensor, ParameterTap(self._hooks.owner, record, self._keep))
         return record
@@ -219,16 +223,18 @@ class _Builder:
     def watch_begin(self) -> None:
         """Counts the forwards of the model itself."""
         root = self._tree.root
-        fused = id(root) in self._fused
-        begins = ForwardBegins(self._hooks.owner, self._state, self.unfinished, may_nest=not fused)
-        place = self._routers if fused else self._hooks
+        routed = id(root) in self._routed
+        begins = ForwardBegins(
+            self._hooks.owner, self._state, self._unfinished, may_nest=not routed
+        )
+        place = self._routers if routed else self._hooks
         place.forward_pre(root, begins)
 
     def watch_end(self) -> None:
         """Notices when a forward of the model itself ends."""
         root = self._tree.root
         ends = ForwardEnds(self._hooks.owner, self._state, self._plan)
-        if id(root) in self._fused:
+        if id(root) in self._routed:
             self._routers.forward(root, ends)
         else:
             self._hooks.forward(root, ends, always_call=True)

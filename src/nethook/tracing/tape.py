@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from nethook.addresses.glob import unescape
 from nethook.addresses.suggest import close_names, listing
 from nethook.errors import NoGradientError, NoSuchSiteError, NotAskedError, SeveralCallsError
-from nethook.tracing.keep import held_tensors, read_value
-from nethook.tracing.record import Entry, Record, State, shapes
+from nethook.tracing.describe import dtypes, memory, shapes
+from nethook.tracing.entry import Entry, State
+from nethook.tracing.keep import read_value
+from nethook.tracing.record import Record
+
+if TYPE_CHECKING:
+    from nethook.views.table import Table
 
 
 class ParameterRecord:
@@ -47,26 +52,27 @@ class ParameterRecord:
         )
 
     def __repr__(self) -> str:
-        return f"<gradients of {self.address!r}: {len(self.kept)} backward passes>"
+        passes = "1 backward pass" if len(self.kept) == 1 else f"{len(self.kept)} backward passes"
+        return f"<gradients of {self.address!r}: {passes}>"
 
 
-_Entry = TypeVar("_Entry", Record, ParameterRecord)
+_AnyRecord = TypeVar("_AnyRecord", Record, ParameterRecord)
 
 
-class Named(Mapping[str, _Entry], Generic[_Entry]):
+class Named(Mapping[str, _AnyRecord], Generic[_AnyRecord]):
     """A mapping from address to record, in which every name of a thing finds it."""
 
-    def __init__(self, records: Sequence[_Entry], kind: str) -> None:
-        self._records = {record.address: record for record in records}
+    def __init__(self, records: Sequence[_AnyRecord], kind: str) -> None:
+        self._records: dict[str, _AnyRecord] = {record.address: record for record in records}
         self._kind = kind
 
-    def __getitem__(self, name: str) -> _Entry:
+    def __getitem__(self, name: str) -> _AnyRecord:
         record = self._find(name)
         if record is None:
             raise NoSuchSiteError(self._missing(name))
         return record
 
-    def _find(self, name: object) -> _Entry | None:
+    def _find(self, name: object) -> _AnyRecord | None:
         if not isinstance(name, str):
             return None
         for spelt in (name, unescape(name)):
@@ -152,20 +158,19 @@ class Tape(Named[Record]):
     def _repr_html_(self) -> str:
         return self._table().html()
 
-    def _table(self) -> Any:
+    def _table(self) -> Table:
         from nethook.views.table import Table, count, size
 
         rows = []
         for record in self.values():
             last = record.entries[-1][1] if record.entries else None
-            kinds = dict.fromkeys(str(t.dtype).removeprefix("torch.") for t in held_tensors(last))
             rows.append(
                 (
                     record.address or '""',
                     record.type_name,
                     str(record.total),
                     shapes(last) if record.entries else "not called",
-                    ", ".join(kinds),
+                    dtypes(last),
                     size(_memory(record)) if record.entries else "",
                 )
             )
@@ -176,5 +181,4 @@ class Tape(Named[Record]):
 
 def _memory(record: Record) -> int:
     entries = (Entry(*entry) for entry in record.entries)
-    held = (held_tensors((entry.output, entry.inputs)) for entry in entries)
-    return sum(tensor.numel() * tensor.element_size() for tensors in held for tensor in tensors)
+    return sum(memory((entry.output, entry.inputs)) for entry in entries)

@@ -14,9 +14,11 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.hooks.gradients import Sink, ask
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.quiet import quiet
+from nethook.tracing.entry import Entry, Gradients, State, outline
 from nethook.tracing.keep import Keep, keep_value
 from nethook.tracing.order import StopPlan
-from nethook.tracing.record import Entry, Gradients, Record, State, outline
+from nethook.tracing.record import Record
 from nethook.tracing.tape import ParameterRecord
 
 _Tensor = torch.Tensor
@@ -46,6 +48,7 @@ class OutputTap(Hook):
         self._keep = keep
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        """Writes down a call."""
         if _graph_task() != -1 or _in_transform():
             self._skip()
             return
@@ -81,9 +84,11 @@ class InputTap(Hook):
     def __call__(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> None:
+        """Notes that a call has begun."""
         if _graph_task() != -1 or _in_transform():
             return
-        kept, grads = ((), None if kwargs is None else {}), None
+        kept: tuple[Any, Any] = ((), None if kwargs is None else {})
+        grads = None
         if self._options.inputs:
             kept = keep_value(self._keep, (args, kwargs))
         if self._options.input_grads and kwargs is not None:
@@ -116,6 +121,7 @@ class CallTap(OutputTap):
     def __call__(  # type: ignore[override]  # torch passes kwargs where they were asked for
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> None:
+        """Writes down a call, with what was noted when it began."""
         if _graph_task() != -1 or _in_transform():
             self._skip()
             return
@@ -142,13 +148,14 @@ class CallTap(OutputTap):
 def gradients(tap: Hook, keep: Keep, value: Any, given: Any = ()) -> Gradients | None:
     """Asks every tensor in `value` for its gradient; None if none of them requires one."""
     found = tensors(value)
-    if not any(tensor.requires_grad for _, tensor in found):
-        return None
-    sink = Sink(keep)
-    inputs = [tensor for _, tensor in tensors(given)]
-    for key, (_, tensor) in enumerate(found):
-        if tensor.requires_grad:
-            ask(tensor, key, sink, tap.owner, tap.address, inputs)
+    with quiet():
+        if not any(tensor.requires_grad for _, tensor in found):
+            return None
+        sink = Sink(keep)
+        inputs = [tensor for _, tensor in tensors(given)]
+        for key, (_, tensor) in enumerate(found):
+            if tensor.requires_grad:
+                ask(tensor, key, sink, tap.owner, tap.address, inputs)
     return Gradients(sink, outline(value))
 
 
@@ -163,6 +170,7 @@ class ParameterTap(Hook):
         self._keep = keep
 
     def __call__(self, grad: torch.Tensor) -> None:
+        """Writes down a gradient."""
         self._record.kept.append(self._keep(grad))
 
 
@@ -200,6 +208,7 @@ class ForwardBegins(Hook):
         self._may_nest = may_nest
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
+        """Notes that a forward begins."""
         state = self._state
         if state.depth == 0 or not self._may_nest:
             self._unfinished.give_up()
@@ -220,6 +229,7 @@ class ForwardEnds(Hook):
         self._plan = plan
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
+        """Notes that a forward has ended."""
         state = self._state
         state.depth -= 1
         if state.depth == 0:

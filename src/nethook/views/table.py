@@ -78,7 +78,7 @@ def size(number: int) -> str:
     """Bytes in the unit that a person would choose."""
     value = float(number)
     for unit in ("B", "KB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
+        if value < 999.5 or unit == "GB":  # from there on it would be shown as 1,000
             return f"{value:,.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.3g} {unit}"
         value /= 1000
     raise AssertionError("unreachable")

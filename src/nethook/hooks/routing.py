@@ -1,11 +1,12 @@
-"""Watching layers that take a fused path only while no hook is on them.
+"""Watching modules that cannot carry a hook of their own.
 
 `nn.TransformerEncoderLayer` in evaluation runs as one fused kernel, unless a forward hook is
-registered on it or on anything inside it; then it runs layer by layer, and its result differs: in
-the last bits, and altogether where padding is masked. An observer must not do that. So modules
-inside such a layer are watched through one global hook, at which torch does not look.
+registered on it or on anything inside it; then it runs layer by layer, and the last bits of its
+result differ. An observer must not do that. A ScriptModule takes no hooks at all. Both are watched
+through one global hook, at which torch does not look.
 
-What runs inside the fused kernel is not called, with or without nethook; `why_not_called` says so.
+What runs inside the fused kernel or the script is not called as a module, with or without nethook;
+`why_not_called` says so.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import nn
 from torch.nn.modules import module as module_hooks
 
@@ -21,28 +23,38 @@ from nethook.addresses.tree import Site, Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Handle, Hook, Owner
 
+_FUSED = (
+    "inside the nn.TransformerEncoderLayer {layer!r}, which runs as one fused kernel in evaluation "
+    "without gradient. To see inside, call torch.backends.mha.set_fastpath_enabled(False) before "
+    "the forward."
+)
+_SCRIPTED = (
+    "inside the ScriptModule {layer!r}, whose parts are not called as modules. Trace the model "
+    "that was scripted."
+)
 
-def fused_modules(tree: Tree) -> set[int]:
-    """The ids of all modules on which a local hook would switch a fused path off."""
+
+def routed_modules(tree: Tree) -> set[int]:
+    """The ids of all modules on which a local hook would change the run, or is refused."""
     return {id(inner) for layer in _layers(tree) for inner in layer.module.modules()}
 
 
 def why_not_called(tree: Tree, address: str) -> str | None:
-    """Why a module inside a fused layer was not called; None for any other module."""
+    """Why a module of the model may not have been called; None where nothing is known."""
     for layer in _layers(tree):
-        if any(address.startswith(f"{name}." if name else "") for name in layer.names):
-            return (
-                f"it lies inside the nn.TransformerEncoderLayer {layer.address!r}, which runs as "
-                "one fused kernel in evaluation without gradient. To see inside, call "
-                "torch.backends.mha.set_fastpath_enabled(False) before the forward."
-            )
+        inside = [f"{name}." if name else "" for name in layer.names]
+        if address not in layer.names and address.startswith(tuple(inside)):
+            scripted = isinstance(layer.module, torch.jit.ScriptModule)
+            reason = _SCRIPTED if scripted else _FUSED
+            return f"it lies {reason.format(layer=layer.address)}"
     return None
 
 
 def _layers(tree: Tree) -> list[Site]:
-    if not tree.has(nn.TransformerEncoderLayer):
+    if not (tree.has(nn.TransformerEncoderLayer) or tree.has(torch.jit.ScriptModule)):
         return []
-    return [site for site in tree.sites if isinstance(site.module, nn.TransformerEncoderLayer)]
+    kinds = (nn.TransformerEncoderLayer, torch.jit.ScriptModule)
+    return [site for site in tree.sites if isinstance(site.module, kinds)]
 
 
 class Router(Hook):
@@ -66,14 +78,20 @@ class Router(Hook):
 
     def take(self, modules: set[int]) -> Callable[[], None]:
         """Takes the taps of some modules off; the function returned puts them back."""
-        taken = {key: self._taps.pop(key) for key in modules & self._taps.keys()}
-        return lambda: self._taps.update(taken)
+        all_taps = self._taps
+        self._taps = {key: taps for key, taps in all_taps.items() if key not in modules}
+
+        def put_back() -> None:
+            self._taps = all_taps | self._taps  # in the old order, and what came since
+
+        return put_back
 
     def __call__(self, module: nn.Module, *rest: Any) -> None:
+        """Calls the taps of `module`."""
         entry = self._taps.get(id(module))
         if entry is not None and entry[0]() is module:
             for tap in entry[1]:
-                tap(module, *rest)  # type: ignore[operator]
+                tap(module, *rest)
 
 
 class RouterPair:

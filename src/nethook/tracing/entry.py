@@ -1,0 +1,71 @@
+"""One call as the taps write it down; `calls` is how it is read."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from nethook.addresses.nested import map_tensors
+from nethook.hooks.gradients import Sink
+from nethook.tracing.keep import read_value
+from nethook.tracing.options import Options
+
+
+class Entry(NamedTuple):
+    """What is known of one call. Taps may leave out fields at the end."""
+
+    forward: int | None
+    output: Any
+    inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+    grads: Gradients | None = None
+    input_grads: Gradients | None = None
+    returned: bool = True
+
+
+class Gradients(NamedTuple):
+    """Where gradients arrive, and the outline of the value that they belong to."""
+
+    sink: Sink
+    outline: Any
+
+    def passes(self) -> list[Any]:
+        """For each backward pass, a value of that outline with the gradients in it."""
+        return [_fill(self.outline, arrived) for arrived in self.sink.passes.values()]
+
+
+class State:
+    """What all records of a tape share: what was asked, and how the scope stands."""
+
+    __slots__ = ("depth", "forward", "forwards", "options", "stopped_at")
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.forward: int | None = None  # the forward that runs now
+        self.forwards = 0
+        self.depth = 0  # how many calls of the model itself are under way: it may call itself
+        self.stopped_at: str | None = None
+
+
+class _Place:
+    """Stands for a tensor in the outline of a nested value."""
+
+    def __repr__(self) -> str:
+        return "<tensor>"
+
+
+_PLACE = _Place()
+
+
+def outline(value: Any) -> Any:
+    """A nested value with its tensors taken out, so that gradients can be put there."""
+    return map_tensors(lambda _: _PLACE, value)
+
+
+def _fill(outline: Any, arrived: dict[int, Any]) -> Any:
+    numbers = iter(range(len(arrived) and 1 + max(arrived)))
+
+    def put(value: Any) -> Any:
+        if value is not _PLACE:
+            return value
+        return read_value(arrived.get(next(numbers, -1)), "a gradient")
+
+    return map_tensors(put, outline, put)

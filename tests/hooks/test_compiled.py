@@ -1,0 +1,188 @@
+"""Compiled models run eagerly inside a scope, and as compiled after it."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+import nethook
+from nethook.addresses.tree import Tree
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.compiled import run_eagerly_where_compiled
+from nethook.hooks.hook import Owner
+from tests.hooks.common import net
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+class Counting:
+    """A backend that counts how often compiled code runs."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def __call__(self, graph, _):
+        def run(*args):
+            self.runs += 1
+            return graph.forward(*args)
+
+        return run
+
+
+class Body(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x) * 3
+
+
+class Own(nn.Module):
+    """A class of the user's: torch does not compile its own ones by `.compile()`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = Body()
+
+    def forward(self, x):
+        return self.body(x)
+
+
+@pytest.fixture
+def backend():
+    torch._dynamo.reset()
+    yield Counting()
+    assert stance() == "default"
+    torch._dynamo.reset()
+
+
+def stance() -> str:
+    from torch._dynamo.eval_frame import _stance
+
+    return _stance.stance
+
+
+def attached(model: nn.Module) -> Attachment:
+    hooks = Attachment(Owner("nethook.test"))
+    run_eagerly_where_compiled(Tree(model), hooks)
+    return hooks
+
+
+def test_fact_a_hook_that_comes_after_compiling_is_passed_by(backend):
+    model, seen = net(), []
+    compiled = torch.compile(model, backend=backend)
+    compiled(torch.ones(1, 4))
+    model[0].register_forward_hook(lambda *_: seen.append(1))
+    compiled(torch.ones(1, 4))
+    assert seen == []
+
+
+@pytest.mark.parametrize("way", ["wrapper", "in place", "a part"])
+def test_every_way_to_compile(backend, way):
+    model = called = Own()
+    if way == "wrapper":
+        called = torch.compile(model, backend=backend)
+    else:
+        (model if way == "in place" else model.body).compile(backend=backend)
+    x = torch.ones(1, 4)
+    expected = called(x)
+    assert backend.runs == 1
+    with nethook.trace(called, grads=True) as tape:
+        assert torch.equal(called(x), expected)
+        assert backend.runs == 1
+    assert list(tape) == ["body.fc"]
+    assert torch.equal(tape["body.fc"].output * 3, expected)
+    called(x)
+    assert backend.runs == 2
+
+
+def test_a_wrapped_part(backend):
+    part = torch.compile(net(), backend=backend)
+    model = nn.Sequential(part, nn.ReLU())
+    model(torch.ones(1, 4))
+    with nethook.trace(model) as tape:
+        model(torch.ones(1, 4))
+    assert len(tape["0.1"].calls) == 1
+    assert backend.runs == 1
+
+
+def test_what_is_not_compiled_is_left_alone(backend):
+    other = torch.compile(net(), backend=backend)
+    hooks = attached(nn.DataParallel(net()))
+    assert len(hooks) == 0
+    assert stance() == "default"
+    other(torch.ones(1, 4))
+    assert backend.runs == 1
+
+
+def test_a_compiled_model_inside_another_wrapper(backend):
+    model = nn.DataParallel(torch.compile(net(), backend=backend))
+    hooks = attached(model)
+    assert stance() == "force_eager"
+    hooks.remove()
+    assert len(attached(net())) == 0
+
+
+def test_wrappers_where_the_compiler_was_never_imported(monkeypatch):
+    model = nn.DataParallel(net())
+    monkeypatch.delitem(sys.modules, "torch._dynamo.eval_frame", raising=False)
+    assert len(attached(model)) == 0
+
+
+def test_a_handle_may_be_removed_twice(backend):
+    hooks = attached(torch.compile(net(), backend=backend))
+    [handle] = hooks._handles
+    handle.remove()
+    with torch.compiler.set_stance("eager_on_recompile"):
+        hooks.remove()
+        assert stance() == "eager_on_recompile"
+
+
+def test_the_stance_goes_with_the_attachment_and_only_once(backend):
+    hooks = attached(torch.compile(net(), backend=backend))
+    assert len(hooks) == 1
+    assert stance() == "force_eager"
+    hooks.remove()
+    assert stance() == "default"
+    with torch.compiler.set_stance("eager_on_recompile"):
+        hooks.remove()
+        assert stance() == "eager_on_recompile"
+
+
+def test_an_exception_restores_the_stance(backend):
+    model = torch.compile(net(), backend=backend)
+    with pytest.raises(KeyError), nethook.trace(model):
+        raise KeyError
+    assert stance() == "default"
+
+
+def test_a_stance_of_the_users_comes_back(backend):
+    model = torch.compile(net(), backend=backend)
+    with torch.compiler.set_stance("eager_on_recompile"):
+        with nethook.trace(model):
+            assert stance() == "force_eager"
+        assert stance() == "eager_on_recompile"
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_scopes_may_be_left_in_any_order(backend, first):
+    model = torch.compile(net(), backend=backend)
+    scopes = [attached(model), attached(model)]
+    scopes.pop(first).remove()
+    assert stance() == "force_eager"
+    scopes.pop().remove()
+    assert stance() == "default"
+
+
+def test_nothing_of_the_compiler_is_imported_where_nothing_is_compiled():
+    code = (
+        "import sys, torch, nethook\n"
+        "model = torch.nn.Linear(2, 2)\n"
+        "with nethook.trace(model): model(torch.ones(1, 2))\n"
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,329 @@
+"""Mutation run: does a test fail for every guard that is taken away?
+
+    python tools/mutants.py                            the room `hooks/`, with its tests
+    python tools/mutants.py --file gradients.py        one file
+    python tools/mutants.py --lines gradients.py:40-60 the mutants of some lines
+    python tools/mutants.py --list                     the mutants, without running anything
+
+Each mutant is one change to the source: a condition negated, an operator swapped, a statement, an
+argument, a decorator or a `with` left out, a constant or a returned value replaced. Its tests run
+against it. A mutant that makes a test fail (or hang) is killed; one that does not has survived,
+and shows either a missing test or code that does nothing.
+
+torch is imported once. Each mutant is a fork of this process, in which the changed source is
+loaded in place of the file; the working tree is never written to. Left unchanged are docstrings,
+annotations, `__repr__`, `__slots__` (they save memory and do nothing else), overloads, protocols
+and blocks under `TYPE_CHECKING`.
+"""
+
+# ruff: noqa: T201  (a program that prints for people)
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import importlib.abc
+import importlib.util
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOM = ROOT / "src" / "nethook" / "hooks"
+TESTS = ROOT / "tests" / "hooks"
+# Quick tests of other rooms that lean on this one; they run after the room's own.
+MORE_TESTS = ("tests/tracing/test_scope.py", "tests/tracing/test_tape.py")
+
+_SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt, ast.And: ast.Or, ast.Or: ast.And, ast.Add: ast.Sub, ast.Sub: ast.Add,
+    ast.Mult: ast.Div, ast.Div: ast.Mult, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr,
+}  # fmt: skip
+_NAMES = {"any": "all", "all": "any", "min": "max", "max": "min"}
+_DROPPABLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Delete, ast.Raise, ast.For, ast.Assert)
+
+
+class Mutant(NamedTuple):
+    """One change: the file, the line, what was changed, and the code that results."""
+
+    file: Path
+    line: int
+    change: str
+    code: CodeType
+
+    def __str__(self) -> str:
+        return f"{self.file.name}:{self.line}  {self.change}"
+
+
+class _Change(NamedTuple):
+    """Puts `new` where `old` is, in a field of a node (or in a list in that field)."""
+
+    node: ast.AST
+    field: str
+    at: int | None
+    new: Any  # None takes the entry out of its list
+
+    def swap(self) -> Any:
+        """Makes the change; returns what undoes it."""
+        holder = getattr(self.node, self.field)
+        if self.at is None:
+            setattr(self.node, self.field, self.new)
+            return lambda: setattr(self.node, self.field, holder)
+        before = list(holder)
+        holder[self.at : self.at + 1] = [] if self.new is None else self.new
+        return lambda: holder.__setitem__(slice(None), before)
+
+
+def mutants(file: Path) -> Iterator[Mutant]:
+    """Every mutant of a file, in the order of its lines."""
+    tree = ast.parse(file.read_text(), str(file))
+    found = sorted(_changes(tree), key=lambda each: each[0])
+    for line, text, change in found:
+        undo = change.swap()
+        ast.fix_missing_locations(tree)
+        yield Mutant(file, line, text, compile(tree, str(file), "exec"))
+        undo()
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[int, str, _Change]]:
+    """The changes to a node and to all below it: line, description, change."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "type_params", "bases"):
+            continue
+        entries: list[tuple[int | None, Any]] = [(None, value)]
+        if isinstance(value, list):
+            entries = list(enumerate(value))
+        for index, child in entries:
+            if not isinstance(child, ast.AST) or _is_left_alone(child):
+                continue
+            line = getattr(child, "lineno", getattr(node, "lineno", 0))
+            for text, new in _alternatives(node, field, child):
+                put = new if index is None or new is None else new if type(new) is list else [new]
+                yield line, text, _Change(node, field, index, put)
+            yield from _changes(child)
+
+
+def _is_left_alone(child: ast.AST) -> bool:
+    if isinstance(child, ast.FunctionDef):
+        decorators = [ast.unparse(each) for each in child.decorator_list]
+        return child.name == "__repr__" or "overload" in decorators
+    if isinstance(child, ast.ClassDef):
+        return "Protocol" in [ast.unparse(base) for base in child.bases]
+    if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+        return True
+    if isinstance(child, ast.Assign) and ast.unparse(child.targets[0]) == "__slots__":
+        return True
+    docstring = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+    return isinstance(child, ast.Import | ast.ImportFrom) or docstring
+
+
+def _alternatives(node: ast.AST, field: str, child: Any) -> Iterator[tuple[str, Any]]:
+    """What could stand in the place of `child`: a description, and the new node (or nodes)."""
+    shown = _short(child)
+    if field == "test" or (field == "ifs" and isinstance(node, ast.comprehension)):
+        # A comparison and a `not` are turned round below.
+        simple = isinstance(child, ast.Compare) and type(child.ops[0]) in _SWAPS
+        if not simple and not _is_not(child):
+            yield f"negate: {shown}", ast.UnaryOp(ast.Not(), child)
+    if _is_not(child):
+        yield f"drop not: {shown}", child.operand
+    if isinstance(child, ast.Compare | ast.BoolOp | ast.BinOp | ast.AugAssign):
+        yield from _other_operators(child, shown)
+    if isinstance(child, ast.BoolOp):
+        for at, each in enumerate(child.values):
+            rest = [*child.values[:at], *child.values[at + 1 :]]
+            new = rest[0] if len(rest) == 1 else ast.BoolOp(child.op, rest)
+            yield f"drop operand {_short(each)}: {shown}", new
+    if isinstance(child, ast.Constant) and not isinstance(node, ast.JoinedStr):
+        yield from _other_constants(child, shown)
+    if isinstance(child, ast.Name) and child.id in _NAMES and isinstance(node, ast.Call):
+        yield f"{child.id} -> {_NAMES[child.id]}", ast.Name(_NAMES[child.id], ast.Load())
+    if field == "keywords" and isinstance(node, ast.Call):
+        yield f"drop argument {child.arg}: {_short(node)}", None
+    if field == "decorator_list":
+        yield f"drop decorator: {shown}", None
+    if isinstance(child, ast.Return) and child.value is not None and not _is_none(child.value):
+        yield f"return None: {shown}", ast.Return(ast.Constant(None))
+    if isinstance(child, ast.IfExp):
+        yield f"always the first: {shown}", child.body
+        yield f"always the second: {shown}", child.orelse
+    if isinstance(child, ast.With):
+        yield f"drop with: {shown}", child.body
+    bare_return = isinstance(child, ast.Return) and child.value is None
+    assigned = isinstance(child, ast.AnnAssign) and child.value is not None
+    if isinstance(child, _DROPPABLE) or bare_return or assigned:
+        yield f"drop: {shown}", ast.Pass()
+
+
+def _other_operators(child: Any, shown: str) -> Iterator[tuple[str, ast.AST]]:
+    operators = child.ops if isinstance(child, ast.Compare) else [child.op]
+    for at, operator in enumerate(operators):
+        swapped = _SWAPS.get(type(operator))
+        if swapped is None:
+            continue
+        new = copy.copy(child)
+        if isinstance(child, ast.Compare):
+            new.ops = [*child.ops[:at], swapped(), *child.ops[at + 1 :]]
+        else:
+            new.op = swapped()
+        yield f"{type(operator).__name__} -> {swapped.__name__}: {shown}", new
+
+
+def _other_constants(child: ast.Constant, shown: str) -> Iterator[tuple[str, ast.AST]]:
+    value = child.value
+    if isinstance(value, bool):
+        yield f"{value} -> {not value}", ast.Constant(not value)
+    elif isinstance(value, int):
+        yield f"{value} -> {value + 1}", ast.Constant(value + 1)
+    elif isinstance(value, str):
+        yield f"{shown} -> another text", ast.Constant(f"XX{value}")
+
+
+def _is_not(node: ast.AST) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _short(node: ast.AST) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= 70 else f"{text[:69]}…"
+
+
+# -- running ---------------------------------------------------------------------------------------
+
+
+class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Loads one module from changed code."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        package = mutant.file.relative_to(ROOT / "src").with_suffix("")
+        self._name = ".".join(package.parts)
+        self._mutant = mutant
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        return importlib.util.spec_from_file_location(fullname, self._mutant.file, loader=self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(self._mutant.code, module.__dict__)
+
+
+def run(mutant: Mutant | None, tests: list[str], limit: int) -> int:
+    """Runs the tests in a fork, against a mutant: 0 if all pass. None is the source as it is."""
+    child = os.fork()
+    if child == 0:
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        os.dup2(silence, 2)
+        os.setsid()
+        signal.alarm(limit)  # ends the fork; so a mutant that hangs is killed
+        if mutant is not None:
+            sys.meta_path.insert(0, _Changed(mutant))
+        import pytest
+
+        os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests])))
+    return os.waitpid(child, 0)[1]
+
+
+def tests_for(file: Path) -> Iterator[list[str]]:
+    """The tests of a file, which kill most mutants; then those of the room, and of others."""
+    own = TESTS / f"test_{file.name}"
+    rest = [each for each in sorted(TESTS.glob("test_*.py")) if each != own]
+    more = [ROOT / each for each in MORE_TESTS if (ROOT / each).exists()]
+    yield [str(own)]
+    yield [str(each) for each in (*rest, *more)]
+
+
+def survives(mutant: Mutant | None, file: Path, limit: int, *, own: bool) -> bool:
+    """Whether a mutant of a file passes all tests, or all of the file's own."""
+    batches = list(tests_for(file))
+    return all(run(mutant, tests, limit) == 0 for tests in batches[: 1 if own else None])
+
+
+def main() -> None:
+    """Makes the mutants, runs the tests against each, and prints who survived."""
+    options = _arguments()
+    chosen = [
+        mutant
+        for file in sorted(ROOM.glob("*.py"))
+        if options.file in (None, file.name)
+        for mutant in mutants(file)
+        if options.lines is None or _in_lines(mutant, options.lines)
+    ]
+    if options.list:
+        print(*chosen, f"{len(chosen)} mutants", sep="\n")
+        return
+    os.chdir(ROOT)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    # What is slow to import, and needed in every fork.
+    import pytest  # noqa: F401
+    import torch
+    import torch._dynamo
+
+    torch.set_num_threads(1)
+    started = time.perf_counter()
+    files = sorted({mutant.file for mutant in chosen})
+    for file in files if options.own else files[:1]:
+        if not survives(None, file, 600, own=options.own):
+            sys.exit("the tests fail without any mutant: mend them first")
+    limit = 30 + 3 * int(time.perf_counter() - started)
+    survivors = _run_all(chosen, limit, own=options.own)
+    _report(chosen, survivors, time.perf_counter() - started)
+
+
+def _run_all(chosen: list[Mutant], limit: int, *, own: bool) -> list[Mutant]:
+    survivors = []
+    for number, mutant in enumerate(chosen, 1):
+        survived = survives(mutant, mutant.file, limit, own=own)
+        if survived:
+            survivors.append(mutant)
+        word = "survived" if survived else "killed"
+        print(f"[{number}/{len(chosen)}] {word:8}  {mutant}", file=sys.stderr, flush=True)
+    return survivors
+
+
+def _report(chosen: list[Mutant], survivors: list[Mutant], seconds: float) -> None:
+    print(f"{'file':<16}{'mutants':>8}{'killed':>8}{'share':>8}")
+    names = sorted({mutant.file.name for mutant in chosen})
+    for name in [*names, None]:
+        total = sum(name in (None, mutant.file.name) for mutant in chosen)
+        left = sum(name in (None, mutant.file.name) for mutant in survivors)
+        share = (total - left) / max(total, 1)
+        print(f"{name or 'all':<16}{total:>8}{total - left:>8}{share:>8.1%}")
+    print(f"\nsurvivors ({len(survivors)}):")
+    print(*survivors, sep="\n")
+    print(f"\n{seconds / 60:.0f} minutes")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--file", help="only this file of the room: gradients.py")
+    parser.add_argument("--lines", help="only these lines: gradients.py:40-60")
+    parser.add_argument("--own", action="store_true", help="only the file's own tests: quicker")
+    parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
+    return parser.parse_args()
+
+
+def _in_lines(mutant: Mutant, lines: str) -> bool:
+    name, _, span = lines.partition(":")
+    first, _, last = span.partition("-")
+    return mutant.file.name == name and int(first) <= mutant.line <= int(last or first)
+
+
+if __name__ == "__main__":
+    main()

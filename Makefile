@@ -20,8 +20,9 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME CONDA_PREFIX
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-CODE := src tests examples tools $(wildcard benchmarks)
-TYPED := src examples tools $(wildcard benchmarks) tests/typing
+NATIVE := build/native/.built
+CODE := src tests tools examples $(wildcard benchmarks)
+TYPED := src tools examples $(wildcard benchmarks) tests/typing
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install --constraint constraints.txt
 
 # An environment knows its own path. Where this folder was moved or copied, or the interpreter is
@@ -36,12 +37,12 @@ help: ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
 .PHONY: demo
-demo: $(READY) ## Train a small network and show what nethook sees in it
+demo: $(NATIVE) ## Train a small network and show what nethook sees in it
 	@$(BIN)/python examples/mnist.py
 
 # Two workers with one thread each: torch's own threads would fight over the cores.
 .PHONY: test
-test: $(READY) ## Run the tests
+test: $(NATIVE) ## Run the tests
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
 .PHONY: check
@@ -56,7 +57,7 @@ check: $(READY) ## Check format, lint, types and the import contract
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: bench
-bench: $(READY) ## Run the benchmarks, one after the other, on a quiet machine
+bench: $(NATIVE) ## Run the benchmarks, one after the other, on a quiet machine
 	@for file in $(filter-out benchmarks/timing.py,$(wildcard benchmarks/*.py)); do \
 	  echo "-- $$file"; \
 	  $(BIN)/python "$$file"; \
@@ -73,7 +74,7 @@ format: $(READY) ## Format the code and fix what can be fixed safely
 
 .PHONY: clean
 clean: ## Remove .venv and everything else that was made here
-	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) build dist src/nethook/stats/_native.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # scikit-build-core is installed first, and building is not isolated: in this way constraints.txt
@@ -82,8 +83,18 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nethook needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 ...")'
 	@$(USABLE) || { echo "Making an environment in $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "Installing PyTorch (the largest part, a minute or two) ..."
-	@$(PIP) torch scikit-build-core
+	@$(PIP) torch scikit-build-core nanobind
 	@echo "Installing nethook and its tools ..."
 	@$(PIP) --no-build-isolation --editable ".[dev]"
 	@printf '%s\n' "$$(pwd -P)" > $@
 	@echo "Ready."
+
+# The native kernel of nethook.stats, beside its sources. Without a compiler everything works, and
+# summaries are slower. CMake is asked every time it might be stale, and knows what to do.
+$(NATIVE): $(READY) CMakeLists.txt src/nethook/stats/native.cpp
+	@echo "Building the native kernel ..."
+	@mkdir -p build/native
+	@{ cmake -S . -B build/native -DPython_EXECUTABLE="$$(pwd -P)/$(BIN)/python" \
+	     -DNETHOOK_OUTPUT="$$(pwd -P)/src/nethook/stats" && cmake --build build/native; \
+	  } > build/native/log 2>&1 || echo "It could not be built (see build/native/log): nethook will be slower."
+	@touch $@

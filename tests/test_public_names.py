@@ -30,6 +30,7 @@ PUBLIC = [
     "inputs",
     "invoke_with_optional_args",
     "module_names",
+    "open_run",
     "parameter_names",
     "preserve",
     "recursive_copy",

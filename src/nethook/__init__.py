@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.editing.scope import edit as edit
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
+    from nethook.runs.run import open_run as open_run
     from nethook.tracing.scope import trace as trace
 
     __version__: str
@@ -74,6 +75,7 @@ __all__ = [
     "inputs",
     "invoke_with_optional_args",
     "module_names",
+    "open_run",
     "parameter_names",
     "preserve",
     "recursive_copy",
@@ -102,6 +104,7 @@ _SOURCES: Final = {
     "inputs": "nethook.addresses.inputs",
     "invoke_with_optional_args": "nethook.classic.calling",
     "module_names": "nethook.classic.modules",
+    "open_run": "nethook.runs.run",
     "parameter_names": "nethook.classic.modules",
     "preserve": "nethook.editing.parameters",
     "recursive_copy": "nethook.classic.copying",

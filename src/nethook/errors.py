@@ -11,6 +11,11 @@
     │   └── UnfiredError                      the scope ended and it was never applied
     ├── RecipeError           (ValueError)    a recipe that cannot be saved or loaded
     ├── NotFiniteError        (FloatingPointError)  a NaN or an infinity, where that was checked
+    ├── RunFileError          (OSError)       a run file that cannot be written or read
+    │   ├── NoSuchRunError    (FileNotFoundError)  there is no such file
+    │   ├── RunExistsError    (FileExistsError)    a run is there already, and is never overwritten
+    │   ├── RunInUseError                     another process writes this run
+    │   └── NotARunError      (ValueError)    a foreign, newer, damaged or hostile file
     └── ReadError             (LookupError)   a value that cannot be read from a tape
         ├── NotAskedError                     that quantity was not asked for
         ├── NotRunError                       the site has not run
@@ -70,6 +75,26 @@ class RecipeError(NethookError, ValueError):
 
 class NotFiniteError(NethookError, FloatingPointError):
     """A NaN or an infinity was found where `check_finite` looked."""
+
+
+class RunFileError(NethookError, OSError):
+    """A run file that cannot be written or read."""
+
+
+class NoSuchRunError(RunFileError, FileNotFoundError):
+    """There is no run file at that path."""
+
+
+class RunExistsError(RunFileError, FileExistsError):
+    """A run is there already, and is never overwritten."""
+
+
+class RunInUseError(RunFileError):
+    """Another process is writing this run."""
+
+
+class NotARunError(RunFileError, ValueError):
+    """A file that is foreign, newer than this nethook, damaged, or not what nethook writes."""
 
 
 class ReadError(NethookError, LookupError):

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_type
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
@@ -68,6 +70,14 @@ assert_type(nethook.module_names(model), list[str])
 nethook.set_requires_grad(False, model, x)
 with nethook.classic.rome.Trace(model, "0"):
     model(x)
+
+# A run file, as numpy columns.
+with nethook.open_run("runs/mnist.db") as opened:
+    assert_type(len(opened.series("conv1", "outputs", phase="eval")), int)
+    assert_type(opened.ranks[0].state, str)
+    deviation: npt.NDArray[np.float64] = opened.series("conv1")["std"]
+    quantiles: npt.NDArray[np.float64] = opened.quantiles("conv1", q=(0.1, 0.9))
+    logged: npt.NDArray[np.float64] = opened.scalars["accuracy"].value
 
 # Errors are one tree; each is also a standard type.
 caught: type[LookupError] = errors.NoSuchSiteError

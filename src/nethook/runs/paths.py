@@ -1,0 +1,67 @@
+"""Where a run goes: names with the time in them, ranks, and paths that are taken."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nethook.errors import RunExistsError, RunFileError
+
+_RANK = re.compile(r"\.rank(\d+)$")
+
+
+def rank_path(path: Path, rank: int) -> Path:
+    """The file of one rank: `NAME.db` for rank 0, `NAME.rank{r}.db` beside it for the others."""
+    return path if rank == 0 else path.with_name(f"{path.stem}.rank{rank}{path.suffix}")
+
+
+def is_rank_file(path: Path) -> bool:
+    """Whether a path names the file of a rank other than 0."""
+    return bool(_RANK.search(path.stem))
+
+
+def rank_files(path: Path) -> dict[int, Path]:
+    """The files of all ranks that lie beside `path`, which may itself be that of any rank."""
+    stem = _RANK.sub("", path.stem)
+    main = path.with_name(f"{stem}{path.suffix}")
+    found = {0: main} if main.exists() else {}
+    # The name may hold what a glob would read as a pattern, so it is compared instead.
+    for other in path.parent.iterdir() if path.parent.is_dir() else ():
+        rank = _RANK.search(other.stem)
+        if rank and other.suffix == path.suffix and other.stem[: rank.start()] == stem:
+            found[int(rank[1])] = other
+    return dict(sorted(found.items()))
+
+
+def new_run_path(path: str | Path, *, rank: int = 0, resume: bool = False) -> Path:
+    """The path that a new run is written to; its folder is made.
+
+    Arguments:
+        path: where to; `{time}` in it becomes the time now, as in `runs/2026-01-31T12-00-00.db`.
+        rank: the rank of this process.
+        resume: whether a run that is there already is continued.
+    """
+    if not str(path).strip():
+        raise RunFileError("the path of a run is empty: name a file, such as 'runs/mnist.db'.")
+    timed = "{time}" in str(path)
+    now = datetime.now(UTC).astimezone().strftime("%Y-%m-%dT%H-%M-%S")
+    plain = Path(str(path).replace("{time}", now)).expanduser().absolute()
+    chosen = rank_path(plain, rank)
+    try:
+        chosen.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFileError(f"the folder of {str(path)!r} cannot be made: {error}") from error
+    if chosen.is_dir():
+        raise RunFileError(f"{str(chosen)!r} is a folder: name a file, such as 'runs/mnist.db'.")
+    count = 1
+    while chosen.exists() and not resume:
+        if not timed:
+            raise RunExistsError(
+                f"{str(chosen)!r} exists, and a run is never overwritten. Continue it with "
+                "resume=True, name another file, or let the time name it: "
+                f"{str(Path(path).with_name('{time}.db'))!r}."
+            )
+        count += 1  # two runs in one second
+        chosen = rank_path(plain.with_name(f"{plain.stem}-{count}{plain.suffix}"), rank)
+    return chosen

@@ -1,0 +1,423 @@
+"""Reading a run: `nethook.open_run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from nethook.errors import NoSuchRunError, NoSuchSiteError, OptionError, RunFileError
+from nethook.runs.align import add_onto, common_axis, course_onto, merge_courses, merge_onto
+from nethook.runs.owner import is_alive
+from nethook.runs.paths import is_rank_file, rank_files, rank_path
+from nethook.runs.rankfile import RankFile, SeriesInfo, Site
+from nethook.runs.results import (
+    EventRecord,
+    Histograms,
+    Loss,
+    Overview,
+    Rank,
+    Scalar,
+    Series,
+    Units,
+)
+from nethook.runs.schema import LEVELS, PHASES
+from nethook.runs.texts import clean
+from nethook.stats.fields import WIDTH, merge_rows
+
+_T = TypeVar("_T")
+
+POINTS: Final = 256
+"""Points of an overview, unless it is asked for another number: more than a chart can show."""
+
+
+def open_run(path: str | Path) -> Run:
+    """Open a run file for reading, also while it is being written.
+
+        run = nethook.open_run("runs/mnist.db")
+        print(run)
+        run.series("conv1", "outputs")["std"]        # numpy, one number a window
+        run.quantiles("conv1", "outputs", q=0.99)
+        run.scalars["val_accuracy"].value
+
+    The files of other ranks (`NAME.rank{r}.db`) are found beside it and merged. Opening a file from
+    a stranger is safe: it is data, is opened read-only, and is refused if it has anything in it
+    that nethook does not write.
+
+    Arguments:
+        path: the file that `nethook.watch` wrote; of a run with several ranks, that of any rank.
+
+    Returns:
+        A `Run`. What it gives is read when it is asked for, so it is always the newest.
+
+    Raises:
+        NoSuchRunError: there is no such file.
+        NotARunError: the file is foreign, newer than this nethook, or damaged.
+    """
+    return Run(Path(path).expanduser().absolute())
+
+
+class Run:
+    """A run that was, or is being, written. Made by `nethook.open_run`."""
+
+    def __init__(self, path: Path, *, only: int | None = None) -> None:
+        self.path = path
+        self._files: dict[int, RankFile] = {}
+        self._problems: dict[int, str] = {}
+        found = rank_files(path)
+        # A run whose rank 0 is missing is still a run; another rank's file was asked for by name.
+        if not path.exists() and (is_rank_file(path) or not found):
+            raise NoSuchRunError(_no_run(path))
+        for rank, file in found.items():
+            if only is None or rank == only:
+                try:
+                    self._files[rank] = RankFile(file)
+                except RunFileError as error:
+                    # What was asked for by name is an error; a broken neighbour is shown as such.
+                    if file == path or len(found) == 1:
+                        raise
+                    self._problems[rank] = str(error)
+        if not self._files:
+            raise RunFileError("; ".join(self._problems.values()))
+        self._only = only
+
+    # What ran
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What ran: command, versions, devices, git revision, start and end, as plain data."""
+        private = ("layout", "writer", "beat")
+        return {name: value for name, value in self._first.info().items() if name not in private}
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks the run has."""
+        size = self._first.info().get("world_size")
+        known = max([*self._files, *self._problems], default=0) + 1
+        # A number from the file: no run has more ranks than machines have.
+        return max(known, min(size, 1 << 20)) if isinstance(size, int) else known
+
+    @property
+    def ranks(self) -> tuple[Rank, ...]:
+        """Every rank of the run, with those that are missing."""
+        main = rank_path(self._first.path, 0)
+        shown = []
+        for rank in range(self.world_size) if self._only is None else (self._only,):
+            file = self._files.get(rank)
+            if file is None:
+                problem = self._problems.get(rank, "")
+                state = "unreadable" if problem else "missing"
+                shown.append(Rank(rank, str(rank_path(main, rank)), state, -1, problem))
+            else:
+                windows = file.windows("train")
+                last = int(windows.last_step[-1]) if len(windows) else -1
+                shown.append(Rank(rank, str(file.path), _state(file.info()), last))
+        return tuple(shown)
+
+    def rank(self, rank: int) -> Run:
+        """The run as one rank saw it."""
+        if rank not in self._files:
+            raise NoSuchRunError(f"there is no readable file of rank {rank}: see `run.ranks`.")
+        return Run(self._files[rank].path, only=rank)
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The sites of the model, in the order in which they were recorded."""
+        return tuple(self._unique(lambda file: [(site.address, site) for site in file.sites()]))
+
+    @property
+    def catalogue(self) -> tuple[SeriesInfo, ...]:
+        """Every series there is."""
+        return tuple(
+            self._unique(
+                lambda file: [((info.address, info.quantity), info) for info in file.series()[0]]
+            )
+        )
+
+    # Numbers
+
+    def series(self, address: str, quantity: str = "outputs", phase: str = "train") -> Series:
+        """One quantity of one site, window by window."""
+        return self.many([(address, quantity)], phase)[0]
+
+    def many(self, keys: Sequence[tuple[str, str]], phase: str = "train") -> list[Series]:
+        """Several series in one go: those whose records lie together are read once."""
+        _check_phase(phase)
+        self._check_keys(keys)
+        read = []
+        for file in self._files.values():
+            ids = _ids(file)
+            present = [key for key in keys if key in ids]
+            read.append((present, *file.rows(phase, [ids[key] for key in present])))
+        axis = common_axis([w.first_step for _, w, _ in read], [w.last_step for _, w, _ in read])
+        steps = np.zeros(len(axis), dtype=np.int64)
+        closed = np.ones(len(axis), dtype=bool)
+        for (_, windows, _), place in zip(read, axis.places, strict=True):
+            np.maximum(steps, add_onto(len(axis), place, windows.steps), out=steps)
+            np.logical_and.at(closed, place, windows.closed)
+        steps *= self._expected([len(windows) for _, windows, _ in read], phase)
+        found = []
+        for key in keys:
+            seen = np.zeros(len(axis), dtype=np.int64)
+            rows = None
+            for (present, _, numbers), place in zip(read, axis.places, strict=True):
+                if key not in present:
+                    continue
+                mine = numbers[:, present.index(key)]
+                seen += add_onto(len(axis), place, mine[:, WIDTH].astype(np.int64))
+                part = merge_onto(len(axis), place, mine[:, :WIDTH])
+                rows = part if rows is None else merge_rows(rows, part)
+            assert rows is not None  # _check_keys found it in some file
+            found.append(
+                Series(*key, phase, axis.first_step, axis.last_step, steps, seen, closed, rows)
+            )
+        return found
+
+    def overview(
+        self, *, quantity: str | None = None, phase: str = "train", points: int = POINTS
+    ) -> Overview:
+        """The course of all series, or those of one quantity, in about `points` points or fewer.
+
+        It never reads more than some thousand records, however long the run.
+        """
+        _check_phase(phase)
+        if points < 1:
+            raise OptionError(f"points is {points}: an overview has at least one.")
+        keys = tuple(
+            (info.address, info.quantity)
+            for info in self.catalogue
+            if quantity is None or info.quantity == quantity
+        )
+        if quantity is not None and not keys:
+            raise NoSuchSiteError(self._no_quantity(quantity))
+        read = []
+        for file in self._files.values():
+            windows = file.windows(phase)
+            count = int(windows.closed.sum())  # all but the last, which may be open
+            widths = (1, *LEVELS)
+            level = next((at for at, w in enumerate(widths) if count // w <= points), len(LEVELS))
+            ids = _ids(file)
+            places = [at for at, key in enumerate(keys) if key in ids]
+            parts, part = file.courses(phase, [ids[keys[at]] for at in places], count, level)
+            course = part
+            if len(places) < len(keys):  # another rank has series that this one does not know
+                course = np.full((len(parts), len(keys), *part.shape[2:]), np.nan, part.dtype)
+                course[:, places] = part
+            first = windows.first_step[[begin for begin, _ in parts]]
+            last = windows.last_step[[end - 1 for _, end in parts]]
+            read.append((first, last, course))
+        axis = common_axis([first for first, _, _ in read], [last for _, last, _ in read])
+        merged = None
+        for (_, _, course), place in zip(read, axis.places, strict=True):
+            part = course_onto(len(axis), place, course) if len(read) > 1 else course
+            if merged is None:
+                merged = part
+            else:
+                merge_courses(merged, part)
+        assert merged is not None  # there is at least one file
+        return Overview(phase, keys, axis.first_step, axis.last_step, merged)
+
+    def histograms(
+        self, address: str, quantity: str = "outputs", phase: str = "train"
+    ) -> Histograms:
+        """The distribution of one quantity of one site over the run, in at most 256 spans."""
+        spans, found = self._spans(address, quantity, phase, RankFile.histograms)
+        counts = sum(
+            (add_onto(len(spans), place, part) for place, part in found[1:]),
+            add_onto(len(spans), *found[0]),
+        )
+        return Histograms(address, quantity, phase, spans.first_step, spans.last_step, counts)
+
+    def quantiles(
+        self,
+        address: str,
+        quantity: str = "outputs",
+        q: float | Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95),
+        phase: str = "train",
+    ) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Quantiles within 9 %, a row a span and a column a quantile."""
+        return self.histograms(address, quantity, phase).quantiles(q)
+
+    def units(self, address: str, quantity: str = "outputs", phase: str = "train") -> Units:
+        """Which units of a site were ever active, span by span."""
+        spans, found = self._spans(address, quantity, phase, RankFile.unit_bits)
+        active = np.zeros((len(spans), found[0][1].shape[1]), dtype=bool)
+        for place, part in found:
+            np.logical_or.at(active, place, part)
+        return Units(address, quantity, phase, spans.first_step, spans.last_step, active)
+
+    # Notes
+
+    @property
+    def scalars(self) -> Mapping[str, Scalar]:
+        """What was logged, by name; of several ranks, that of the lowest which has the name."""
+        found: dict[str, Scalar] = {}
+        for file in self._files.values():
+            for name, (at, keep) in file.scalar_names().items():
+                if name not in found:
+                    points = file.scalar(at, keep)
+                    step = points[:, 0].astype(np.int64)
+                    found[name] = Scalar(name, step, points[:, 1], points[:, 2])
+        return found
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """How losses were made, in the order of steps."""
+        found = [Loss(*row, rank) for rank, file in self._files.items() for row in file.losses()]
+        return tuple(sorted(found, key=lambda loss: loss.step))
+
+    @property
+    def events(self) -> tuple[EventRecord, ...]:
+        """What happened, in the order of steps."""
+        found = [
+            EventRecord(*row, rank) for rank, file in self._files.items() for row in file.events()
+        ]
+        return tuple(sorted(found, key=lambda event: event.step))
+
+    @property
+    def findings(self) -> tuple[dict[str, Any], ...]:
+        """What the doctor found while the run was written, as plain data."""
+        found: list[dict[str, Any]] = []
+        for file in self._files.values():
+            found += [finding for finding in file.findings() if finding not in found]
+        return tuple(found)
+
+    def frame(self, library: str | None = None, phase: str = "train") -> Any:
+        """Every series as one long data frame, of pandas or polars."""
+        from nethook.runs.frames import make_frame
+
+        keys = [(info.address, info.quantity) for info in self.catalogue]
+        columns: dict[str, list[Any]] = {}
+        for series in self.many(keys, phase):
+            mine = {
+                "address": np.full(len(series), series.address),
+                "quantity": np.full(len(series), series.quantity),
+                **series.columns(),
+            }
+            for name, column in mine.items():
+                columns.setdefault(name, []).append(column)
+        return make_frame({name: np.concatenate(c) for name, c in columns.items()}, library)
+
+    # Ends
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files.values():
+            file.close()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        ranks = self.ranks
+        parts = []
+        for phase in PHASES:
+            windows = [file.windows(phase) for file in self._files.values()]
+            longest = max(windows, key=len)
+            if len(longest):
+                steps = max(int(each.last_step[-1]) + 1 for each in windows if len(each))
+                noun = "steps" if phase == "train" else f"steps ({phase})"
+                parts.append(f"{steps:,} {noun} in {len(longest):,} windows")
+        parts = parts or ["no steps yet"]
+        parts.append(f"{len(self.sites):,} sites, {len(self.catalogue):,} series")
+        if len(ranks) > 1:
+            gone = [str(rank.rank) for rank in ranks if rank.state in ("missing", "unreadable")]
+            here = f"{len(ranks) - len(gone):,} of {len(ranks):,} ranks"
+            shown = f"{', '.join(gone[:8])}{', …' if len(gone) > 8 else ''}"
+            parts.append(f"{here} ({shown} missing)" if gone else here)
+        if findings := self.findings:
+            parts.append(f"{len(findings):,} finding{'s' if len(findings) > 1 else ''}")
+        states = {rank.state for rank in ranks}
+        state = next(each for each in ("open", "died", "finished") if each in states)
+        return f"<Run {clean(str(self.path))!r}: {state}, {'; '.join(parts)}>"
+
+    # Helpers
+
+    @property
+    def _first(self) -> RankFile:
+        return self._files[min(self._files)]
+
+    def _unique(self, entries: Callable[[RankFile], list[tuple[Any, _T]]]) -> Iterator[_T]:
+        """What all files have, each entry once."""
+        known: dict[Any, _T] = {}
+        for file in self._files.values():
+            for key, entry in entries(file):
+                known.setdefault(key, entry)
+        yield from known.values()
+
+    def _expected(self, windows: Sequence[int], phase: str) -> int:
+        """Ranks that should have measured: those that have this phase, and the missing ones.
+
+        Evaluation on one rank only is usual, so there nobody is missed.
+        """
+        present = sum(count > 0 for count in windows)
+        absent = self.world_size - len(self._files) if self._only is None else 0
+        return max(1, present + (absent if phase == "train" else 0))
+
+    def _spans(
+        self, address: str, quantity: str, phase: str, read: Callable[..., Any]
+    ) -> tuple[Any, list[tuple[Any, Any]]]:
+        """The common spans of all ranks, and for each rank where its part belongs, and the part."""
+        _check_phase(phase)
+        self._check_keys([(address, quantity)])
+        firsts, lasts, parts = [], [], []
+        for file in self._files.values():
+            ids = _ids(file)
+            if (address, quantity) in ids:
+                numbers, spans = file.spans(phase)
+                firsts.append(spans.first_step)
+                lasts.append(spans.last_step)
+                parts.append(read(file, phase, ids[address, quantity], numbers))
+        axis = common_axis(firsts, lasts)
+        return axis, list(zip(axis.places, parts, strict=True))
+
+    def _check_keys(self, keys: Sequence[tuple[str, str]]) -> None:
+        known = {(info.address, info.quantity) for info in self.catalogue}
+        for address, quantity in keys:
+            if (address, quantity) in known:
+                continue
+            quantities = sorted(q for a, q in known if a == address)
+            if quantities:
+                raise NoSuchSiteError(
+                    f"of {address!r} the run has {', '.join(quantities)}, but no {quantity!r}."
+                )
+            addresses = list(dict.fromkeys(a for a, _ in known))
+            close = get_close_matches(address, addresses, n=3)
+            hint = f" Close to it: {', '.join(map(repr, close))}." if close else ""
+            raise NoSuchSiteError(f"the run has no series of {address!r}.{hint}")
+
+    def _no_quantity(self, quantity: str) -> str:
+        known = sorted({info.quantity for info in self.catalogue})
+        return f"the run has no {quantity!r}; it has {', '.join(known) or 'no series yet'}."
+
+
+def _state(info: Mapping[str, Any]) -> str:
+    """Whether a rank has finished, is still being written, or died on the way."""
+    if info.get("finished"):
+        return "finished"
+    return "open" if is_alive(info.get("writer"), info.get("beat")) else "died"
+
+
+def _ids(file: RankFile) -> dict[tuple[str, str], int]:
+    """Address and quantity of each series of a file -> its row."""
+    return {(info.address, info.quantity): at for at, info in enumerate(file.series()[0])}
+
+
+def _check_phase(phase: str) -> None:
+    if phase not in PHASES:
+        raise OptionError(f"there is no phase {phase!r}: it is one of {', '.join(PHASES)}.")
+
+
+def _no_run(path: Path) -> str:
+    message = f"there is no run {str(path)!r}."
+    if path.parent.is_dir():
+        others = [other.name for other in path.parent.iterdir() if other.suffix == ".db"]
+        if close := get_close_matches(path.name, others, n=1):
+            message += f" Did you mean {str(path.with_name(close[0]))!r}?"
+    return message

@@ -1,0 +1,200 @@
+"""The connection that a run is written through, on whatever disk there is.
+
+On a local disk the run is written in place, in SQLite's WAL mode: readers never wait for the writer
+nor it for them. On a network, or where WAL is refused, it is written to a scratch folder of this
+machine and published: a copy beside the target, which then replaces it in one step.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Final
+
+from nethook.errors import RunFileError
+from nethook.runs.checks import check_schema
+from nethook.runs.filesystems import on_network
+from nethook.runs.schema import APPLICATION_ID, PAGE_SIZE, TABLES, VERSION
+
+WAL_LIMIT: Final = 64 << 20
+"""Bytes of the -wal file at which the writer waits until a reader that holds it back lets go."""
+
+_PUBLISH: Final = 5.0  # seconds between two publications; longer where one takes long
+
+
+class WalRefusedError(Exception):
+    """This disk cannot have a WAL."""
+
+
+class Storage:
+    """An open run file, for writing.
+
+    Arguments:
+        path: the run file. It does not exist, or `resume` is true and it is continued.
+        resume: whether to continue what is there.
+        vfs: the name of SQLite's layer for files; None is its usual one.
+        wal_limit: see WAL_LIMIT.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        resume: bool = False,
+        vfs: str | None = None,
+        wal_limit: int = WAL_LIMIT,
+    ) -> None:
+        self.path = path
+        self.scratch: Path | None = None
+        self._wal_limit = wal_limit
+        self._published = 0.0
+        self._wait = _PUBLISH
+        existing = resume and path.exists()
+        try:
+            if not existing:
+                # Nobody else can have made it in between, and a folder that is read-only says so.
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+            elif not os.access(path, os.W_OK):
+                raise PermissionError(13, "the file is read-only")
+            try:
+                if on_network(path.parent):
+                    raise WalRefusedError
+                self.connection = _connect(path, existing=existing, vfs=vfs)
+            except WalRefusedError:
+                self._use_scratch(existing=existing)
+        except (OSError, sqlite3.Error) as error:
+            if not existing and not isinstance(error, FileExistsError):
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+            if isinstance(error, RunFileError):
+                raise
+            raise RunFileError(f"the run {str(path)!r} cannot be written: {error}") from error
+        self._identity = _identity(path)
+
+    def _use_scratch(self, *, existing: bool) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="nethook-"))
+        self.scratch = folder / self.path.name
+        if existing:
+            for end in ("", "-wal"):  # what a writer that was killed left there belongs to it
+                if (part := Path(f"{self.path}{end}")).exists():
+                    shutil.copyfile(part, f"{self.scratch}{end}")
+        self.scratch.touch()
+        self.connection = _connect(self.scratch, existing=existing, vfs=None)
+
+    @property
+    def file(self) -> Path:
+        """The file that SQLite writes: the target, or the scratch file."""
+        return self.scratch or self.path
+
+    def lost(self) -> str | None:
+        """Why writing makes no sense any more: the file was removed or replaced by another."""
+        if self.scratch is None:
+            # SQLite would write on into a file that has no name, and nobody would ever read it.
+            found = _identity(self.path)
+            if found is None:
+                return f"{str(self.path)!r} was removed"
+            if found != self._identity:
+                return f"{str(self.path)!r} was replaced by another file"
+        elif not self.path.parent.is_dir():
+            kept = f"the run so far is in {str(self.scratch)!r}"
+            return f"the folder {str(self.path.parent)!r} was removed, and {kept}"
+        return None
+
+    def held_back(self) -> bool:
+        """Whether a reader keeps the -wal file from being taken in, and it is large already.
+
+        Asked between transactions only: inside one the answer would always be yes.
+        """
+        if self.connection.in_transaction:
+            return False
+        wal = Path(f"{self.file}-wal")
+        with suppress(OSError):
+            if wal.stat().st_size > self._wal_limit:
+                busy = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                return bool(busy)
+        return False
+
+    def publish(self, *, now: bool = False) -> None:
+        """Where the run is in scratch: put what is committed in the place of the target.
+
+        A publication copies the whole run, so it is made every 5 seconds at most, and takes no more
+        than a twentieth of the time.
+        """
+        if self.scratch is None or (not now and time.monotonic() - self._published < self._wait):
+            return
+        started = time.monotonic()
+        copy = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        try:
+            with closing(sqlite3.connect(copy, isolation_level=None)) as target:
+                self.connection.backup(target)
+                # Without this the copy is marked as WAL, and a network has none.
+                target.execute("PRAGMA journal_mode = DELETE")
+            with copy.open("rb+") as stream:
+                os.fsync(stream.fileno())
+            copy.replace(self.path)
+        finally:
+            copy.unlink(missing_ok=True)
+        self._published = time.monotonic()
+        self._wait = max(_PUBLISH, 20 * (self._published - started))
+
+    def close(self, *, keep: bool = False) -> None:
+        """Close the file; scratch goes, unless it is to be kept because it was not published."""
+        with suppress(sqlite3.Error):
+            self.connection.close()
+        if self.scratch is not None and not keep:
+            shutil.rmtree(self.scratch.parent, ignore_errors=True)
+
+
+def _connect(path: Path, *, existing: bool, vfs: str | None) -> sqlite3.Connection:
+    option = f"&vfs={vfs}" if vfs else ""
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw{option}",
+        uri=True,
+        isolation_level=None,
+        timeout=5.0,
+        check_same_thread=False,  # made here, then handed to the writer thread, which keeps it
+    )
+    try:
+        if existing:
+            check_schema(connection, path)
+        else:
+            connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+        try:
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            if mode != "wal":
+                raise WalRefusedError
+            # A WAL that is granted and then cannot be used fails at its first transaction.
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if "lock" in str(error) and "protocol" not in str(error):
+                raise
+            raise WalRefusedError from error
+        if not existing:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            for statement in TABLES.values():
+                connection.execute(statement)
+        connection.execute("COMMIT")
+        # After a power cut the last transactions may be missing, and the file is whole.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA wal_autocheckpoint = 1000")
+        connection.execute(f"PRAGMA journal_size_limit = {16 << 20}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino

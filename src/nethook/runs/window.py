@@ -1,0 +1,118 @@
+"""One window of a run in memory: what the training thread folds its steps into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from nethook.stats.fields import BINS, Matrix, clear_rows, empty_rows
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The series that a window has room for: row `i` is series `i`, which has `units[i]` units."""
+
+    units: tuple[int, ...] = ()
+
+    @cached_property
+    def offsets(self) -> list[int]:
+        """Where the unit bits of each series begin; one more entry for the end of the last."""
+        return [0, *np.cumsum(self.units, dtype=np.int64).tolist()]
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+
+class Window:
+    """The summaries of all series over some steps.
+
+        window.rows[i]          # a row of `stats.fields`, for a kernel to write into
+        window.histograms[i]    # its BINS counts
+        window.bits_of(i)       # one byte a unit: 1 where it was ever active
+        window.seen[i] += 1     # steps in which series i was measured
+        window.add_step(step)   # once a step
+
+    A window that was filled goes to `RunWriter.submit`, which gives another one for it: the writer
+    thread owns what it was given, and nothing is copied on the training thread.
+    """
+
+    __slots__ = (
+        "bits",
+        "first_step",
+        "histograms",
+        "last_step",
+        "layout",
+        "phase",
+        "rows",
+        "seen",
+        "steps",
+        "why",
+    )
+
+    def __init__(self, layout: Layout, phase: str = "train") -> None:
+        self.layout = layout
+        self.phase = phase
+        self.rows: Matrix = empty_rows(len(layout))
+        self.seen: npt.NDArray[np.int64] = np.zeros(len(layout), dtype=np.int64)
+        self.histograms: npt.NDArray[np.int64] = np.zeros((len(layout), BINS), dtype=np.int64)
+        self.bits: npt.NDArray[np.uint8] = np.zeros(layout.offsets[-1], dtype=np.uint8)
+        self._restart()
+
+    def _restart(self) -> None:
+        self.first_step = -1
+        self.last_step = -1
+        self.steps = 0
+        self.why = ""
+
+    def add_step(self, step: int) -> None:
+        """One more step is in this window."""
+        if self.steps == 0:
+            self.first_step = step
+        self.last_step = step
+        self.steps += 1
+
+    def bits_of(self, series: int) -> npt.NDArray[np.uint8]:
+        """The bytes of one series' units, to be written into."""
+        return self.bits[self.layout.offsets[series] : self.layout.offsets[series + 1]]
+
+    def clear(self) -> None:
+        """Make the window empty, for its next use."""
+        clear_rows(self.rows)
+        self.seen[...] = 0
+        self.histograms[...] = 0
+        self.bits[...] = 0
+        self._restart()
+
+    def copy_to(self, other: Window) -> None:
+        """Make `other`, which has the same layout, equal to this window."""
+        other.rows[...] = self.rows
+        other.seen[...] = self.seen
+        other.histograms[...] = self.histograms
+        other.bits[...] = self.bits
+        other.phase, other.why = self.phase, self.why
+        other.first_step, other.last_step, other.steps = (
+            self.first_step,
+            self.last_step,
+            self.steps,
+        )
+
+    def widened(self, layout: Layout) -> Window:
+        """This window with room for the series that were added since it was made."""
+        wide = Window(layout, self.phase)
+        known = len(self.layout)
+        wide.rows[:known] = self.rows
+        wide.seen[:known] = self.seen
+        wide.histograms[:known] = self.histograms
+        wide.bits[: self.bits.size] = self.bits
+        wide.first_step, wide.last_step = self.first_step, self.last_step
+        wide.steps, wide.why = self.steps, self.why
+        return wide
+
+
+def layout_of(units: Sequence[int]) -> Layout:
+    """The layout of series with these numbers of units."""
+    return Layout(tuple(int(count) for count in units))

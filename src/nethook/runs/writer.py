@@ -1,0 +1,295 @@
+"""Writing a run: what the training thread calls. Nothing here waits for a disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from nethook.errors import OptionError, RunInUseError
+from nethook.runs.about import about_this_process
+from nethook.runs.mailbox import CAPACITY, Mailbox
+from nethook.runs.owner import this_process
+from nethook.runs.paths import new_run_path
+from nethook.runs.points import Point
+from nethook.runs.schema import MAX_SERIES, MAX_UNITS, PHASES
+from nethook.runs.storage import WAL_LIMIT, Storage
+from nethook.runs.store import Event, LossRecord, NewSeries, NewSite, Store, layout_info
+from nethook.runs.thread import FLUSH, Health, write_until_stopped
+from nethook.runs.window import Window, layout_of
+
+PROVISIONAL: Final = 5.0
+"""Seconds between two provisional writes of a window that is still open."""
+
+
+class RunWriter:
+    """A run file that is being written, by a thread of its own.
+
+        writer = RunWriter("runs/mnist.db")
+        writer.add_site("conv1", "Conv2d", {"source": "train.py:12"})
+        row = writer.add_series("conv1", "outputs", units=20)
+        window = writer.window("train")
+        clock = WindowClock()
+        for step in …:
+            …                             # kernels write into window.rows[row], and so on
+            window.add_step(step)
+            if clock.ends_with(step):
+                window = writer.submit(window)
+                clock.open(step + 1)
+            elif writer.provisional_due:
+                writer.submit_provisional(window)
+        writer.close(window)
+
+    Making one raises when the file cannot be made. After that nothing raises: a full disk or a lost
+    folder costs records, one warning says so, and `problem` keeps it.
+
+    Arguments:
+        path: where to; `{time}` in it becomes the time. An existing run is refused ...
+        resume: ... or continued.
+        rank, world_size: of torch.distributed; rank r > 0 writes `NAME.rank{r}.db`.
+        info: more facts about the run, as plain data.
+        flush_every: seconds between two transactions.
+        capacity: windows that may wait; when there are more, they merge.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        resume: bool = False,
+        rank: int = 0,
+        world_size: int = 1,
+        info: Mapping[str, object] | None = None,
+        flush_every: float = FLUSH,
+        capacity: int = CAPACITY,
+        vfs: str | None = None,
+        wal_limit: int = WAL_LIMIT,
+    ) -> None:
+        if not 0 <= rank < world_size:
+            raise OptionError(f"rank is {rank} and world_size is {world_size}: 0 <= rank < size.")
+        self.path = new_run_path(path, rank=rank, resume=resume)
+        continued = self.path.exists()
+        storage = Storage(self.path, resume=resume, vfs=vfs, wal_limit=wal_limit)
+        mark = this_process()
+        try:
+            store = Store(storage.connection, mark)
+            try:
+                store.claim()
+            except RunInUseError as error:
+                raise RunInUseError(f"{str(self.path)!r} is in use: {error}.") from None
+            facts = {
+                **about_this_process(),
+                **(info or {}),
+                "rank": rank,
+                "world_size": world_size,
+                "layout": layout_info(),
+            }
+            started = {} if continued else {"started": time.time()}
+            store.begin()
+            store.put_info({**facts, **started})
+            if continued:
+                message = f"continued after step {store.last_step}"
+                now = time.time()
+                store.add_event(Event(store.last_step + 1, now, "resumed", "", message, {}))
+            store.commit()
+            storage.publish(now=True)
+        except BaseException:
+            storage.close()
+            if not continued:
+                self.path.unlink(missing_ok=True)
+            raise
+        self.next_step = store.last_step + 1
+        """The step that a run which is continued goes on with; 0 for a new one."""
+        self._series = dict(store.series)
+        self._units = list(store.basis.units)
+        self._layout = layout_of(self._units)
+        self._mailbox = Mailbox(capacity)
+        self._health = Health(self.path)
+        self._provisional = time.monotonic()
+        self._pid = os.getpid()
+        self._thread = threading.Thread(
+            # The thread holds the connection, and not this object: a child that is forked gets a
+            # copy of this object but not of the thread, and so can never close what is not its own.
+            target=write_until_stopped,
+            args=(storage, store, self._mailbox, self._health, flush_every),
+            name="nethook-writer",
+            daemon=True,
+        )
+        self._thread.start()
+        # When a program ends, or drops the writer, without closing it, the rest is still written.
+        self._finish = weakref.finalize(self, _stop, self._mailbox, self._thread, self._pid, 30.0)
+
+    # The catalogue
+
+    def add_site(
+        self, address: str, kind: str = "", info: Mapping[str, object] | None = None
+    ) -> None:
+        """Keep a site of the model: its address, its type, and plain data about it."""
+        if self._mine():
+            self._mailbox.put_catalogue(NewSite(address, kind, dict(info or {})))
+
+    def add_series(
+        self,
+        address: str,
+        quantity: str,
+        *,
+        units: int = 0,
+        info: Mapping[str, object] | None = None,
+    ) -> int:
+        """The row of a series in every window from now on; a known series keeps its row.
+
+        More than 65,536 units are too many to keep a bit for each: such a series has none.
+        """
+        known = self._series.get((address, quantity))
+        if known is not None:
+            return known
+        if len(self._units) >= MAX_SERIES:
+            raise OptionError(f"a run has room for {MAX_SERIES:,} series, and this is one more.")
+        row = len(self._units)
+        units = units if 0 <= units <= MAX_UNITS else 0
+        self._series[address, quantity] = row
+        self._units.append(units)
+        if self._mine():
+            self._mailbox.put_catalogue(NewSeries(row, address, quantity, units, dict(info or {})))
+        return row
+
+    # Windows
+
+    def window(self, phase: str = "train") -> Window:
+        """An empty window with a row for every series there is."""
+        if phase not in PHASES:
+            raise OptionError(f"there is no phase {phase!r}: it is one of {', '.join(PHASES)}.")
+        return self._mailbox.empty(self._current(), phase)
+
+    def widen(self, window: Window) -> Window:
+        """The same window with room for series that were added since it was made."""
+        layout = self._current()
+        return window if window.layout is layout else window.widened(layout)
+
+    def submit(self, window: Window, why: str = "") -> Window:
+        """Hand a window over, and get the one to fill next.
+
+        When the writer is behind (a slow disk), the same window comes back as it is: the steps that
+        follow are folded into it, and two windows have become one. That costs nothing and loses
+        nothing but resolution.
+        """
+        if window.steps == 0 or not self._mine():
+            return window
+        window.why = why
+        layout = self._current()
+        if self._mailbox.put(window):
+            self._provisional = time.monotonic()
+            return self._mailbox.empty(layout, window.phase)
+        return window if window.layout is layout else window.widened(layout)
+
+    @property
+    def waiting(self) -> int:
+        """How many windows wait for the writer thread."""
+        return self._mailbox.queued()
+
+    @property
+    def provisional_due(self) -> bool:
+        """Whether the open window should be shown to readers as it is."""
+        return time.monotonic() - self._provisional >= PROVISIONAL
+
+    def submit_provisional(self, window: Window) -> None:
+        """Have the open window written as it is now; it stays open, and with its owner."""
+        self._provisional = time.monotonic()
+        if window.steps and self._mine():
+            self._mailbox.put_provisional(window)
+
+    # Everything else
+
+    def log(self, name: str, value: float, step: int, *, keep: int = 0) -> None:
+        """One point of a scalar; with `keep` only that many of the last points stay in the file."""
+        if self._mine():
+            point = Point(int(step), time.time(), float(value))
+            self._mailbox.put_note("scalar", (name, point, keep))
+
+    def loss(self, name: str, step: int, data: Mapping[str, object], phase: str = "train") -> None:
+        """How a loss was made: its kind, chain, shapes and what else is known, as plain data."""
+        if self._mine():
+            self._mailbox.put_note("loss", LossRecord(name, step, phase, dict(data)))
+
+    def event(
+        self,
+        kind: str,
+        step: int,
+        message: str = "",
+        address: str = "",
+        data: Mapping[str, object] | None = None,
+    ) -> None:
+        """Something that happened at a step."""
+        if self._mine():
+            event = Event(step, time.time(), kind, address, message, dict(data or {}))
+            self._mailbox.put_note("event", event)
+
+    def findings(self, findings: Sequence[Mapping[str, object]]) -> None:
+        """What the doctor has found so far; it replaces what it had found before."""
+        if self._mine():
+            self._mailbox.put_findings([dict(finding) for finding in findings])
+
+    def info(self, **facts: object) -> None:
+        """More facts about the run, as plain data; a fact that is known is replaced."""
+        if self._mine():
+            self._mailbox.put_note("info", facts)
+
+    # Ends
+
+    @property
+    def problem(self) -> str | None:
+        """Why nothing is being written at the moment, if so."""
+        return self._health.problem
+
+    def flush(self, timeout: float = 30.0) -> bool:
+        """Wait until everything so far is in the file; False if it is not. Not for training."""
+        if not self._mine() or not self._finish.alive:
+            return False
+        ticket = self._mailbox.ask_to_flush()
+        with self._mailbox.changed:
+            self._mailbox.changed.wait_for(
+                lambda: self._mailbox.flushed >= ticket or self._mailbox.stopped, timeout
+            )
+        return self._mailbox.flushed >= ticket and self._health.problem is None
+
+    def close(self, *windows: Window, timeout: float = 30.0) -> None:
+        """Write the windows that are still open, and everything else, and end. Never raises."""
+        if not self._mine() or not self._finish.alive:
+            return
+        for window in windows:
+            if window.steps:
+                window.why = window.why or "end"
+                self._mailbox.put(window, always=True)
+        self._finish.detach()
+        _stop(self._mailbox, self._thread, self._pid, timeout)
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if not self._finish.alive else (self.problem or "writing")
+        return f"<RunWriter {str(self.path)!r}: {len(self._units):,} series, {state}>"
+
+    def _current(self) -> Any:
+        if len(self._layout) != len(self._units):
+            self._layout = layout_of(self._units)
+        return self._layout
+
+    def _mine(self) -> bool:
+        """Whether this is the process that made the writer: a forked child leaves it alone."""
+        return os.getpid() == self._pid
+
+
+def _stop(mailbox: Mailbox, thread: threading.Thread, pid: int, timeout: float) -> None:
+    """Have the thread write what is left and end."""
+    if os.getpid() != pid:
+        return
+    mailbox.ask_to_stop()
+    thread.join(timeout)

@@ -1,0 +1,295 @@
+"""Running summaries: preallocated rows, and slots that tensors are folded into.
+
+    rows = Rows(2)
+    first = rows.slot(0, unit_dim=1)
+    second = rows.slot(1, bounds=(0.0, 1.0))
+    for x, y in data:
+        first.fold(x)
+        second.fold(y)
+    rows.collect()
+    rows.matrix, rows.histograms, first.bits
+
+A slot takes the native kernel where it may and the torch kernel elsewhere. What is folded on
+another device stays there, in slots of its own, until `collect` fetches it in one copy a device.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from nethook.errors import OptionError
+from nethook.stats import guard, native, torched
+from nethook.stats.fields import (
+    BINS,
+    INDEX,
+    NEAR,
+    WIDTH,
+    Matrix,
+    active_units,
+    clear_rows,
+    empty_rows,
+    merge_rows,
+)
+
+LIMIT = 4096
+"""How many elements of one tensor are read for its histogram."""
+
+EVERY = 2**62
+"""As a limit: every element."""
+
+_keys = torch._C._dispatch_keys
+
+
+class Rows:
+    """Preallocated rows, histograms and unit bits of a number of series.
+
+    Arguments:
+        series: how many rows.
+        limit: how many elements of one tensor its histogram is read from (see `EVERY`).
+
+    Cost: 5.4 KB a series, and a byte a unit.
+    """
+
+    def __init__(self, series: int, *, limit: int = LIMIT) -> None:
+        if limit < 1:
+            raise OptionError(f"`limit` must be at least 1, and is {limit}.")
+        self.limit = limit
+        self.matrix: Matrix = empty_rows(series)
+        self.histograms: npt.NDArray[np.int64] = np.zeros((series, BINS), np.int64)
+        # Never cleared: the step through large tensors must not start anew with every window.
+        self.turns: npt.NDArray[np.int64] = np.zeros(series, np.int64)
+        self.slots: dict[int, Slot] = {}
+        self._elsewhere: dict[torch.device, _Elsewhere] = {}
+
+    def slot(
+        self,
+        place: int,
+        *,
+        unit_dim: int | None = None,
+        bounds: tuple[float, float] | None = None,
+        histogram: bool = True,
+    ) -> Slot:
+        """The place that tensors of one series are folded into.
+
+        Arguments:
+            place: the row.
+            unit_dim: the dimension that counts the units (from the end if negative); None: none.
+            bounds: the two ends of a bounded activation.
+            histogram: whether to count bins.
+        """
+        if not 0 <= place < len(self.matrix):
+            raise OptionError(f"There is no row {place}: there are {len(self.matrix)}.")
+        slot = Slot(self, place, unit_dim=unit_dim, bounds=bounds, histogram=histogram)
+        self.slots[place] = slot
+        return slot
+
+    def collect(self) -> None:
+        """Fetch what was folded on other devices: one copy a device, which waits for it."""
+        for elsewhere in self._elsewhere.values():
+            elsewhere.collect(self)
+
+    def clear(self) -> None:
+        """Make every row empty, for the next window; call `collect` first."""
+        clear_rows(self.matrix)
+        self.histograms[...] = 0
+        for slot in self.slots.values():
+            slot.skipped.clear()
+            if slot.bits is not None:
+                slot.bits[...] = 0
+
+    def elsewhere(self, device: torch.device) -> _Elsewhere:
+        """The slots on a device."""
+        if device not in self._elsewhere:
+            self._elsewhere[device] = _Elsewhere(device, self)
+        return self._elsewhere[device]
+
+
+class Slot:
+    """Where the tensors of one series are folded into; made by `Rows.slot`.
+
+    Attributes:
+        bits: one byte a unit, 1 where the unit was ever active; None before the first tensor, and
+            for series without units.
+        skipped: tensors that could not be summarised, by kind.
+    """
+
+    __slots__ = (
+        "_bits_address",
+        "_dim",
+        "_high",
+        "_histogram",
+        "_limit",
+        "_low",
+        "_row",
+        "_turn",
+        "_units",
+        "bits",
+        "histogram",
+        "near",
+        "place",
+        "rows",
+        "skipped",
+        "unit_dim",
+    )
+
+    def __init__(
+        self,
+        rows: Rows,
+        place: int,
+        *,
+        unit_dim: int | None,
+        bounds: tuple[float, float] | None,
+        histogram: bool,
+    ) -> None:
+        self.rows = rows
+        self.place = place
+        self.unit_dim = unit_dim
+        self.histogram = histogram
+        self.near = None if bounds is None else near_ends(bounds)
+        self.bits: npt.NDArray[np.uint8] | None = None
+        self.skipped: Counter[str] = Counter()
+        # What the native kernel is given, reckoned once. The arrays live as long as `rows`.
+        self._row = rows.matrix.ctypes.data + place * WIDTH * 8
+        self._histogram = rows.histograms.ctypes.data + place * BINS * 8 if histogram else 0
+        self._turn = rows.turns.ctypes.data + place * 8
+        self._limit = rows.limit
+        self._low, self._high = (0.0, 0.0) if self.near is None else self.near
+        self._units = -1
+        self._dim = 0
+        self._bits_address = 0
+
+    def fold(self, tensor: torch.Tensor) -> None:
+        """Fold a tensor into the row. A kind that cannot be read is counted in `skipped`."""
+        if (
+            native.fold is not None
+            and type(tensor) in guard.EXACT
+            and _keys(tensor).raw_repr() in guard.PLAIN
+        ):
+            code = native.CODES.get(tensor.dtype)
+            if code is not None:
+                shape = tensor.shape
+                if self.unit_dim is not None:
+                    self._fit_bits(shape)
+                native.fold(
+                    native.data_address(tensor),
+                    tensor.storage_offset(),
+                    code,
+                    shape,
+                    tensor.stride(),
+                    self._row,
+                    self._histogram,
+                    self._turn,
+                    self._limit,
+                    self._bits_address,
+                    self._dim,
+                    self._low,
+                    self._high,
+                )
+                return
+        self._fold_otherwise(tensor)
+
+    def _fold_otherwise(self, tensor: torch.Tensor) -> None:
+        kind = guard.kind(tensor)
+        if kind is not None:
+            self.skip(kind)
+            return
+        if tensor.device.type == "cpu":
+            native.missing_once()
+        if self.unit_dim is not None:
+            self._fit_bits(tensor.shape)
+        units = self.bits is not None and self._bits_address != 0
+        self.rows.elsewhere(tensor.device).fold(self, tensor, self._dim if units else None)
+
+    def skip(self, kind: str) -> None:
+        """Count a tensor that is not summarised."""
+        self.skipped[kind] += 1
+        self.rows.matrix[self.place, INDEX["skipped"]] += 1
+
+    def _fit_bits(self, shape: torch.Size) -> None:
+        dim = self.unit_dim or 0
+        dim = dim + len(shape) if dim < 0 else dim
+        if not 0 <= dim < len(shape):  # this tensor has no such dimension
+            self._bits_address = 0
+            return
+        self._dim = dim
+        if self.bits is None or shape[dim] != self._units:
+            # Another number of units than before: what was seen stays, for those that are in both.
+            bits = np.zeros(shape[dim], np.uint8)
+            if self.bits is not None:
+                common = min(len(bits), len(self.bits))
+                bits[:common] = self.bits[:common]
+            self.bits = bits
+            self._units = shape[dim]
+        # An array of no elements has an address too, and the kernel must know that there are units.
+        self._bits_address = self.bits.ctypes.data if self._units else 0
+
+
+class _Elsewhere:
+    """The slots of all series on one device, for the torch kernel."""
+
+    def __init__(self, device: torch.device, rows: Rows) -> None:
+        self.device = device
+        self.rows, self.histograms, self.turns = torched.slots(device, len(rows.matrix))
+        self.turns.copy_(torch.from_numpy(rows.turns))
+        self.bits: dict[int, torch.Tensor] = {}
+        self.touched = False
+
+    def fold(self, slot: Slot, tensor: torch.Tensor, dim: int | None) -> None:
+        place = slot.place
+        bits = None
+        if dim is not None:
+            bits = self.bits.get(place)
+            if bits is None or len(bits) != tensor.shape[dim]:
+                known = bits
+                bits = torch.zeros(tensor.shape[dim], dtype=torch.uint8, device=self.device)
+                if known is not None:
+                    common = min(len(bits), len(known))
+                    bits[:common] = known[:common]
+                self.bits[place] = bits
+        torched.fold_(
+            self.rows[place],
+            tensor,
+            histogram=self.histograms[place] if slot.histogram else None,
+            turn=self.turns[place],
+            limit=slot.rows.limit,
+            bits=bits,
+            unit=dim or 0,
+            near=slot.near,
+        )
+        self.touched = True
+
+    def collect(self, into: Rows) -> None:
+        if not self.touched:
+            return
+        self.touched = False
+        real = self.rows.dtype
+        parts = [self.rows, self.histograms, self.turns, *self.bits.values()]
+        packed = torch.cat([part.reshape(-1).to(real) for part in parts]).cpu()
+        fetched = iter(packed.to(torch.float64).split([part.numel() for part in parts]))
+        matrix = next(fetched).reshape(self.rows.shape).numpy()
+        merge_rows(into.matrix, matrix, out=into.matrix)
+        into.histograms += next(fetched).reshape(self.histograms.shape).numpy().astype(np.int64)
+        np.maximum(into.turns, next(fetched).numpy().astype(np.int64), out=into.turns)
+        for place, bits in zip(self.bits, fetched, strict=True):
+            known = into.slots[place].bits
+            if known is not None:
+                common = min(len(known), len(bits))
+                known[:common] |= bits.numpy().astype(np.uint8)[:common]
+                into.matrix[place, INDEX["active"]] = active_units(known)
+        torched.clear_(self.rows)
+        self.histograms.zero_()
+        for each in self.bits.values():
+            each.zero_()
+
+
+def near_ends(bounds: tuple[float, float]) -> tuple[float, float]:
+    """Below the first and above the second, an element is near an end of its bounds."""
+    low, high = bounds
+    if not low < high:
+        raise OptionError(f"`bounds` must be (low, high) with low < high, and is {bounds}.")
+    margin = NEAR * (high - low)
+    return low + margin, high - margin

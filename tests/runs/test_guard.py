@@ -246,7 +246,7 @@ def test_a_wrong_value_anywhere_is_read_or_refused(
             f"UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) FROM {table})",
         )
     except sqlite3.Error:
-        pytest.skip("SQLite itself does not take this")
+        return  # SQLite itself does not take it, so no file can hold it
     try:
         said = read_everything(path)
     except (RunFileError, KeyError) as error:  # a series may be gone by its name

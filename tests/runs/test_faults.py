@@ -248,13 +248,18 @@ def test_a_lost_file_is_said_once_and_training_goes_on(tmp_path: Path, lose: str
 
 
 AS_NOBODY = """
-import importlib.metadata, os, platform, sys
+import importlib.metadata, os, platform, sys, tempfile
+from pathlib import Path
 import nethook
 from nethook.errors import RunFileError
 from nethook.runs.run import open_run
 from nethook.runs.writer import RunWriter
-from tests.runs.made import fold
+from tests.runs.made import fold, write_run
 importlib.metadata.version("nethook")
+# What is imported late is imported now: the folder of the packages may be closed to others.
+with tempfile.TemporaryDirectory() as folder:
+    write_run(Path(folder) / "a.db", 3)
+    open_run(Path(folder) / "a.db").series("layer0")
 if os.geteuid() == 0:  # permissions do not bind root
     os.setgroups([])
     os.setgid(65534)

@@ -176,8 +176,14 @@ class Tree(Index[Site]):
     def find(self, name: str) -> Site | None:
         """As in `Index`, without making a site for what has another name."""
         if self._orders is None:
-            self._orders = {address: order for order, address in enumerate(self._walk.addresses)}
-        order = self._orders.get(name)
+            # One look does not pay for an index of the whole model; a second one does.
+            self._orders = {}
+            addresses = self._walk.addresses
+            order = addresses.index(name) if name in addresses else None
+        else:
+            if not self._orders:
+                self._orders = {each: order for order, each in enumerate(self._walk.addresses)}
+            order = self._orders.get(name)
         return self._site(order) if order is not None else super().find(name)
 
     def match(self, expression: re.Pattern[str]) -> list[tuple[Site, str]]:

@@ -10,8 +10,7 @@ from typing import Any, Self
 
 from torch import nn
 
-from nethook.addresses.patterns import find_parameters
-from nethook.addresses.select import select_sites
+from nethook.addresses.patterns import find_modules, find_parameters
 from nethook.addresses.tree import ParameterSite, Tree
 from nethook.editing.changes import (
     Change,
@@ -92,7 +91,8 @@ def edit(
         "param_grads": param_grads,
         "params": params,
     }
-    entries = [entry for name, each in given.items() for entry in read(name, each)]  # type: ignore[arg-type]
+    asked = [(name, each) for name, each in given.items() if each is not None]
+    entries = [entry for name, each in asked for entry in read(name, each)]  # type: ignore[arg-type]
     if not entries:
         raise EditError("nothing to edit: give outputs=, inputs=, grads= or another of its kind.")
     return EditScope(model, entries, strict=strict)
@@ -140,7 +140,7 @@ class EditScope:
         by_site: dict[str, tuple[nn.Module, list[Entry]]] = {}
         for entry in self._entries:
             if entry.quantity == quantity:
-                for _, site in select_sites(tree, entry.pattern):
+                for site, _ in find_modules(tree, [entry.pattern]).values():
                     by_site.setdefault(site.address, (site.module, []))[1].append(entry)
                     entry.sites.append(site.address)
         for address, (module, entries) in by_site.items():
@@ -206,9 +206,10 @@ class EditScope:
         if error is not None:
             return
         unfired = [entry for entry in self._entries if not entry.fired]
-        if unfired and self._strict:
-            raise UnfiredError("\n".join(_why_unfired(entry) for entry in unfired))
-        self.warn_of_unfired([0] * len(self._entries))
+        if unfired:
+            if self._strict:
+                raise UnfiredError("\n".join(_why_unfired(entry) for entry in unfired))
+            self.warn_of_unfired([0] * len(self._entries))
 
     def warn_of_unfired(self, before: list[int]) -> None:
         """Warns of edits that have not been applied since they had been applied so often."""

@@ -101,8 +101,9 @@ class Attachment:
     def remove(self) -> None:
         """Takes every hook off, the last one first. A second call does nothing."""
         self.owner.alive = False
-        for late in list(self.owner.late.values()):
-            late.remove()
+        if self.owner.late:
+            for late in list(self.owner.late.values()):
+                late.remove()
         while self._handles:
             self._handles.pop().remove()
 

@@ -8,9 +8,12 @@ but it counts the owners, so a lazy copy is made only where no owner is left tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
-_owners = torch._C._storage_Use_Count
+_owners = torch._C._storage_Use_Count  # of memory
+_uses: Callable[[torch.Tensor], int] = torch.Tensor._use_count  # type: ignore[attr-defined]
 _saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 
 
@@ -33,7 +36,7 @@ def lazy_copy(tensor: torch.Tensor, *, detach: bool = True) -> torch.Tensor | No
         if alone and not tensor.requires_grad:
             # With a gradient nothing can be handed out but a detached alias, an owner more.
             # Without one it can be the tensor itself, held by Python and by the other library.
-            alone = tensor._use_count() == 1
+            alone = _uses(tensor) == 1
         source = tensor.detach() if detach and tensor.requires_grad else tensor
         if not alone or not storage.resizable() or tensor.is_quantized:
             return source.clone()
@@ -56,6 +59,6 @@ def _second_owner_is_known(tensor: torch.Tensor) -> bool:
     if base is not None:
         # `nn.Linear` returns a view when its input has three dimensions; nobody holds the base
         # but the view, and Python since this line.
-        return base.requires_grad or base._use_count() == 2
+        return base.requires_grad or _uses(base) == 2
     # Rectifiers and softmax save their result for backward, unless a hook took it elsewhere.
     return hasattr(tensor.grad_fn, "_raw_saved_result") and _saved_tensors_hooks(False) is None

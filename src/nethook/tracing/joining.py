@@ -193,10 +193,9 @@ def open_shards(folder: Path, index: Index) -> list[Shard]:
 def _read(data: Any, name: str) -> Index:
     if not isinstance(data, dict) or "nethook_features" not in data:
         raise NotFeaturesError(f"{name} is not an index: it lacks the field 'nethook_features'.")
-    if data["nethook_features"] != VERSION:
-        raise NotFeaturesError(
-            f"{name} is of version {data['nethook_features']!r}; this nethook reads {VERSION}."
-        )
+    version = data["nethook_features"]
+    if type(version) is not int or version != VERSION:
+        raise NotFeaturesError(f"{name} is of version {version!r}; this nethook reads {VERSION}.")
     fields = {"nethook_features", "setup", "columns", "shards", "rows", "order"}
     if set(data) != fields:
         raise NotFeaturesError(f"{name} must have exactly the fields {sorted(fields)}.")

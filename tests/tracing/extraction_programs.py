@@ -13,9 +13,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
@@ -96,17 +99,15 @@ def killed_at_random(folder: Path) -> None:
         shuffle = bool(turn % 2)
         target = folder / f"killed-{turn}"
         for attempt in range(100):
-            pid = forked(lambda: run(target, Samples(seconds=0.001), shuffle=shuffle))
+            pid = forked(partial(run, target, Samples(seconds=0.001), shuffle=shuffle))
             time.sleep(chance.uniform(0.02, 0.12) * (1 + attempt / 4))
             os.kill(pid, signal.SIGKILL)
             if ended(pid) == 0:
                 break
             kills += 1
             inside += any(target.glob("*.safetensors")) and not (target / "index.json").exists()
-            try:
+            with suppress(NoSuchFeaturesError):  # not whole, and nobody takes it for whole
                 nethook.load_features(target)
-            except NoSuchFeaturesError:
-                pass  # not whole, and nobody takes it for whole
         else:
             raise AssertionError("it never came to its end")
         same(target, folder / f"whole-{shuffle}")
@@ -121,7 +122,7 @@ def killed_at_every_write(folder: Path) -> None:
     assert len(done) >= 4
     for event in range(1000):
         target = folder / f"killed-{event}"
-        status = ended(forked(lambda: (_die_at(event), run(target))))
+        status = ended(forked(partial(_run_and_die, target, event)))
         if status == 0:
             break
         assert status == -signal.SIGKILL
@@ -133,6 +134,11 @@ def killed_at_every_write(folder: Path) -> None:
         assert data.asked == list(range(found.resumed, ROWS)) or not data.asked
         same(target, folder / "whole")
     assert event >= 3 * len(done)
+
+
+def _run_and_die(folder: Path, event: int) -> None:
+    _die_at(event)
+    run(folder)
 
 
 def _die_at(event: int) -> None:
@@ -161,7 +167,7 @@ def _die_at(event: int) -> None:
 
 
 def ranks(folder: Path) -> None:
-    """Two ranks, with a process group and with torchrun's environment alone, against one process."""
+    """Two ranks, with a process group or torchrun's environment alone, against one process."""
     for rows in (1, 2, 23, 24):
         whole = folder / f"whole-{rows}"
         run(whole, Samples(rows))
@@ -178,6 +184,27 @@ def ranks(folder: Path) -> None:
                 assert sum(shard["rows"] for shard in index["shards"]) == rows + rows % 2  # padded
                 (target / "index.json").unlink()  # as if no rank had noticed that it is the last
                 _same_rows(target, whole)
+
+
+def one_rank_killed(folder: Path) -> None:
+    """One rank is killed and the other is done; all are started again."""
+    run(folder / "whole", Samples(23))
+    target = folder / "ranks"
+    assert ended(forked(_rank(target, 0, 23, False, None))) == 0
+
+    def dies() -> None:
+        _die_at(4)
+        _rank(target, 1, 23, False, None)()
+
+    assert ended(forked(dies)) == -signal.SIGKILL
+    with pytest.raises(NoSuchFeaturesError, match="has not ended"):
+        nethook.load_features(target)
+    shards = {path: path.stat().st_mtime_ns for path in target.glob("*.safetensors")}
+    assert len({path.name[:10] for path in shards}) == 2  # both had written some
+    for rank in (1, 0):
+        assert ended(forked(_rank(target, rank, 23, False, None))) == 0
+    assert shards == {path: path.stat().st_mtime_ns for path in shards}  # and none was made anew
+    _same_rows(target, folder / "whole")
 
 
 def _same_rows(folder: Path, whole: Path) -> None:
@@ -237,10 +264,12 @@ def memory(folder: Path) -> None:
     assert grown[256] - grown[16] < 4, grown
 
 
+PROGRAMS = (killed_at_random, killed_at_every_write, ranks, one_rank_killed, memory)
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     name, where = sys.argv[1:]
     {
-        each.__name__: each for each in (killed_at_random, killed_at_every_write, ranks, memory)
+        each.__name__: each for each in PROGRAMS
     }[name](Path(where))  # fmt: skip
     print("ok")

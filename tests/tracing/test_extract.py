@@ -9,13 +9,19 @@ import pytest
 import torch
 from safetensors import safe_open
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    TensorDataset,
+)
 
 import nethook
 from nethook.errors import (
     FeaturesError,
-    FeatureShapeError,
     FeaturesExistError,
+    FeatureShapeError,
     InputsError,
     NoSuchFeaturesError,
     OptionError,
@@ -265,7 +271,7 @@ def test_what_cannot_be_stored(model, make, said, tmp_path):
 
 def test_an_interrupted_extraction_goes_on(model, tmp_path):
     interrupted(model, tmp_path)
-    with pytest.raises(NoSuchFeaturesError, match="has not ended. Call nethook.extract again"):
+    with pytest.raises(NoSuchFeaturesError, match=r"has not ended. Call nethook.extract again"):
         nethook.load_features(tmp_path)
 
     asked = []
@@ -453,11 +459,28 @@ def test_several_processes_need_a_sampler_that_divides():
             find_source(given, 2)
 
 
+def test_processes_that_do_not_extract_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for rank in range(2):
+        monkeypatch.setenv("RANK", str(rank))
+        part = loader(sampler=DistributedSampler(DATA, 2, rank, shuffle=False))
+        if rank == 0:
+            assert not nethook.extract(network(), part, at="2", to=tmp_path).complete
+        else:
+            with pytest.raises(ResumeError, match=r"processes 0 and 1 did not .*the model"):
+                nethook.extract(network(1), part, at="2", to=tmp_path)  # other weights
+    with pytest.raises(ResumeError, match="processes 0 and 1"):
+        nethook.load_features(tmp_path)
+    monkeypatch.delenv("WORLD_SIZE")
+    with pytest.raises(ResumeError, match=r"the number of processes \(2 then, 1 now\)"):
+        nethook.extract(network(), loader(), at="2", to=tmp_path)
+
+
 def test_a_full_disk_is_said(model, tmp_path, monkeypatch):
     def full(self, target):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(FeaturesError, match="cannot be written: .*No space left"):
+    with pytest.raises(FeaturesError, match=r"cannot be written: .*No space left"):
         nethook.extract(model, loader(), at="2", to=tmp_path)
     assert not list(tmp_path.iterdir())

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "program", ["killed_at_random", "killed_at_every_write", "ranks", "memory"]
+    "program", ["killed_at_random", "killed_at_every_write", "ranks", "one_rank_killed", "memory"]
 )
 def test_program(program: str, tmp_path: Path) -> None:
     done = subprocess.run(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from collections import OrderedDict
 
 import pytest
@@ -79,6 +81,19 @@ def test_it_stops_early_and_leaves_nothing(net, x):
     assert not nethook.audit(net)
 
 
+def test_what_the_stopped_forward_held_is_free_at_once(net, x):
+    """Nothing waits for the garbage collector: batch after batch, that would pile up."""
+    held = []
+    net.norm.register_forward_hook(lambda _, __, output: held.append(weakref.ref(output)))
+    gc.disable()
+    try:
+        nethook.features(net, x, at="pool")
+        assert len(held) == 1
+        assert held[0]() is None
+    finally:
+        gc.enable()
+
+
 def test_each_module_has_the_mode_it_had(net, x):
     net.train()
     net.norm.eval()
@@ -144,7 +159,7 @@ def test_which_call_of_a_site(net, x):
     assert torch.equal(nethook.features(net, x, at="relu", call=-2), first)
     assert nethook.features(net, x, at="relu", call=1).shape == (6, 16)
     assert nethook.features(net, x, at="relu", call=-1).shape == (6, 16)
-    with pytest.raises(ReadError, match="call 2 of 'relu' was asked for.* 2 times"):
+    with pytest.raises(ReadError, match=r"call 2 of 'relu' was asked for.* 2 times"):
         nethook.features(net, x, at="relu", call=2)
     with pytest.raises(OptionError, match="number of a call"):
         nethook.features(net, x, at="relu", call="last")

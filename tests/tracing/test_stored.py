@@ -62,7 +62,7 @@ def test_whole_columns(made):
     data = nethook.load_features(made)
     assert torch.equal(data.tensor("0"), X)
     assert data.ids[6] == "ä1-1"
-    with pytest.raises(NoSuchSiteError, match="no features of '2' are here. Closest: '0', '1'"):
+    with pytest.raises(NoSuchSiteError, match=r"no features of '2' are here. Closest: '0', '1'"):
         data.tensor("2")
 
 
@@ -111,11 +111,11 @@ def test_it_shows_what_it_is(made):
 def test_where_there_is_nothing(tmp_path):
     with pytest.raises(NoSuchFeaturesError, match="there is no folder"):
         nethook.load_features(tmp_path / "none")
-    with pytest.raises(NoSuchFeaturesError, match="holds no features: it has no index.json"):
+    with pytest.raises(NoSuchFeaturesError, match=r"holds no features: it has no index.json"):
         nethook.load_features(tmp_path)
 
 
-# -- broken and hostile -----------------------------------------------------------------------------
+# -- broken and hostile ---------------------------------------------------------------------------
 
 
 def change_index(folder: Path, change) -> None:
@@ -169,7 +169,7 @@ def test_a_link_is_refused(folder):
         (lambda i: i["columns"].update(x={"dtype": "F32", "shape": [-1]}), "cannot be"),
         (lambda i: i["columns"].update(x={"dtype": "F32", "shape": [3]}), "'x' is not the float32"),
         (lambda i: i["columns"].pop("labels"), "'labels' is not in the index"),
-        (lambda i: i["columns"].update(ids={"dtype": "I64", "shape": []}), "'ids' is not the int64"),
+        (lambda i: i["columns"].update(ids={"dtype": "I64", "shape": []}), "'ids' is not the int"),
         (lambda i: i.update(shards=None), "lacks its list of shards"),
         (lambda i: i["shards"].append(i["shards"][0]), "names a shard twice"),
         (lambda i: i["shards"][0].pop("rows"), "without file, rows and bytes"),

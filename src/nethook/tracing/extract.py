@@ -161,13 +161,16 @@ def _extract(
                         )
                     batch = split_batch(delivery.batch, split)
                     bar.advance(writer.add(reader.read(batch.inputs), batch, delivery))
+                writer.flush()
+                writer.settle()
         except NethookError:
             raise  # asked wrongly: nothing more is kept, so that it can be asked again
         except BaseException:
             with suppress(Exception):
                 writer.flush()  # interrupted: what is done need not be done again
             raise
-        writer.flush()
+        finally:
+            writer.close()
     complete = _conclude(folder, rank, setup, writer)
     size = sum(entry.bytes for entry in writer.entries)
     return Extraction(folder, writer.rows, resumed, len(writer.entries), size, complete)

@@ -13,10 +13,11 @@ import math
 import os
 import stat
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import torch
@@ -84,13 +85,12 @@ def dtype_code(dtype: torch.dtype) -> str | None:
     return _CODES.get(dtype)
 
 
-def write_shard(
+def stage_shard(
     path: Path, columns: Mapping[str, Sequence[torch.Tensor]], about: Mapping[str, str]
-) -> int:
-    """Writes a shard, each column given as its parts; the bytes that the file has.
+) -> tuple[Path, int]:
+    """Writes a shard for `publish`, each column given as its parts; and the bytes that it has.
 
-    The parts are contiguous and on the CPU. The file is there under its name only when it is whole
-    and on the disk.
+    The parts are contiguous and on the CPU.
     """
     # Wide types first, so that every tensor starts at a multiple of its element's size.
     names = sorted(columns, key=lambda name: (-columns[name][0].element_size(), name))
@@ -108,7 +108,7 @@ def write_shard(
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
 
-    def write(stream: Any) -> None:
+    def write(stream: BinaryIO) -> None:
         stream.write(struct.pack("<Q", len(text)))
         stream.write(text)
         for name in names:
@@ -116,31 +116,46 @@ def write_shard(
                 if part.numel():
                     stream.write(part.reshape(-1).view(torch.uint8).numpy().data)
 
-    write_whole(path, write)
-    return 8 + len(text) + end
+    return stage(path, write), 8 + len(text) + end
 
 
-def write_whole(path: Path, write: Any) -> None:
+def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Writes a file that is there whole or not at all, also after a kill or a power cut."""
+    publish(stage(path, write), path)
+
+
+def stage(path: Path, write: Callable[[BinaryIO], object]) -> Path:
+    """Writes a file under another name; whether it is on the disk yet is up to the system."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            write(stream)
-            stream.flush()
+    with _or_gone(temporary, path), temporary.open("wb") as stream:
+        write(stream)
+    return temporary
+
+
+def publish(temporary: Path, path: Path) -> None:
+    """Waits until a file is on the disk, and then gives it its name."""
+    with _or_gone(temporary, path):
+        with temporary.open("r+b") as stream:
             os.fsync(stream.fileno())
         temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise FeaturesError(f"{path.name} cannot be written: {error}") from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
     if hasattr(os, "O_DIRECTORY"):  # the name, too, must be on the disk
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+@contextmanager
+def _or_gone(temporary: Path, path: Path) -> Iterator[None]:
+    """A block after whose failure nothing is left of a file."""
+    try:
+        yield
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise FeaturesError(f"{path.name} cannot be written: {error}") from error
+        raise
 
 
 def read_shard(path: Path) -> Shard:

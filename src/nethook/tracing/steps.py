@@ -25,7 +25,7 @@ Given: TypeAlias = dict[int | str, tuple[int, int]]
 
 def note(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Given:
     """What to remember of the arguments of one forward."""
-    named = [*enumerate(args), *(kwargs or {}).items()]
+    named: list[tuple[int | str, Any]] = [*enumerate(args), *(kwargs or {}).items()]
     return {
         name: (value.shape[0], value.shape[1])
         for name, value in named

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +26,7 @@ from nethook.tracing.columns import (
 )
 from nethook.tracing.joining import VERSION, Entry, own_shards, shard_name
 from nethook.tracing.setup import differences
-from nethook.tracing.shards import Shard, write_shard
+from nethook.tracing.shards import Shard, publish, stage_shard
 from nethook.tracing.source import Delivery
 
 LONGEST: Final = 600.0
@@ -51,6 +52,8 @@ class Writer:
         self._bytes = 0
         self._rows_before = self.rows
         self._since = time.monotonic()
+        self._thread = ThreadPoolExecutor(1, "nethook.extract")
+        self._pending: Future[None] | None = None
 
     def _take_over(self, shard: Shard) -> None:
         """Counts a shard that an earlier run wrote, if it is of the same extraction."""
@@ -141,10 +144,25 @@ class Writer:
             "order": self.order,
         }
         file = shard_name(self._rank, len(self.entries))
-        size = write_shard(self._folder / file, tensors, {"nethook_features": json.dumps(about)})
+        path = self._folder / file
+        self.settle()
+        temporary, size = stage_shard(path, tensors, {"nethook_features": json.dumps(about)})
+        # The system has the bytes, so the memory is free. That they reach the disk is waited for
+        # in a thread, while the next shard is filled.
+        self._pending = self._thread.submit(publish, temporary, path)
         self.entries.append(Entry(file, rows, size))
         self._parts, self._bytes, self._rows_before = [], 0, self.rows
         self._since = time.monotonic()
+
+    def settle(self) -> None:
+        """Waits until what was written is on the disk."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
+
+    def close(self) -> None:
+        """Waits for the disk, and ends the thread; what went wrong is raised by `settle`."""
+        self._thread.shutdown()
 
 
 def changed_since(changed: list[str]) -> str:

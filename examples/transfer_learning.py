@@ -81,9 +81,8 @@ def main() -> None:
         done = nethook.extract(model, loader, at=LAYERS, to=folder, pool="mean")
         print(f"{done.rows} rows of {len(LAYERS)} layers, {done.bytes / 1e6:.1f} MB on disk")
         data = nethook.load_features(folder)
-        labels = torch.as_tensor(data.labels)
         for site in data.sites:
-            print(f"{site:16} {accuracy(data.tensor(site), labels):.0%}")
+            print(f"{site:16} {accuracy(data.tensor(site), torch.as_tensor(data.labels)):.0%}")
     print("the model is as it was:", nethook.audit(model), model.training)
 
 

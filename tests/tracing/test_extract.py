@@ -81,6 +81,11 @@ def test_what_is_stored(model, tmp_path):
     assert all(module.training for module in model.modules())
     assert (done.rows, done.resumed, done.complete) == (23, 0, True)
     assert done.shards > 2
+    assert done.to_dict() == {
+        "folder": str(tmp_path / "f"), "rows": 23, "resumed": 0, "shards": done.shards,
+        "bytes": done.bytes, "complete": True,
+    }  # fmt: skip
+    assert json.loads((tmp_path / "f" / "index.json").read_text())["order"] == "stored"
     data = done.load()
     torch.testing.assert_close(data.tensor("2"), by_hand(model))
     assert torch.equal(data.labels, Y)

@@ -13,6 +13,7 @@ from torch import nn
 
 import nethook
 from nethook.errors import NoSuchSiteError, NotRunError, OptionError, PatternError, ReadError
+from nethook.tracing.evaluation import home, moved
 
 
 class Net(nn.Module):
@@ -218,6 +219,43 @@ def test_what_cannot_be_had_is_said(net, x):
         nethook.features(net, x, at="unused")
     with pytest.raises(NotRunError, match="'unused'"):
         nethook.features(net, x, at="{fc,unused}")
+
+
+def test_a_transformer_against_its_own_hidden_states():
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(0)
+    config = BertConfig(
+        hidden_size=16, num_hidden_layers=3, num_attention_heads=2, intermediate_size=32,
+        vocab_size=30, max_position_embeddings=16,
+    )  # fmt: skip
+    model = BertModel(config)
+    tokens = {
+        "input_ids": torch.randint(30, (3, 7)),
+        "attention_mask": (torch.arange(7) < torch.tensor([[7], [4], [2]])).long(),
+    }
+    found = nethook.features(model, tokens, at="encoder.layer.*")
+    averaged = nethook.features(model, tokens, at=["encoder.layer.2"], pool="mean")
+    model.eval()
+    with torch.no_grad():
+        states = model(**tokens, output_hidden_states=True).hidden_states
+    assert list(found) == [f"encoder.layer.{i}" for i in range(3)]
+    for mine, theirs in zip(found.values(), states[1:], strict=True):
+        assert torch.equal(mine, theirs)
+    weights = tokens["attention_mask"].unsqueeze(-1).float()
+    by_hand = (states[-1] * weights).sum(1) / weights.sum(1)  # as sentence encoders pool
+    torch.testing.assert_close(averaged["encoder.layer.2"], by_hand)
+
+
+def test_where_a_model_is_at_home():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2, device="meta"))
+    assert home(model[0]) == torch.device("cpu")
+    assert home(model) is None  # in two places: inputs are left where they are
+    assert home(nn.Identity()) is None
+    x = torch.ones(1, device="meta")
+    assert moved((x, "a"), torch.device("cpu")) == (x, "a")  # it has nothing that could be moved
+    there = moved({"x": torch.ones(1)}, torch.device("meta", 0))
+    assert there["x"].device.type == "cpu"
 
 
 # -- pooling --------------------------------------------------------------------------------------

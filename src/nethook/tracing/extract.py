@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,10 @@ class Extraction:
     shards: int
     bytes: int
     complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {**asdict(self), "folder": str(self.folder)}
 
     def load(self) -> Features:
         """The features, as `nethook.load_features` opens them."""

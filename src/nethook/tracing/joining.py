@@ -148,12 +148,26 @@ def joined(
     """The index of these shards: rows in the order of the data set, padding left out."""
     rows = sum(entry.rows for entry in entries)
     index = Index(setup, kinds, entries, rows, "stored")
-    numbers = stored_numbers(open_shards(folder, index))
+    shards = open_shards(folder, index)
     unique = setup.get("world") != 1  # a sampler pads so that all processes have the same number
-    steps = numbers[1:] - numbers[:-1]
-    if bool((steps > 0).all() if unique else (steps >= 0).all()):
+    if _in_order(shards, unique=unique):
         return index
-    return Index(setup, kinds, entries, len(sorted_rows(numbers, unique=unique)), "index")
+    count = len(sorted_rows(stored_numbers(shards), unique=unique))
+    return Index(setup, kinds, entries, count, "index")
+
+
+def _in_order(shards: Sequence[Shard], *, unique: bool) -> bool:
+    """Whether rows lie in the order of the data set. One shard at a time is looked at."""
+    last: torch.Tensor | None = None
+    for shard in shards:
+        numbers = shard.map()[NUMBERS]
+        if last is not None:
+            numbers = torch.cat([last, numbers])
+        steps = numbers[1:] - numbers[:-1]
+        if not bool((steps > 0).all() if unique else (steps >= 0).all()):
+            return False
+        last = numbers[-1:].clone()
+    return True
 
 
 def stored_numbers(shards: Sequence[Shard]) -> torch.Tensor:

@@ -95,11 +95,14 @@ def killed_at_random(folder: Path) -> None:
     for shuffle in (False, True):
         run(folder / f"whole-{shuffle}", shuffle=shuffle)
     kills = inside = 0
-    for turn in range(10):
+    # Ten, and more where the machine was so quick or so busy that too few kills struck inside.
+    for turn in range(100):
+        if turn >= 10 and kills >= 10 and inside >= 5:
+            break
         shuffle = bool(turn % 2)
         target = folder / f"killed-{turn}"
         for attempt in range(100):
-            pid = forked(partial(run, target, Samples(seconds=0.001), shuffle=shuffle))
+            pid = forked(partial(run, target, Samples(seconds=0.002), shuffle=shuffle))
             time.sleep(chance.uniform(0.02, 0.12) * (1 + attempt / 4))
             os.kill(pid, signal.SIGKILL)
             if ended(pid) == 0:
@@ -111,8 +114,8 @@ def killed_at_random(folder: Path) -> None:
         else:
             raise AssertionError("it never came to its end")
         same(target, folder / f"whole-{shuffle}")
-    assert kills >= 10, kills
-    assert inside >= 5, inside  # in the middle: some shards are there, and others are not
+    else:
+        raise AssertionError(f"of {kills} kills, {inside} struck in the middle")
 
 
 def killed_at_every_write(folder: Path) -> None:

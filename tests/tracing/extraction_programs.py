@@ -253,6 +253,8 @@ def memory(folder: Path) -> None:
         def job(batches: int = batches, report: Path = report) -> None:
             batch = torch.randn(16, 4096)  # 256 KB
             model = nn.Sequential(nn.Identity(), nn.Linear(4096, 1))
+            # Once before, small: what is loaded on first use is no matter of the data.
+            nethook.extract(model, [batch], at="0", to=folder / f"first-{batches}")
             kind = resource.RUSAGE_SELF
             before = resource.getrusage(kind).ru_maxrss
             to = folder / str(batches)
@@ -262,8 +264,8 @@ def memory(folder: Path) -> None:
         assert ended(forked(job)) == 0
         grown[batches] = int(report.read_text()) / 1024
     assert len(nethook.load_features(folder / "256").tensor("0")) == 4096  # 67 MB
-    # One shard of 2 MB, its batch, and what Python and torch load on the way.
-    assert grown[256] < 16, grown
+    # One shard of 2 MB, a batch or two, and what the allocators keep; the data are 67 MB.
+    assert grown[256] < 12, grown
     assert grown[256] - grown[16] < 4, grown
 
 

@@ -53,7 +53,10 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
     from nethook.runs.run import open_run as open_run
+    from nethook.tracing.extract import extract as extract
+    from nethook.tracing.features import features as features
     from nethook.tracing.scope import trace as trace
+    from nethook.tracing.stored import load_features as load_features
 
     __version__: str
 
@@ -69,11 +72,14 @@ __all__ = [
     "edit",
     "edits",
     "errors",
+    "extract",
+    "features",
     "get_module",
     "get_parameter",
     "hierarchical_subsequence",
     "inputs",
     "invoke_with_optional_args",
+    "load_features",
     "module_names",
     "open_run",
     "parameter_names",
@@ -98,11 +104,14 @@ _SOURCES: Final = {
     "TraceDict": "nethook.classic.trace_dict",
     "audit": "nethook.hooks.audit",
     "edit": "nethook.editing.scope",
+    "extract": "nethook.tracing.extract",
+    "features": "nethook.tracing.features",
     "get_module": "nethook.addresses.lookup",
     "get_parameter": "nethook.addresses.lookup",
     "hierarchical_subsequence": "nethook.classic.subsequences",
     "inputs": "nethook.addresses.inputs",
     "invoke_with_optional_args": "nethook.classic.calling",
+    "load_features": "nethook.tracing.stored",
     "module_names": "nethook.classic.modules",
     "open_run": "nethook.runs.run",
     "parameter_names": "nethook.classic.modules",

@@ -20,6 +20,7 @@ PUBLIC = [
     "Trace",
     "TraceDict",
     "audit",
+    "autograd_graph",
     "classic",
     "edit",
     "edits",

@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
     from nethook.runs.run import open_run as open_run
+    from nethook.tracing.graph import autograd_graph as autograd_graph
     from nethook.tracing.scope import trace as trace
 
     __version__: str
@@ -65,6 +66,7 @@ __all__ = [
     "Trace",
     "TraceDict",
     "audit",
+    "autograd_graph",
     "classic",
     "edit",
     "edits",
@@ -97,6 +99,7 @@ _SOURCES: Final = {
     "Trace": "nethook.classic.trace",
     "TraceDict": "nethook.classic.trace_dict",
     "audit": "nethook.hooks.audit",
+    "autograd_graph": "nethook.tracing.graph",
     "edit": "nethook.editing.scope",
     "get_module": "nethook.addresses.lookup",
     "get_parameter": "nethook.addresses.lookup",

@@ -21,7 +21,7 @@ from nethook.editing.functions import Apply, call_form, not_in_place
 from nethook.errors import EditError
 
 Quantity: TypeAlias = Literal[
-    "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "calls"
+    "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "calls", "nodes"
 ]
 _graph_task = torch._C._current_graph_task_id
 OneEdit: TypeAlias = Callable[..., Any]
@@ -39,10 +39,14 @@ class Entry:
         self.edit = edit
         self.limit: Limit = edit.calls if isinstance(edit, Edit) else None
         if not isinstance(edit, Edit):
-            self.apply: Apply = call_form(edit, self.what)
+            self.apply: Apply = self.form(edit)
         self.sites: list[str] = []
         self.seen = 0  # how often a value of its sites came by
         self.fired = 0  # how often it was applied
+
+    def form(self, function: OneEdit) -> Apply:
+        """How a function of the user's is called with a value and a site."""
+        return call_form(function, self.what)
 
     @property
     def what(self) -> str:

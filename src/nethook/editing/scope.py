@@ -24,6 +24,7 @@ from nethook.editing.changes import (
     JoinClipping,
 )
 from nethook.editing.edits import clip_norm
+from nethook.editing.nodes import ChangeNodes, NodeEntry, NodesBegin
 from nethook.editing.parameters import ChangedParameter
 from nethook.editing.plan import Entry, read
 from nethook.editing.recipes import save_entries
@@ -38,6 +39,7 @@ _KINDS: dict[str, type[Change]] = {
     "input_grads": ChangeInputGradient,
     "outputs": ChangeOutput,
     "grads": ChangeOutputGradient,
+    "nodes": ChangeNodes,
 }
 
 
@@ -145,10 +147,12 @@ class EditScope:
                     entry.sites.append(site.address)
         for address, (module, entries) in by_site.items():
             change = kind(hooks.owner, address, entries)
+            if isinstance(change, ChangeNodes):
+                hooks.forward_pre(module, NodesBegin(change))
             if quantity in ("calls", "inputs", "input_grads"):
                 hooks.forward_pre(module, change)
             else:
-                hooks.forward(module, change, with_kwargs=quantity == "grads")
+                hooks.forward(module, change, with_kwargs=quantity in ("grads", "nodes"))
 
     def _attach_parameters(self, tree: Tree, hooks: Attachment) -> None:
         if not any(entry.quantity in ("param_grads", "params") for entry in self._entries):
@@ -231,7 +235,9 @@ def _why_unfired(entry: Entry) -> str:
     sites = ", ".join(repr(site) for site in entry.sites[:4])
     if entry.seen:
         why = f"{sites} came by {entry.seen} times, and calls={entry.limit!r} let none of them pass"
-    elif entry.quantity.endswith("grads"):
+    elif isinstance(entry, NodeEntry) and entry.kind is not None and entry.came:
+        why = f"{sites} made no node {entry.kind!r}, but {', '.join(sorted(entry.came))}"
+    elif entry.quantity.endswith("grads") or entry.quantity == "nodes":
         why = f"no gradient came back to {sites} inside the scope: backward() belongs inside it"
     else:
         why = f"{sites} did not run inside the scope"

@@ -15,9 +15,9 @@ from nethook.tracing.entry import State
 class Record:
     """What a tape holds of one site.
 
-    `output`, `input`, `args`, `kwargs`, `grad`, `grads`, `input_grads` and `forward` are those of
-    the only call; where there were several they raise `SeveralCallsError`: read `.calls[i]` or
-    `.last` then.
+    `output`, `input`, `args`, `kwargs`, `grad`, `grads`, `input_grads`, `node` and `forward` are
+    those of the only call; where there were several they raise `SeveralCallsError`: read
+    `.calls[i]` or `.last` then.
     """
 
     why: str | None = None  # why it may not be called although it is a part of the model
@@ -97,6 +97,11 @@ class Record:
     def input_grads(self) -> Inputs:
         """The gradients of the only call's inputs."""
         return self._only().input_grads
+
+    @property
+    def node(self) -> Any:
+        """The autograd node that made the only call's output (with `nodes=True`)."""
+        return self._only().node
 
     @property
     def forward(self) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -40,6 +41,7 @@ def trace(
     grads: bool = False,
     input_grads: bool = False,
     param_grads: bool = False,
+    nodes: bool = False,
     copy: bool | None = None,
     detach: bool = True,
     device: torch.device | str | None = None,
@@ -66,6 +68,9 @@ def trace(
             a tensor counts all its uses, also those outside the module.
         param_grads: also record the gradients of the modules' parameters, in backward passes
             inside the scope: `tape.params["fc1.weight"].grad`. Without patterns, of all parameters.
+        nodes: also keep the autograd node that made each output (`.node`), and let
+            `autograd_graph` tell which call made a node. A node holds the graph behind it, with
+            what that saved for backward, until the tape is cleared or gone.
         copy: None keeps lazy copies, which later in-place writes cannot reach and which cost
             memory only when such a write happens; where torch cannot make one, a reference is
             kept, and reading it after a write raises `OverwrittenError`. True copies at once,
@@ -87,13 +92,14 @@ def trace(
 
     Cost: a small multiple of a hand-written hook a module; `python benchmarks/trace.py` measures
     it. Memory: what the recorded tensors take, as long as the tape lives; they keep no graph
-    alive (unless `detach=False`).
+    alive (unless `detach=False` or `nodes=True`).
     """
     options = Options(
         inputs=inputs,
         grads=grads,
         input_grads=input_grads,
         param_grads=param_grads,
+        nodes=nodes,
         copy=copy,
         detach=detach,
         device=device,
@@ -120,6 +126,7 @@ class TraceScope:
         if self._hooks is not None:
             raise ScopeError("this trace was entered before: call nethook.trace(...) again.")
         tree = Tree(self._model)
+        self._state.model = weakref.ref(tree.root)
         if self._patterns:
             sites = [site for _, site in select_sites(tree, *self._patterns)]
         else:
@@ -181,7 +188,7 @@ class _Builder:
         self._plan = plan
         self._keep = options.keep()
         self._most = options.most_calls()
-        self._wants_inputs = options.inputs or options.input_grads
+        self._wants_inputs = options.inputs or options.input_grads or options.nodes
         self._simple = not (self._wants_inputs or options.grads or options.stop)
         self._routed = routed_modules(tree)
         self._routers = RouterPair(hooks)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from torch import nn
+
 from nethook.addresses.glob import unescape
 from nethook.addresses.suggest import close_names, listing
 from nethook.errors import NoGradientError, NoSuchSiteError, NotAskedError, SeveralCallsError
@@ -138,6 +140,16 @@ class Tape(Named[Record]):
     def stopped(self) -> bool:
         """Whether `stop=True` ended a forward early."""
         return self._state.stopped_at is not None
+
+    @property
+    def model(self) -> nn.Module | None:
+        """The model that was traced; None once it is gone, for a tape does not keep it alive."""
+        return self._state.model()
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether autograd nodes were recorded (`nodes=True`)."""
+        return self._state.options.nodes
 
     @property
     def memory(self) -> int:

@@ -1,0 +1,69 @@
+"""Which call made an autograd node, as far as a tape knows."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from torch.autograd.graph import Node
+
+from nethook.hooks.nodes import number
+from nethook.tracing.entry import Entry
+from nethook.tracing.tape import Tape
+
+
+class _Stretch(NamedTuple):
+    """The numbers of the nodes that were made while one call ran."""
+
+    begin: int
+    end: int
+    address: str
+    call: int | None  # None where the site was called once
+
+
+class Makers:
+    """Answers which call made a node: the innermost that was running when it was made."""
+
+    def __init__(self, tape: Tape | None) -> None:
+        self._stretches = sorted(_stretches(tape), key=lambda each: (each.begin, -each.end))
+        self._begins = [each.begin for each in self._stretches]
+        self._around = _enclosing(self._stretches)
+
+    def of(self, node: Node) -> tuple[str | None, int | None]:
+        """The address and the number of the call; None for both where it is not known."""
+        made = number(node)
+        if made is None:
+            return None, None
+        at: int | None = bisect_right(self._begins, made) - 1
+        while at is not None and at >= 0:
+            stretch = self._stretches[at]
+            if made < stretch.end:
+                return stretch.address, stretch.call
+            at = self._around[at]
+        return None, None
+
+
+def _enclosing(stretches: list[_Stretch]) -> list[int | None]:
+    """For each stretch, the place of the one around it. Calls of one thread nest."""
+    around: list[int | None] = []
+    open_ones: list[int] = []
+    for at, stretch in enumerate(stretches):
+        while open_ones and stretches[open_ones[-1]].end < stretch.end:
+            open_ones.pop()
+        around.append(open_ones[-1] if open_ones else None)
+        open_ones.append(at)
+    return around
+
+
+def _stretches(tape: Tape | None) -> list[_Stretch]:
+    found: list[tuple[int, _Stretch]] = []
+    for record in () if tape is None else tape.values():
+        dropped = record.total - len(record.entries)
+        for at, fields in enumerate(record.entries):
+            nodes = Entry(*fields).nodes
+            if nodes is not None and nodes.end > nodes.begin:
+                call = None if record.total == 1 else dropped + at
+                stretch = _Stretch(nodes.begin, nodes.end, record.address, call)
+                found.append((nodes.thread, stretch))
+    # Every thread counts for itself, and a node does not say which one made it.
+    return [each for _, each in found] if len({thread for thread, _ in found}) == 1 else []

@@ -43,14 +43,14 @@ from torch.overrides import TorchFunctionMode
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.op_names import SET_ITEM, op_name, written_arguments
+from nethook.hooks.op_names import SET_ITEM, known_names, op_name, written_arguments
 from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer, OpWatcher
 from nethook.hooks.op_write import put_back
 from nethook.hooks.routing import GlobalForward
 
 _graph_task = torch._C._current_graph_task_id
 _modes = torch._C._len_torch_function_stack
-_is_compiling = torch.compiler.is_compiling
+_is_traced = torch.compiler.is_dynamo_compiling
 
 
 def recomputing() -> bool:
@@ -104,8 +104,11 @@ class _Running:
         # a word; that this frame is no longer being executed is how it is noticed.
         self.frame = frame
 
-    def next(self, name: str) -> Op | None:
+    def next(self, name: str, function: Callable[..., Any]) -> Op | None:
         """The operation that is about to run, if the consumer wants it."""
+        watcher = self.watcher
+        if watcher.off or not self.calls:
+            return None
         call = self.calls[-1]
         counts = call.counts
         k = counts.get(name, 0)
@@ -113,7 +116,7 @@ class _Running:
         known = call.place.known.get(name)
         if known is not None and k < len(known):
             return known[k]
-        return self.watcher.meet(call.place, name, k)
+        return watcher.meet(call.place, name, k, function)
 
 
 class _Mode(TorchFunctionMode):
@@ -133,20 +136,32 @@ class _Mode(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Tells the consumers of an operation, and runs it."""
-        kwargs = {} if kwargs is None else kwargs
-        if _is_compiling():
+        if kwargs is None:
+            kwargs = {}
+        if self.paused or _is_traced():
             return func(*args, **kwargs)
-        name = op_name(func)
-        if name is None or self.paused:
+        try:
+            name = known_names[func]
+        except (KeyError, TypeError):
+            name = op_name(func)
+        if name is None:
             return func(*args, **kwargs)
+        if len(self.running) == 1:  # the hot path
+            running = self.running[0]
+            op = running.next(name, func)
+            if op is None:
+                return func(*args, **kwargs)
+            watcher = running.watcher
+            if not watcher.only_after or func is SET_ITEM:
+                return _run([(watcher, op)], func, args, kwargs)
+            result = func(*args, **kwargs)
+            new = watcher.after(op, func, args, kwargs, result)
+            return result if new is None else _replaced(op, func, args, kwargs, result, new)
         seen: list[tuple[OpWatcher, Op]] = []
         for running in self.running:
-            if running.calls and running.watcher.alive and not running.watcher.suspended:
-                op = running.next(name)
-                if op is not None:
-                    seen.append((running.watcher, op))
-        if not seen:
-            return func(*args, **kwargs)
+            op = running.next(name, func)
+            if op is not None:
+                seen.append((running.watcher, op))
         return _run(seen, func, args, kwargs)
 
     def find(self, watcher: OpWatcher) -> _Running | None:
@@ -209,16 +224,26 @@ def _run(
             if watcher.told.failed:
                 watcher.consumer.failed(op, function, args, kwargs, error)
         raise
-    returns = result
-    if function is SET_ITEM:
-        result = args[0]
+    value = args[0] if function is SET_ITEM else result
     for watcher, op in seen:
         if watcher.told.after:
-            new = watcher.consumer.after(op, function, args, kwargs, result)
-            if new is not None and new is not result:
-                written = written_arguments(function, args, kwargs)
-                result = put_back(result, new, written, op.address)
-    return returns if function is SET_ITEM else result
+            new = watcher.after(op, function, args, kwargs, value)
+            if new is not None:
+                value = _replaced(op, function, args, kwargs, value, new)
+    return result if function is SET_ITEM else value
+
+
+def _replaced(
+    op: Op,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    result: Any,
+    new: Any,
+) -> Any:
+    if new is result:
+        return result
+    return put_back(result, new, written_arguments(function, args, kwargs), op.address)
 
 
 class ModuleHook(Hook):
@@ -232,12 +257,14 @@ class ModuleHook(Hook):
 
     def take(self, modules: set[int]) -> Callable[[], None]:
         """Sees nothing of a model with any of these modules; the function returned ends that."""
-        if self.watcher.places.keys().isdisjoint(modules):
+        if not self.watcher.has_any(modules):
             return lambda: None
         self.watcher.suspended += 1
+        self.watcher.settle()
 
         def put_back() -> None:
             self.watcher.suspended -= 1
+            self.watcher.settle()
 
         return put_back
 
@@ -251,7 +278,7 @@ class _Enters(ModuleHook):
         """Notes that a module of the model is called."""
         watcher = self.watcher
         place = watcher.place_of(module)
-        if place is None or watcher.suspended or not watcher.alive:
+        if place is None or watcher.off:
             return
         mode = _of_this_thread()
         running = mode.find(watcher)
@@ -264,10 +291,11 @@ class _Enters(ModuleHook):
             mode.begin(running)
         call = ModuleCall(place)
         before = running.calls[-1].hidden if running.calls else None
-        call.hidden = _may_be_fused(module, args, mode)
+        call.hidden = place.can_be_fused and _may_be_fused(module, args, mode)
         running.calls.append(call)
         if call.hidden is not before:
             mode.settle()
+            place.was_hidden = place.was_hidden or call.hidden
         if watcher.told.entered:
             with unseen():
                 watcher.consumer.entered(call, args)
@@ -315,6 +343,7 @@ class _End:
 
     def remove(self) -> None:
         self._watcher.alive = False
+        self._watcher.settle()
         mode = getattr(_threads, "mode", None)
         if mode is not None:
             mode.forget_the_dead()
@@ -353,18 +382,13 @@ def _frames() -> set[FrameType]:
     return found
 
 
-_CAN_BE_FUSED = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
-
-
 def _may_be_fused(module: nn.Module, args: tuple[Any, ...], mode: _Mode) -> bool:
     """Whether a module may run as one fused kernel, which it does not while a mode is on.
 
     In evaluation without gradient these run fused, with other last bits, unless a mode would have
     to see what they do. So ours is out while they run.
     """
-    if not isinstance(module, _CAN_BE_FUSED) or module.training:
-        return False
-    if not torch.backends.mha.get_fastpath_enabled() or _modes() > mode.is_on:
+    if module.training or not torch.backends.mha.get_fastpath_enabled() or _modes() > mode.is_on:
         return False
     if not torch.is_grad_enabled():
         return True

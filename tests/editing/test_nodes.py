@@ -391,3 +391,44 @@ def test_penalties_and_other_callbacks_go_along(model, cb, x):
     with cb:
         model(x).sum().backward()
     assert seen == ["grad", "before", "after", "param"]
+
+
+def test_operations_have_nodes_too():
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x):
+            h = torch.sin(self.fc(x))
+            h += x
+            return h.softmax(-1).view(-1)
+
+    torch.manual_seed(0)
+    model, x, seen = Net(), torch.randn(3, 4), []
+    cb = nethook.Callbacks(model)
+    cb.on_node("/*")(lambda gi, go, site: seen.append((site, len(gi))))
+    cb.on_node("/sin", before=True)(lambda go: go[0] * 2)
+    cb.on_node("**/linear", kind="Addmm*")(lambda gi, go, site: seen.append((site, len(gi))))
+    model(x).square().sum().backward()
+    plain = grads_of(model)
+    model.zero_grad()
+    with cb:
+        model(x).square().sum().backward()
+    assert seen == [
+        ("/view#0", 1),
+        ("/softmax#0", 1),
+        ("/add#0", 2),
+        ("/sin#0", 1),
+        ("fc/linear#0", 3),
+    ]
+    assert all(
+        torch.equal(one, 2 * other) for one, other in zip(grads_of(model), plain, strict=True)
+    )
+
+
+def test_an_operation_that_never_runs_is_told(model, x):
+    cb = nethook.Callbacks(model)
+    cb.on_node("/gelu")(lambda gi, go: None)
+    with pytest.warns(UserWarning, match=r"never applied: no such operation has run"), cb:
+        model(x).sum().backward()

@@ -218,3 +218,29 @@ def test_every_node_of_any_graph_is_drawn_once(edges: list[tuple[int, int]]) -> 
         if node.leaf is None and node.index not in beside:
             rows = [row for row in text.splitlines() if f"{node.name} #{node.index} " in row + " "]
             assert len([row for row in rows if "↑" not in row]) == 1
+
+
+def test_every_node_of_a_forward_was_made_by_an_operation() -> None:
+    """The data flow from the loss back: each node lies at the address of an operation."""
+    from tests.tracing.architectures import gpt2
+
+    model, inputs = gpt2()
+    with nethook.trace(model, "**/*", nodes=True) as tape:
+        out = model.train()(**inputs)
+    graph = nethook.autograd_graph(out.logits, tape=tape)
+    made = [node for node in graph if node.leaf is None]
+    assert len(made) > 80
+    assert [node for node in made if node.address is None] == []
+    kinds = {node.name.removesuffix("Backward0").lower(): node.address for node in made}
+    assert kinds["nativelayernorm"].partition("/")[2] == "layer_norm#0"
+    assert kinds["embedding"].partition("/")[2] == "embedding#0"
+    first = nethook.autograd_graph(tape["transformer.h.0.mlp.act/tanh#0"].node, tape=tape)
+    assert first[0].address == "transformer.h.0.mlp.act/tanh#0"
+
+
+def test_an_operation_is_inside_its_module(model) -> None:
+    with nethook.trace(model, "", "**", "**/*", nodes=True) as tape:
+        out = model(torch.randn(5, 3))
+    addresses = [node.address for node in nethook.autograd_graph(out, tape=tape) if not node.leaf]
+    assert {each for each in addresses if "relu" in each} == {"1/relu#0", "2/relu#0"}
+    assert all("/" in each for each in addresses)

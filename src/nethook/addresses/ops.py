@@ -30,7 +30,12 @@ _NAME_AND_NUMBER = re.compile(r"((?:\\.|[^\\#])*)(?:#(.*))?", re.DOTALL)
 
 def op_address(module: str, name: str, k: int) -> str:
     """The address of an operation, from that of its module."""
-    return f"{escape(module)}/{name}#{k}"
+    return f"{op_prefix(module)}{name}#{k}"
+
+
+def op_prefix(module: str) -> str:
+    """What the addresses of all operations of a module begin with."""
+    return f"{escape(module)}/"
 
 
 def is_op_pattern(pattern: Any) -> TypeGuard[str]:
@@ -71,6 +76,11 @@ class OpPattern:
             )
 
     @property
+    def name(self) -> str | None:
+        """The name that it means; None if it means several."""
+        return self._name if isinstance(self._name, str) else None
+
+    @property
     def one(self) -> tuple[str, int] | None:
         """The name and number of the only operation that it means in a module, if it is one."""
         if isinstance(self._name, str) and isinstance(self._number, int):
@@ -89,6 +99,15 @@ class OpPattern:
         if isinstance(self._number, int):
             return k == self._number
         return self._number.fullmatch(str(k)) is not None
+
+    def means_module(self, names: Iterable[str]) -> bool:
+        """Whether it means the module of these names."""
+        if self.module == _EVERY_MODULE:
+            return True
+        if is_literal(self.module):
+            return unescape(self.module) in names
+        expression = translate(self.module)
+        return any(expression.fullmatch(name) for name in names)
 
     def sites(self, tree: Tree) -> list[Site]:
         """The modules that it means; `NoSuchSiteError` where there are none."""

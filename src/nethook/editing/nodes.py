@@ -124,10 +124,15 @@ class ChangeNodes(Change):
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> Any:
         """The output, with copies where it needs them; None where it needs none."""
+        new = self.put_on((args, kwargs), output)
+        return None if new is output else new
+
+    def put_on(self, given: Any, output: Any, written: Sequence[torch.Tensor] = ()) -> Any:
+        """Hooks on what made `output` from `given`; those in `written` it returns in place."""
         begin = self.begun.pop() if self.begun else next_number()
         if not self.owner.alive:
-            return None
-        given = [tensor for _, tensor in tensors((args, kwargs))]
+            return output
+        inputs = [tensor for _, tensor in tensors(given)]
         lasts: dict[Node, None] = {}
 
         def noted(tensor: torch.Tensor) -> torch.Tensor:
@@ -135,8 +140,10 @@ class ChangeNodes(Change):
                 return tensor
             # Reading it first also lets torch 2.13 settle the history of views (pytorch#196459).
             made = tensor.grad_fn
-            foreign = made is None or any(tensor is each for each in given)
-            flows_on = tensor.clone() if foreign or tensor._is_view() else tensor
+            in_place = any(tensor is each for each in written)
+            foreign = made is None or (not in_place and any(tensor is each for each in inputs))
+            copied = foreign or (tensor._is_view() and not in_place)
+            flows_on = tensor.clone() if copied else tensor
             last = flows_on.grad_fn if foreign else made
             assert last is not None
             lasts[last] = None
@@ -144,7 +151,7 @@ class ChangeNodes(Change):
 
         new = map_tensors(noted, output)
         self.hook(list(lasts), begin)
-        return None if new is output else new
+        return new
 
     def hook(self, lasts: list[Node], begin: int) -> None:
         """Registers the entries on the nodes that they mean."""

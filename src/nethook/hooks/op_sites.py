@@ -13,10 +13,13 @@ from typing import Any
 
 from torch import nn
 
-from nethook.addresses.ops import op_address
-from nethook.addresses.tree import Site, Tree
+from nethook.addresses.ops import op_address, op_prefix
+from nethook.addresses.tree import Tree
 
 _numbers = itertools.count()
+
+# In evaluation these run as one fused kernel, unless a mode is on.
+_CAN_BE_FUSED = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -24,19 +27,27 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 class Place:
     """A module, as a place where operations run."""
 
-    __slots__ = ("_module", "address", "counts", "is_root", "known", "names", "order", "type_name")
+    __slots__ = (
+        "_module", "address", "can_be_fused", "counts", "data", "is_root", "known", "names",
+        "order", "prefix", "was_hidden",
+    )  # fmt: skip
 
-    def __init__(self, site: Site) -> None:
-        self.address = site.address
-        self.names = site.names + site.long
-        self.order = site.order  # its place in the model
-        self.is_root = site.order == 0
-        self.type_name = type(site.module).__name__
-        self._module = weakref.ref(site.module)
+    def __init__(
+        self, order: int, address: str, others: tuple[str, ...], module: weakref.ref[nn.Module]
+    ) -> None:
+        self.order = order  # its place in the model
+        self.is_root = order == 0
+        self.address = address
+        self.names = (address, *others)
+        self.prefix = op_prefix(address)
+        self._module = module
+        self.was_hidden = False  # a call of it may have run as one fused kernel
+        self.can_be_fused = isinstance(module(), _CAN_BE_FUSED)
         # By name of the operation and then by number; None where the consumer did not want it.
         self.known: dict[str, list[Op | None]] = {}
         # How many operations of each name one call has had at most; None before it has run.
         self.counts: dict[str, int] | None = None
+        self.data: Any = None  # for the consumer, to keep what belongs to this module
 
     def note(self, counts: dict[str, int]) -> None:
         """Notes which operations a call has had."""
@@ -58,14 +69,18 @@ class Place:
 class Op:
     """One operation of a module: what stands at `module/name#k`, in whatever call of it."""
 
-    __slots__ = ("address", "data", "k", "name", "place")
+    __slots__ = ("data", "k", "name", "place")
 
     def __init__(self, place: Place, name: str, k: int) -> None:
-        self.address = op_address(place.address, name, k)
         self.place = place
         self.name = name
         self.k = k
         self.data: Any = None  # for the consumer, to keep what belongs to this address
+
+    @property
+    def address(self) -> str:
+        """Its address, `module/name#k`."""
+        return f"{self.place.prefix}{self.name}#{self.k}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -134,21 +149,28 @@ class OpConsumer:
 
 
 class OpWatcher:
-    """What one consumer watches: the modules of a model, by id, each with what is known of it."""
+    """What one consumer watches: the modules of a model, each with what is known of it."""
 
-    __slots__ = ("_lock", "_tables", "alive", "consumer", "number", "places", "suspended", "told")
+    __slots__ = (
+        "_addresses", "_lock", "_modules", "_others", "_tables", "after", "alive", "consumer",
+        "functions", "number", "off", "only_after", "places", "suspended", "told",
+    )  # fmt: skip
 
     def __init__(self, tree: Tree, consumer: OpConsumer) -> None:
         self.consumer = consumer
         self.alive = True
         self.suspended = 0
+        self.off = False  # not alive, or suspended
         self.number = next(_numbers)  # what was attached earlier has a lower one
-        sites = tree.sites
-        self.places = {id(site.module): Place(site) for site in sites}
-        # A replica of a module (nn.DataParallel) is another object that shares its tables.
-        self._tables = {
-            id(site.module._forward_hooks): self.places[id(site.module)] for site in sites
+        self._addresses = tree.addresses
+        self._others = tree.other_names()
+        # By id, which is quick, with the module itself to be sure that it is the same one.
+        self._modules = {
+            id(module): (order, weakref.ref(module)) for order, module in enumerate(tree.modules)
         }
+        self.places: dict[int, Place] = {}  # by order, those that have run
+        self.functions: dict[str, Callable[..., Any]] = {}  # one that goes by each name
+        self._tables: dict[int, int] | None = None
         self._lock = threading.Lock()
         # What the consumer does not override need not be called.
         cls, base = type(consumer), OpConsumer
@@ -159,19 +181,55 @@ class OpWatcher:
             entered=cls.entered is not base.entered,
             left=cls.left is not base.left,
         )
+        self.after = consumer.after
+        self.only_after = self.told.after and not (self.told.before or self.told.failed)
+
+    def settle(self) -> None:
+        """Is off where it is not alive, or suspended."""
+        self.off = not self.alive or bool(self.suspended)
 
     def place_of(self, module: nn.Module) -> Place | None:
         """The place of a module of this model, or of a replica of one; None for any other."""
-        place = self.places.get(id(module))
-        if place is not None and place.module is module:
-            return place
-        place = self._tables.get(id(module._forward_hooks))
-        return place if place is not None and _same_table(place.module, module) else None
+        known = self._modules.get(id(module))
+        if known is None or known[1]() is not module:
+            known = self._original(module)
+            if known is None:
+                return None
+        order = known[0]
+        place = self.places.get(order)
+        return self.place(order, known[1]) if place is None else place
 
-    def meet(self, place: Place, name: str, k: int) -> Op | None:
-        """An operation that was not known: asks the consumer once whether it is wanted."""
+    def place(self, order: int, module: weakref.ref[nn.Module]) -> Place:
+        """The place of the module of that order."""
         with self._lock:  # a module may run in several threads
-            known = place.known.setdefault(name, [])
+            if order not in self.places:
+                others = self._others.get(order, ())
+                self.places[order] = Place(order, self._addresses[order], others, module)
+            return self.places[order]
+
+    def _original(self, replica: nn.Module) -> tuple[int, weakref.ref[nn.Module]] | None:
+        """What a replica was made of (nn.DataParallel): it shares the tables of its original."""
+        if self._tables is None:
+            live = [(key, ref()) for key, (_, ref) in self._modules.items()]
+            self._tables = {
+                id(module._forward_hooks): key for key, module in live if module is not None
+            }
+        known = self._modules.get(self._tables.get(id(replica._forward_hooks), 0))
+        original = None if known is None else known[1]()
+        same = original is not None and original._forward_hooks is replica._forward_hooks
+        return known if same else None
+
+    def has_any(self, modules: set[int]) -> bool:
+        """Whether the model has any of the modules with these ids."""
+        return not self._modules.keys().isdisjoint(modules)
+
+    def meet(self, place: Place, name: str, k: int, function: Callable[..., Any]) -> Op | None:
+        """An operation that was not known: asks the consumer once whether it is wanted."""
+        with self._lock:
+            known = place.known.get(name)
+            if known is None:
+                known = place.known[name] = []
+            self.functions[name] = function
             while len(known) <= k:
                 op = Op(place, name, len(known))
                 known.append(op if self.consumer.wants(op) else None)
@@ -191,7 +249,3 @@ class Told:
         self.failed = failed
         self.entered = entered
         self.left = left
-
-
-def _same_table(original: nn.Module | None, replica: nn.Module) -> bool:
-    return original is not None and original._forward_hooks is replica._forward_hooks

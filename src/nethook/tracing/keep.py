@@ -17,6 +17,7 @@ import torch
 from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
 from nethook.hooks.lazy import lazy_copy
+from nethook.hooks.ops import unseen
 from nethook.hooks.quiet import quiet, unnoticed
 
 _Tensor = torch.Tensor
@@ -79,7 +80,8 @@ def keeper(
     def keep(tensor: torch.Tensor) -> Any:
         # What it is given is a copy, mostly a lazy one: writing to it cannot reach the network.
         given = give(tensor)
-        value = transform(given.tensor if isinstance(given, Reference) else given)
+        with unseen():
+            value = transform(given.tensor if isinstance(given, Reference) else given)
         return keep_moved(value) if isinstance(value, torch.Tensor) else value
 
     return keep

@@ -9,6 +9,7 @@ from torch.autograd.graph import Node
 
 from nethook.hooks.nodes import number
 from nethook.tracing.entry import Entry
+from nethook.tracing.op_record import OpRecord
 from nethook.tracing.tape import Tape
 
 
@@ -19,13 +20,17 @@ class _Stretch(NamedTuple):
     end: int
     address: str
     call: int | None  # None where the site was called once
+    is_op: bool
 
 
 class Makers:
     """Answers which call made a node: the innermost that was running when it was made."""
 
     def __init__(self, tape: Tape | None) -> None:
-        self._stretches = sorted(_stretches(tape), key=lambda each: (each.begin, -each.end))
+        # Outer ones first. A module and its only operation have the same stretch.
+        self._stretches = sorted(
+            _stretches(tape), key=lambda each: (each.begin, -each.end, each.is_op)
+        )
         self._begins = [each.begin for each in self._stretches]
         self._around = _enclosing(self._stretches)
 
@@ -63,7 +68,8 @@ def _stretches(tape: Tape | None) -> list[_Stretch]:
             nodes = Entry(*fields).nodes
             if nodes is not None and nodes.end > nodes.begin:
                 call = None if record.total == 1 else dropped + at
-                stretch = _Stretch(nodes.begin, nodes.end, record.address, call)
+                is_op = isinstance(record, OpRecord)
+                stretch = _Stretch(nodes.begin, nodes.end, record.address, call, is_op)
                 found.append((nodes.thread, stretch))
     # Every thread counts for itself, and a node does not say which one made it.
     return [each for _, each in found] if len({thread for thread, _ in found}) == 1 else []

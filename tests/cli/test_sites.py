@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import nethook
@@ -144,3 +146,18 @@ def test_what_is_wrong_is_said(arguments: list[str], message: str) -> None:
     assert out == ""
     assert message in " ".join(err.replace("│", "").split())
     assert "Traceback" not in err
+
+
+def test_on_a_terminal_it_is_a_tree_of_rich(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from torch import nn
+
+    from nethook.cli.sites import _print
+
+    found = nethook.sites(nn.Sequential(nn.Linear(3, 2)), torch.ones(1, 3))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    _print(found, as_json=False)
+    printed = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert printed.splitlines()[0].startswith("2 modules, 1 operation")
+    assert "└── 0/linear#0" in printed

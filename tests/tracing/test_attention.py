@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from nethook.errors import ReadError
 from nethook.tracing.attention import of_mha, of_sdpa
 
 
@@ -122,3 +123,10 @@ def test_the_hint_that_a_mask_is_causal_is_what_counts(bias: bool, zeros: bool) 
     torch.testing.assert_close(
         F.linear(joined, given["out_proj_weight"], given["out_proj_bias"]), output
     )
+
+
+def test_nested_tensors_are_refused_in_words() -> None:
+    parts = [drawn(2, 3, 4), drawn(2, 5, 4)]
+    ragged = torch.nested.nested_tensor(parts, layout=torch.jagged)
+    with pytest.raises(ReadError, match="nested tensors, whose probabilities have no common shape"):
+        of_sdpa(ragged, ragged, ragged)

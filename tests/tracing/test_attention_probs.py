@@ -229,3 +229,29 @@ def test_tokens_without_data_give_shapes() -> None:
     found = nethook.attention_probs(fused, {"input_ids": tokens(2, 8).to("meta")})
     assert {tuple(each.shape) for each in found.values()} == {(2, 4, 8, 8)}
     assert all(each.is_meta for each in found.values())
+
+
+def test_a_causal_bias_of_torchs_counts_from_the_last_query() -> None:
+    from torch.nn.attention.bias import causal_lower_right
+
+    class Attends(nn.Module):
+        def forward(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+            return F.scaled_dot_product_attention(
+                query, key, key, attn_mask=causal_lower_right(query.size(-2), key.size(-2))
+            )
+
+    model, query, key = Attends(), numbers(1, 2, 3, 4), numbers(1, 2, 5, 4)
+    probs = nethook.attention_probs(model, (query, key), at="")
+    torch.testing.assert_close(probs @ key, model(query, key))
+    assert (probs[0, 0] == 0).int().tolist() == [[0, 0, 0, 1, 1], [0, 0, 0, 0, 1], [0] * 5]
+
+
+def test_autocast_around_it_does_not_coarsen_it() -> None:
+    fused, _, inputs = twins("gpt2")
+    key = "transformer.h.0.attn/scaled_dot_product_attention#0"
+    exact = nethook.attention_probs(fused, inputs)[key]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = nethook.attention_probs(fused, inputs)[key]
+    assert half.dtype == torch.bfloat16
+    torch.testing.assert_close(half.float(), exact, rtol=0.05, atol=0.01)
+    assert bool(((half.float().sum(-1) - 1).abs() < 0.02).all())

@@ -347,3 +347,43 @@ PYTHON_STATE = {
 def test_a_model_of_the_zoo_is_as_it_was(exhibit: Exhibit) -> None:
     seen = mapped_before_its_first_call(exhibit, copy=exhibit.name in PYTHON_STATE)
     assert_same(bare(exhibit), seen, "mapped")
+
+
+def test_names_with_special_characters_are_found() -> None:
+    class Odd(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = nn.ModuleDict({"a*b/c": nn.Linear(4, 4)})
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.parts["a*b/c"](x)
+
+    model = Odd()
+    found = nethook.sites(model, torch.randn(3, 4))
+    address = "parts.a\\*b\\/c/linear#0"
+    assert found.site("parts.a*b/c").type == "Linear"
+    assert found.site(address).type == "linear"
+    assert [row.address for row in found["parts.a\\*b\\/c/*"]] == [address]
+    assert [row.address for row in found["parts.*"]] == ["parts.a*b/c"]
+    with nethook.trace(model, address) as tape:  # what the map says can be typed
+        model(torch.randn(3, 4))
+    assert tape[address].output.shape == (3, 4)
+
+
+def test_every_address_of_the_map_can_be_traced(model: nn.Module) -> None:
+    x = torch.randn(3, 4)
+    found = nethook.sites(model, x)
+    with nethook.trace(model, *[row.address for row in found]) as tape:
+        model(x)
+    for row in found:
+        assert len(tape[row.address].calls) == row.calls
+        assert tuple(tape[row.address].calls[0].output.shape) == row.shapes[0]
+
+
+def test_it_runs_in_inference_mode_and_under_autocast(model: nn.Module) -> None:
+    x = torch.randn(3, 4)
+    order = nethook.sites(model, x).order
+    with torch.inference_mode():
+        assert nethook.sites(model, x).order == order
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert nethook.sites(model, x).site("blocks.0.fc").dtypes == ("bfloat16",)

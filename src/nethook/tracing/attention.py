@@ -13,6 +13,9 @@ from typing import Any
 
 import torch
 from torch.nn import functional as F
+from torch.nn.attention.bias import CausalBias
+
+from nethook.errors import ReadError
 
 SDPA = "scaled_dot_product_attention"
 MHA = "multi_head_attention_forward"
@@ -35,10 +38,25 @@ def of_sdpa(*args: Any, **kwargs: Any) -> torch.Tensor:
     float32, as the fused kernels do.
     """
     given = dict(zip(_SDPA_ARGUMENTS, args, strict=False)) | kwargs
-    query, key = given["query"], given["key"]
+    query = given["query"]
+    if query.is_nested:
+        raise ReadError(
+            "an attention was given nested tensors, whose probabilities have no common shape. Run "
+            "the model on padded inputs with a mask."
+        )
+    device = query.device.type
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        # It would compute in low precision what the fused kernels do not.
+        with torch.autocast(device, enabled=False):
+            return _of_sdpa(query, given)
+    return _of_sdpa(query, given)
+
+
+def _of_sdpa(query: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
     dtype = query.dtype
     if dtype in _LOW_PRECISION:
-        query, key = query.float(), key.float()
+        query = query.float()
+    key: torch.Tensor = given["key"].to(query.dtype)
     scale = given.get("scale")
     if scale is None:
         scale = 1 / math.sqrt(query.size(-1))
@@ -49,6 +67,8 @@ def of_sdpa(*args: Any, **kwargs: Any) -> torch.Tensor:
     if given.get("is_causal"):
         scores = scores.masked_fill(~_causal(scores), -math.inf)
     mask = given.get("attn_mask")
+    if isinstance(mask, CausalBias):
+        mask = mask._materialize(query.device)
     if mask is not None:
         if mask.dtype == torch.bool:
             scores = scores.masked_fill(~mask, -math.inf)

@@ -195,7 +195,7 @@ def _random_state(model: nn.Module) -> Callable[[], None]:
         state = numpy.random.get_state()
         undo.append(lambda: numpy.random.set_state(state))
     device = torch.accelerator.current_accelerator(check_available=True)
-    if device is not None:
+    if device is not None and _is_in_use(torch.get_device_module(device)):
         undo.append(_random_state_on(torch.get_device_module(device)))
     own = [each for module in model.modules() for each in vars(module).values()]
     undo += [_random_state_of(each) for each in own if isinstance(each, torch.Generator)]
@@ -205,6 +205,12 @@ def _random_state(model: nn.Module) -> Callable[[], None]:
             each()
 
     return put_back
+
+
+def _is_in_use(devices: Any) -> bool:
+    # A process that has not used a device yet must not begin to because of us: it may fork.
+    asked = getattr(devices, "is_initialized", None)
+    return asked is None or bool(asked())
 
 
 def _random_state_of(generator: torch.Generator) -> Callable[[], None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from torch import nn
 
-from nethook.addresses.glob import has_op, translate
+from nethook.addresses.glob import has_op, translate, unescape
 from nethook.addresses.ops import OpPattern
 from nethook.addresses.suggest import closest
 from nethook.errors import NoSuchSiteError, OptionError, PatternError
@@ -126,9 +126,10 @@ class SiteMap:
 
     def site(self, address: str) -> SiteInfo:
         """The one site of that address, by any name of its module."""
-        for row in self.rows:
-            if address in row.names:
-                return row
+        for spelt in (address, unescape(address)):
+            for row in self.rows:
+                if spelt in row.names:
+                    return row
         raise NoSuchSiteError(self._nothing(address))
 
     def _nothing(self, pattern: object) -> str:
@@ -248,16 +249,13 @@ def _of_pattern(pattern: str | re.Pattern[str] | None) -> Callable[[SiteInfo], b
             row.kind == "module" and any(expression.fullmatch(name) for name in row.names)
         )
     asked = OpPattern(pattern)
-    modules = None if asked.module == "**" else translate(asked.module)
 
     def means(row: SiteInfo) -> bool:
         if row.kind != "op":
             return False
         name, _, k = row.address.rpartition("/")[2].partition("#")
-        where = modules is None or any(
-            modules.fullmatch(place.rpartition("/")[0]) for place in row.names
-        )
-        return where and asked.matches(name, int(k))
+        places = [unescape(each.rpartition("/")[0]) for each in row.names]
+        return asked.means_module(places) and asked.matches(name, int(k))
 
     return means
 

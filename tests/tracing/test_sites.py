@@ -9,7 +9,7 @@ import json
 import random
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -320,8 +320,7 @@ def mapped_before_its_first_call(exhibit: Exhibit, **options: Any) -> Any:
     def around(model: nn.Module) -> Iterator[None]:
         def first(module: nn.Module, args: Any, kwargs: Any) -> None:
             handle.remove()
-            with suppress(Exception):  # the call itself will tell of what is wrong with it
-                nethook.sites(module, nethook.inputs(*args, **kwargs), **options)
+            nethook.sites(module, nethook.inputs(*args, **kwargs), **options)
 
         handle = model.register_forward_pre_hook(first, with_kwargs=True)
         yield
@@ -334,7 +333,7 @@ def mapped_before_its_first_call(exhibit: Exhibit, **options: Any) -> Any:
 # in this forward as in any other.
 TOLD = {
     "forward_pre_hooks", "forward_hooks", "always_call", "always_call_on_failure", "one_shot_hook",
-    "hook_adds_hooks", "global_hooks",
+    "hook_adds_hooks", "global_hooks", "saved_tensors_hooks",
 }  # fmt: skip
 # Models with Python state that a forward changes: mapped in a copy.
 PYTHON_STATE = {

@@ -59,11 +59,12 @@ def attention_probs(
     given = as_inputs(inputs)
     tree = Tree(model)
     stand, own = stand_in(tree.root, given, copied=copy)
-    if stand is not tree.root:
+    copied = stand is not tree.root
+    if copied:
         tree = Tree(stand)
     recorder = _Recorder(tree, at)
     with (
-        unchanged(tree.root, evaluation=True),
+        unchanged(tree.root, copied=copied, evaluation=True),
         layer_by_layer(),
         torch.no_grad(),
         Attachment(Owner("nethook.attention_probs")) as hooks,

@@ -12,6 +12,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.parameter import UninitializedBuffer
 from torch.nn.utils import parametrize
 
 from nethook.addresses.inputs import Inputs
@@ -20,16 +21,21 @@ from nethook.hooks.lazy import cheap_copy
 
 
 @contextmanager
-def unchanged(model: nn.Module, *, evaluation: bool = False) -> Iterator[None]:
+def unchanged(
+    model: nn.Module, *, copied: bool = False, evaluation: bool = False
+) -> Iterator[None]:
     """A block after which mode, buffers, gradients and random state are as they were.
 
-    With `evaluation` every module is in evaluation mode inside it. Other Python state of a model
-    is not known here: rehearse a copy of a model that has such.
+    Of a model that is a copy itself, only the random state. With `evaluation` every module is in
+    evaluation mode inside it. Other Python state of a model is not known here: rehearse a copy of
+    a model that has such.
     """
     with ExitStack() as back:
-        parts = (_random_state(model), _modes(model), _buffers(model), _gradients(model))
-        for undo in (*parts, _computed_weights()):
-            back.callback(undo)
+        back.callback(_random_state(model))
+        back.callback(_computed_weights())
+        if not copied:  # what becomes of a copy is nobody's concern
+            for save in (_modes, _buffers, _gradients):
+                back.callback(save(model))
         if evaluation:
             for module in model.modules():
                 module.training = False
@@ -40,10 +46,14 @@ def own_inputs(inputs: Inputs) -> Inputs:
     """The same arguments with tensors of their own: what the model writes to them is lost."""
 
     def own(tensor: torch.Tensor) -> torch.Tensor:
-        return cheap_copy(tensor.detach()).requires_grad_(tensor.requires_grad)
+        copied = cheap_copy(tensor.detach())
+        if not tensor.requires_grad:
+            return copied
+        # A leaf may not be written in place, what was computed may: each stays what it is.
+        copied.requires_grad_()
+        return copied if tensor.is_leaf else copied.clone()
 
-    with torch.no_grad():
-        return _map(own, inputs)
+    return _map(own, inputs)
 
 
 def stand_in(model: nn.Module, inputs: Inputs, *, copied: bool) -> tuple[nn.Module, Inputs]:
@@ -64,8 +74,8 @@ def stand_in(model: nn.Module, inputs: Inputs, *, copied: bool) -> tuple[nn.Modu
     if copied or unmade:
         own = own_inputs(inputs)
         if copied:  # objects among the inputs may be written to as well: a cache of keys
-            own = Inputs(copy.deepcopy(own.args), copy.deepcopy(dict(own.kwargs)))
-        return copy.deepcopy(model), own
+            own = _deeply(own)
+        return copy.deepcopy(model, _unmade(model)), own
     return model, own_inputs(inputs)
 
 
@@ -75,6 +85,23 @@ def _map(function: Callable[[torch.Tensor], torch.Tensor], inputs: Inputs) -> In
 
 def _to_meta(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to("meta")
+
+
+def _deeply(inputs: Inputs) -> Inputs:
+    """Copies of everything that is not a tensor; those are copied already."""
+    memo: dict[int, Any] = {}
+    for _, tensor in tensors((inputs.args, dict(inputs.kwargs))):
+        memo[id(tensor)] = tensor
+    return Inputs(copy.deepcopy(inputs.args, memo), copy.deepcopy(dict(inputs.kwargs), memo))
+
+
+def _unmade(model: nn.Module) -> dict[int, Any]:
+    """Buffers that are yet to be made, by id, each with another: torch cannot copy them."""
+    return {
+        id(buffer): cast(Any, UninitializedBuffer)(device=buffer.device, dtype=buffer.dtype)
+        for buffer in model.buffers()
+        if isinstance(buffer, UninitializedBuffer)
+    }
 
 
 def _without_data(model: nn.Module) -> nn.Module:
@@ -112,8 +139,9 @@ def _buffers(model: nn.Module) -> Callable[[], None]:
 
     def put_back() -> None:
         for (buffers, not_saved, own), before in zip(saved, names, strict=True):
-            buffers.clear()
-            buffers.update(own)
+            if type(buffers) is dict:  # those of a ScriptModule cannot be replaced
+                buffers.clear()
+                buffers.update(own)
             not_saved.clear()
             not_saved.update(before)
         for value in values:
@@ -169,7 +197,7 @@ class _Saved:
 def _restore(tensor: torch.Tensor, value: torch.Tensor) -> None:
     # Only what was written: a lazy copy of what was not still shares its memory. Through `.data`,
     # for a graph that has saved the tensor must not take this for a write.
-    if tensor.is_meta or (tensor.layout is torch.strided and _memory(tensor) == _memory(value)):
+    if tensor.is_meta or _share_memory(tensor, value):
         return
     if tensor.shape == value.shape:
         tensor.data.copy_(value)
@@ -177,10 +205,10 @@ def _restore(tensor: torch.Tensor, value: torch.Tensor) -> None:
         tensor.data = value
 
 
-def _memory(tensor: torch.Tensor) -> int:
+def _share_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
     # `data_ptr` would let the two part: it is made for those who write.
-    address: int = cast(Any, tensor).const_data_ptr()
-    return address
+    plain = type(one) in (torch.Tensor, nn.Parameter, nn.Buffer) and one.layout is torch.strided
+    return plain and cast(Any, one).const_data_ptr() == cast(Any, other).const_data_ptr()
 
 
 def _random_state(model: nn.Module) -> Callable[[], None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -33,8 +33,9 @@ def sites(model: nn.Module, inputs: Any, *, copy: bool = False) -> SiteMap:
         nethook.sites(model, x)["**/softmax"]
 
     Arguments:
-        model: any `nn.Module`. It runs in the mode it is in, without gradients. Its mode, buffers,
-            gradients and the random state are restored; its parameters are not written.
+        model: any `nn.Module`. It runs in the mode it is in, with gradients where those are on
+            (under `torch.no_grad()` it takes less memory). Its mode, buffers, gradients and the
+            random state are restored; its parameters are not written.
         inputs: a tensor, a tuple, a mapping, or `nethook.inputs(...)`. With `meta` tensors the
             model is run without data: a large one costs no memory and no time to speak of.
         copy: runs a deep copy instead, for a model with Python state that a forward changes.
@@ -49,13 +50,13 @@ def sites(model: nn.Module, inputs: Any, *, copy: bool = False) -> SiteMap:
     given = as_inputs(inputs)
     tree = Tree(model)  # before anything runs: it refuses what is not a model
     stand, own = stand_in(tree.root, given, copied=copy)
-    if stand is not tree.root:
+    copied = stand is not tree.root
+    if copied:
         tree = Tree(stand)
     survey = _Survey(tree, sys._getframe())
     with (
-        unchanged(tree.root),
+        unchanged(tree.root, copied=copied),
         layer_by_layer(),
-        torch.no_grad(),
         Attachment(Owner("nethook.sites")) as hooks,
     ):
         run_eagerly_where_compiled(tree, hooks)
@@ -91,10 +92,8 @@ class _Survey(OpConsumer):
         address = call.place.address
         if address not in self._rows:
             site = self._sites[address]
-            own = [self._parameters[id(each)] for each in site.module.parameters(recurse=False)]
-            self._add(
-                address, "module", type(site.module).__name__, tuple(own), args, call.place.names
-            )
+            own = self._named(site.module.parameters(recurse=False))
+            self._add(address, "module", type(site.module).__name__, own, args, call.place.names)
             self._rows[address] = replace(self._rows[address], cls=type(site.module))
             self._not_returned.add(address)
         self._count(address)
@@ -115,9 +114,8 @@ class _Survey(OpConsumer):
     ) -> None:  # fmt: skip
         """An operation has run."""
         if op.address not in self._rows:
-            given = [tensor for _, tensor in tensors((args, kwargs))]
-            used = [self._parameters[id(each)] for each in given if id(each) in self._parameters]
-            self._add(op.address, "op", op.name, tuple(used), (args, kwargs), op.names)
+            used = self._named(tensor for _, tensor in tensors((args, kwargs)))
+            self._add(op.address, "op", op.name, used, (args, kwargs), op.names)
             row = self._rows[op.address]
             self._rows[op.address] = replace(row, **_described(result))
         self._count(op.address)
@@ -146,6 +144,11 @@ class _Survey(OpConsumer):
             around=around,
         )
 
+    def _named(self, given: Iterable[torch.Tensor]) -> tuple[str, ...]:
+        # A parameter that was put in another's place for a call (`functional_call`) has no name.
+        names = self._parameters
+        return tuple(names[id(each)] for each in given if id(each) in names)
+
     def _count(self, address: str) -> None:
         number = self._calls.get(address, 0)
         self._calls[address] = number + 1
@@ -159,9 +162,13 @@ class _Survey(OpConsumer):
             address
             for address, site in self._sites.items()
             # A list of modules has no forward: it is never called.
-            if address not in self._rows and type(site.module).forward is not nn.Module.forward
+            if address not in self._rows and _forward(site.module) is not nn.Module.forward
         )
         return SiteMap(rows, tuple(self._order), uncalled)
+
+
+def _forward(module: nn.Module) -> object:
+    return getattr(type(module), "forward", None)  # a class of a ScriptModule has none
 
 
 def _described(value: Any) -> dict[str, Any]:

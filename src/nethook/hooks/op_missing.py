@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import FunctionType
-from typing import Any
 
 from nethook.addresses.ops import op_address
+from nethook.hooks.op_names import known_names
 from nethook.hooks.op_sites import OpWatcher
 
 # What happens inside functions of torch that are one kernel, or hand over to one.
@@ -37,19 +36,16 @@ _INSIDE = {
 
 def why_no_op(watcher: OpWatcher | None, module: str, name: str) -> str:
     """Why a module has no operation of some name and number, and what it has."""
-    places = [] if watcher is None else list(watcher.places.values())
-    place = next((each for each in places if module in each.names), None)
+    place = None if watcher is None else watcher.find(module)
     if watcher is None or place is None:
         return f"the module {module!r} has not been called in it."
-    if place.was_hidden and not place.counts:
+    counts = watcher.counts[place.order]
+    if place.order in watcher.fused and not counts:
         return (
             f"the module {module!r} runs as one fused kernel in evaluation without gradient. To "
             "see inside, call torch.backends.mha.set_fastpath_enabled(False) before the forward."
         )
-    counts = place.counts or {}
-    inside = next(
-        (each for each in counts if name in _names_inside(each, watcher.functions.get(each))), None
-    )
+    inside = next((each for each in counts if name in _names_inside(each)), None)
     if name not in counts and inside is not None:
         return (
             f"what happens inside {inside} has no address, and nearest to it is "
@@ -67,11 +63,12 @@ def _had(module: str, counts: dict[str, int]) -> str:
     return f"{module!r} has had {shown}{f' and {more} more' if more > 0 else ''}."
 
 
-def _names_inside(name: str, function: Callable[..., Any] | None) -> set[str]:
-    """The names of operations that happen inside a function."""
+def _names_inside(name: str) -> set[str]:
+    """The names of operations that happen inside an operation."""
     inside = set(_INSIDE.get(name, "").split())
-    if isinstance(function, FunctionType):
-        called = {each.strip("_") for each in function.__code__.co_names}
-        deeper = [_INSIDE[each].split() for each in called if each in _INSIDE]
-        inside |= called.union(*deeper)
+    for function, known in known_names.items():
+        if known == name and isinstance(function, FunctionType):
+            called = {each.strip("_") for each in function.__code__.co_names}
+            deeper = [_INSIDE[each].split() for each in called if each in _INSIDE]
+            inside |= called.union(*deeper)
     return inside - {name}

@@ -32,19 +32,17 @@ class Running:
         # a word; that this frame is no longer being executed is how it is noticed.
         self.frame = frame
 
-    def next(self, name: str, function: Callable[..., Any]) -> Op | None:
+    def next(self, name: str) -> Op | None:
         """The operation that is about to run, if the consumer wants it."""
-        watcher = self.watcher
-        if watcher.off or not self.calls:
+        if self.watcher.off or not self.calls:
             return None
         call = self.calls[-1]
-        counts = call.counts
-        k = counts.get(name, 0)
-        counts[name] = k + 1
-        known = call.place.known.get(name)
+        k = call.counts.get(name, 0)
+        call.counts[name] = k + 1
+        known = call.known.get(name)
         if known is not None and k < len(known):
             return known[k]
-        return watcher.meet(call.place, name, k, function)
+        return self.watcher.meet(call.place, name, k)
 
 
 class OpMode(TorchFunctionMode):
@@ -74,23 +72,19 @@ class OpMode(TorchFunctionMode):
             name = op_name(func)
         if name is None:
             return func(*args, **kwargs)
-        if len(self.running) == 1:  # the hot path
+        if len(self.running) == 1:
             running = self.running[0]
-            op = running.next(name, func)
+            op = running.next(name)
             if op is None:
                 return func(*args, **kwargs)
             watcher = running.watcher
             if not watcher.only_after or func is SET_ITEM:
                 return _run([(watcher, op)], func, args, kwargs)
-            result = func(*args, **kwargs)
+            result = func(*args, **kwargs)  # the hot path
             new = watcher.after(op, func, args, kwargs, result)
             return result if new is None else _replaced(op, func, args, kwargs, result, new)
-        seen: list[tuple[OpWatcher, Op]] = []
-        for running in self.running:
-            op = running.next(name, func)
-            if op is not None:
-                seen.append((running.watcher, op))
-        return _run(seen, func, args, kwargs)
+        seen = [(each.watcher, each.next(name)) for each in self.running]
+        return _run([(watcher, op) for watcher, op in seen if op is not None], func, args, kwargs)
 
     def find(self, watcher: OpWatcher) -> Running | None:
         """What runs of a watcher's modules in this thread."""

@@ -28,8 +28,7 @@ class Place:
     """A module, as a place where operations run."""
 
     __slots__ = (
-        "_module", "address", "can_be_fused", "counts", "data", "is_root", "known", "names",
-        "order", "prefix", "was_hidden",
+        "address", "can_be_fused", "is_root", "known", "names", "order", "prefix", "ref",
     )  # fmt: skip
 
     def __init__(
@@ -40,27 +39,15 @@ class Place:
         self.address = address
         self.names = (address, *others)
         self.prefix = op_prefix(address)
-        self._module = module
-        self.was_hidden = False  # a call of it may have run as one fused kernel
+        self.ref = module
         self.can_be_fused = isinstance(module(), _CAN_BE_FUSED)
         # By name of the operation and then by number; None where the consumer did not want it.
         self.known: dict[str, list[Op | None]] = {}
-        # How many operations of each name one call has had at most; None before it has run.
-        self.counts: dict[str, int] | None = None
-        self.data: Any = None  # for the consumer, to keep what belongs to this module
-
-    def note(self, counts: dict[str, int]) -> None:
-        """Notes which operations a call has had."""
-        if self.counts is None:
-            self.counts = dict(counts)
-        elif self.counts != counts:
-            for name, count in counts.items():
-                self.counts[name] = max(count, self.counts.get(name, 0))
 
     @property
     def module(self) -> nn.Module | None:
         """The module itself; None if it is gone."""
-        return self._module()
+        return self.ref()
 
     def __repr__(self) -> str:
         return f"Place({self.address!r})"
@@ -94,10 +81,11 @@ class Op:
 class ModuleCall:
     """One call of a module that is under way, and how many operations of each name it has had."""
 
-    __slots__ = ("counts", "hidden", "place")
+    __slots__ = ("counts", "hidden", "known", "place")
 
     def __init__(self, place: Place, counts: dict[str, int] | None = None) -> None:
         self.place = place
+        self.known = place.known
         self.counts: dict[str, int] = {} if counts is None else counts
         self.hidden = False  # the mode is out while it runs: see `ops`
 
@@ -112,6 +100,10 @@ class OpConsumer:
     makes in `before` and `after` are not seen as operations. Inside a backward pass it is told of
     what a checkpoint computes again, under the same addresses: ask `recomputing()`.
     """
+
+    # Of a consumer that wants every operation and keeps nothing in `op.data`, what was met once is
+    # known in its next scope, too.
+    shares_ops = False
 
     def wants(self, op: Op) -> bool:
         """Whether to be told of this operation; asked once, when it is first met."""
@@ -148,12 +140,42 @@ class OpConsumer:
         """When it has returned, with what; None where it raised. Not after a `BaseException`."""
 
 
+class Known:
+    """What was met of one model: its places by id, with their operations."""
+
+    __slots__ = ("_names", "lock", "places")
+
+    def __init__(self, names: tuple[Any, ...]) -> None:
+        self._names = names
+        self.places: dict[int, Place] = {}
+        self.lock = threading.Lock()  # a module may run in several threads
+
+    def is_of(self, names: tuple[Any, ...]) -> bool:
+        """Whether the model is still the same, with the same names."""
+        return self._names == names
+
+
+# By id of the model: scopes are short, and each would have to meet every operation anew. Only
+# addresses are kept; they go with the model.
+_known: dict[int, tuple[weakref.ref[nn.Module], Known]] = {}
+
+
+def _known_of(model: nn.Module, names: tuple[Any, ...]) -> Known:
+    key = id(model)
+    entry = _known.get(key)
+    if entry is None or entry[0]() is not model or not entry[1].is_of(names):
+        entry = (weakref.ref(model, lambda _: _known.pop(key, None)), Known(names))
+        _known[key] = entry
+    return entry[1]
+
+
 class OpWatcher:
     """What one consumer watches: the modules of a model, each with what is known of it."""
 
     __slots__ = (
-        "_addresses", "_lock", "_modules", "_others", "_tables", "after", "alive", "consumer",
-        "functions", "number", "off", "only_after", "places", "suspended", "told",
+        "_addresses", "_lock", "_modules", "_others", "_tables", "after", "alive", "by_id",
+        "consumer", "counts", "fused", "number", "off", "only_after", "suspended",
+        "told",
     )  # fmt: skip
 
     def __init__(self, tree: Tree, consumer: OpConsumer) -> None:
@@ -168,13 +190,18 @@ class OpWatcher:
         self._modules = {
             id(module): (order, weakref.ref(module)) for order, module in enumerate(tree.modules)
         }
-        self.places: dict[int, Place] = {}  # by order, those that have run
-        self.functions: dict[str, Callable[..., Any]] = {}  # one that goes by each name
+        names = (self._addresses, self._others, list(self._modules))
+        known = _known_of(tree.root, names) if consumer.shares_ops else Known(names)
+        self.by_id = known.places
+        self._lock = known.lock
+        # By order of the module: how many operations of each name one call has had at most.
+        self.counts: dict[int, dict[str, int]] = {}
+        self.fused: set[int] = set()  # the orders of modules that may have run as one kernel
         self._tables: dict[int, int] | None = None
-        self._lock = threading.Lock()
         # What the consumer does not override need not be called.
         cls, base = type(consumer), OpConsumer
         self.told = Told(
+            wants=cls.wants is not base.wants,
             before=cls.before is not base.before,
             after=cls.after is not base.after,
             failed=cls.failed is not base.failed,
@@ -188,24 +215,39 @@ class OpWatcher:
         """Is off where it is not alive, or suspended."""
         self.off = not self.alive or bool(self.suspended)
 
+    def note(self, place: Place, counts: dict[str, int]) -> None:
+        """Notes which operations a call has had."""
+        had = self.counts.get(place.order)
+        if had is None:
+            self.counts[place.order] = counts
+        elif had != counts:
+            for name, count in counts.items():
+                had[name] = max(count, had.get(name, 0))
+
+    def find(self, module: str) -> Place | None:
+        """The place of a module that has run, by any of its names."""
+        ran = (each for each in self.by_id.values() if each.order in self.counts)
+        return next((each for each in ran if module in each.names), None)
+
     def place_of(self, module: nn.Module) -> Place | None:
         """The place of a module of this model, or of a replica of one; None for any other."""
+        place = self.by_id.get(id(module))
+        if place is not None and place.ref() is module:
+            return place
         known = self._modules.get(id(module))
         if known is None or known[1]() is not module:
             known = self._original(module)
             if known is None:
                 return None
-        order = known[0]
-        place = self.places.get(order)
-        return self.place(order, known[1]) if place is None else place
-
-    def place(self, order: int, module: weakref.ref[nn.Module]) -> Place:
-        """The place of the module of that order."""
-        with self._lock:  # a module may run in several threads
-            if order not in self.places:
+        order, ref = known
+        original = ref()
+        with self._lock:
+            place = self.by_id.get(id(original))
+            if place is None or place.ref() is not original:
                 others = self._others.get(order, ())
-                self.places[order] = Place(order, self._addresses[order], others, module)
-            return self.places[order]
+                place = Place(order, self._addresses[order], others, ref)
+                self.by_id[id(original)] = place
+            return place
 
     def _original(self, replica: nn.Module) -> tuple[int, weakref.ref[nn.Module]] | None:
         """What a replica was made of (nn.DataParallel): it shares the tables of its original."""
@@ -223,27 +265,27 @@ class OpWatcher:
         """Whether the model has any of the modules with these ids."""
         return not self._modules.keys().isdisjoint(modules)
 
-    def meet(self, place: Place, name: str, k: int, function: Callable[..., Any]) -> Op | None:
+    def meet(self, place: Place, name: str, k: int) -> Op | None:
         """An operation that was not known: asks the consumer once whether it is wanted."""
         with self._lock:
             known = place.known.get(name)
             if known is None:
                 known = place.known[name] = []
-            self.functions[name] = function
             while len(known) <= k:
                 op = Op(place, name, len(known))
-                known.append(op if self.consumer.wants(op) else None)
+                known.append(op if not self.told.wants or self.consumer.wants(op) else None)
             return known[k]
 
 
 class Told:
     """What a consumer wants to be told."""
 
-    __slots__ = ("after", "before", "entered", "failed", "left")
+    __slots__ = ("after", "before", "entered", "failed", "left", "wants")
 
     def __init__(
-        self, *, before: bool, after: bool, failed: bool, entered: bool, left: bool
+        self, *, wants: bool, before: bool, after: bool, failed: bool, entered: bool, left: bool
     ) -> None:
+        self.wants = wants
         self.before = before
         self.after = after
         self.failed = failed

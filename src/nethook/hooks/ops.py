@@ -121,7 +121,9 @@ class _Enters(ModuleHook):
     def __call__(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         """Notes that a module of the model is called."""
         watcher = self.watcher
-        place = watcher.place_of(module)
+        place = watcher.by_id.get(id(module))
+        if place is None or place.ref() is not module:  # the first time, or a module of others
+            place = watcher.place_of(module)
         if place is None or watcher.off:
             return
         mode = mode_of_this_thread()
@@ -139,7 +141,8 @@ class _Enters(ModuleHook):
         running.calls.append(call)
         if call.hidden is not before:
             mode.settle()
-            place.was_hidden = place.was_hidden or call.hidden
+            if call.hidden:
+                watcher.fused.add(place.order)
         if watcher.told.entered:
             with unseen():
                 watcher.consumer.entered(call, args)
@@ -153,21 +156,24 @@ class _Leaves(ModuleHook):
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Notes that a module of the model has returned."""
         watcher = self.watcher
-        place = watcher.place_of(module)
         mode = mode_of_this_thread()
         running = mode.find(watcher)
-        if place is None or running is None:
+        if running is None:
             return
         calls = running.calls
-        for at in range(len(calls) - 1, -1, -1):
-            if calls[at].place is place:
-                break
-        else:
-            return
+        at = len(calls) - 1
+        if calls[at].place.ref() is not module:
+            # A replica, a module of others, or one whose children were left without a word.
+            place = watcher.place_of(module)
+            while at >= 0 and calls[at].place is not place:
+                at -= 1
+            if at < 0:
+                return
         call = calls[at]
+        place = call.place
         hidden = calls[-1].hidden
         del calls[at:]
-        place.note(call.counts)
+        watcher.note(place, call.counts)
         if not calls:
             mode.end(running)
         elif calls[-1].hidden is not hidden:

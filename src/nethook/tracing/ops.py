@@ -36,38 +36,63 @@ class OpRecords:
     def __init__(self, tree: Tree, patterns: Sequence[OpPattern], state: State) -> None:
         self.state = state
         self.patterns = patterns
-        self._rules: dict[int, list[OpPattern]] = {}  # by the order of the module
-        self._modules: dict[str, int] = {}  # the order of each module that is meant, by name
+        self._everywhere = [pattern for pattern in patterns if pattern.every_module]
+        self._rules: dict[int, list[OpPattern]] = {}  # the others, by the order of the module
+        self._first: dict[str, str] = {}  # the first module that a pattern means
+        self.everything = any(pattern.every for pattern in self._everywhere)
         # The tape puts its own dict here, in which the records of modules are as well.
-        self.records: dict[str, Record] = {}
+        self._records: dict[str, Record] = {}
+        self.log: list[tuple[Op, int | None, Any]] = []  # calls that are in no record as yet
         for pattern in patterns:
-            for site in pattern.sites(tree):
-                self._rules.setdefault(site.order, []).append(pattern)
-                names = site.names + site.long
-                self._modules.update(dict.fromkeys(names, site.order))
-                if pattern.one is not None:
-                    self._named(names, *pattern.one)
+            self._read(tree, pattern)
+
+    def _read(self, tree: Tree, pattern: OpPattern) -> None:
+        if pattern.every_module and pattern.one is None:
+            return
+        for site in pattern.sites(tree):
+            self._rules.setdefault(site.order, []).append(pattern)
+            self._first.setdefault(pattern.text, site.address)
+            if pattern.one is not None and not pattern.every_module:
+                self._named(site.names + site.long, *pattern.one)
 
     def _named(self, modules: tuple[str, ...], name: str, k: int) -> OpRecord:
         names = [op_address(each, name, k) for each in modules]
         record = OpRecord(self.state, names[0], names, modules, name, k)
-        self.records.setdefault(record.address, record)
+        self._records.setdefault(record.address, record)
         return record
+
+    @property
+    def records(self) -> dict[str, Record]:
+        """All records by address. Those of operations are made when they are first read."""
+        log = self.log[:]
+        del self.log[: len(log)]
+        for op, forward, kept in log:
+            self.of(op).entries.append((forward, kept))
+        return self._records
+
+    def join(self, records: dict[str, Record]) -> None:
+        """Keeps the records of operations together with others."""
+        records.update(self._records)
+        self._records = records
 
     def means(self, op: Op) -> bool:
         """Whether a pattern means this operation."""
+        if self.everything:
+            return True
         rules = self._rules.get(op.place.order)
-        return rules is not None and any(rule.matches(op.name, op.k) for rule in rules)
+        if rules is not None and any(rule.matches(op.name, op.k) for rule in rules):
+            return True
+        return any(rule.matches(op.name, op.k) for rule in self._everywhere)
 
     def of(self, op: Op) -> Record:
         """The record of an operation."""
-        known = self.records.get(op.address)
+        known = self._records.get(op.address)
         return self._named(op.place.names, op.name, op.k) if known is None else known
 
     @property
     def open_ended(self) -> bool:
         """Whether only a forward tells how many operations the patterns mean."""
-        return any(pattern.one is None for pattern in self.patterns)
+        return any(pattern.one is None or pattern.every_module for pattern in self.patterns)
 
     def find(self, text: str) -> list[OpRecord]:
         """The records that a pattern means."""
@@ -78,26 +103,66 @@ class OpRecords:
     def why_none(self, text: str) -> NotRunError | None:
         """Why there is no record for a pattern that was asked for; None where it was not."""
         pattern = OpPattern(text)
-        watcher = self.state.watcher
-        for name, order in self._modules.items():
-            if not pattern.means_module([name]):
-                continue
-            for rule in self._rules[order]:
-                if rule.text == text or (pattern.name and rule.matches(pattern.name, 0)):
-                    why = why_no_op(watcher, name, pattern.name or "")
-                    return NotRunError(f"{text!r} has not run in this scope: {why}")
-        return None
+        module = self._first.get(text, pattern.only_module)
+        asked = any(each.text == text for each in self.patterns)
+        if not asked and module is not None and pattern.name is not None:
+            asked = any(
+                rule.means_module([module]) and rule.matches(pattern.name, pattern.number or 0)
+                for rule in self.patterns
+            )
+        if not asked:
+            return None
+        why = (
+            "no module has had such an operation."
+            if module is None
+            else why_no_op(self.state.watcher, module, pattern.name or "")
+        )
+        return NotRunError(f"{text!r} has not run in this scope: {why}")
 
 
-class OutputOps(OpConsumer):
-    """Keeps what operations return, when nothing else was asked for."""
+class EveryOutput(OpConsumer):
+    """Keeps what all operations return, when nothing else was asked for."""
 
-    def __init__(self, owner: Owner, records: OpRecords, keep: Keep, most: int | None) -> None:
-        self._owner = owner
+    shares_ops = True
+
+    def __init__(self, records: OpRecords, keep: Keep) -> None:
         self._records = records
         self._keep = keep
-        self._most = most
         self._state = records.state
+        self._write = records.log.append
+
+    def after(self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs, result: Any) -> None:
+        """Writes down a call."""
+        if _graph_task() != -1 or _in_transform():
+            skip(self._records.of(op))
+            return
+        keep = self._keep
+        kept = keep(result) if type(result) is _Tensor else keep_value(keep, result)
+        self._write((op, self._state.forward, kept))
+
+
+class OutputOps(EveryOutput):
+    """Keeps what some operations return, when nothing else was asked for."""
+
+    shares_ops = False
+
+    def wants(self, op: Op) -> bool:
+        """Whether a pattern means it."""
+        return self._records.means(op)
+
+
+class CallOps(OutputOps):
+    """Keeps more than what operations return, or not all of it, or stops early."""
+
+    def __init__(
+        self, owner: Owner, records: OpRecords, keep: Keep, most: int | None,
+        plan: StopPlan | None,
+    ) -> None:  # fmt: skip
+        super().__init__(records, keep)
+        self._owner = owner
+        self._most = most
+        self._plan = plan
+        self._options = records.state.options
 
     def wants(self, op: Op) -> bool:
         """Whether a pattern means it; then it gets a tap."""
@@ -107,28 +172,6 @@ class OutputOps(OpConsumer):
         add = record.entries.append if self._most is None else record.limit(self._most)
         op.data = OpTap(self._owner, record, add)
         return True
-
-    def after(self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs, result: Any) -> None:
-        """Writes down a call."""
-        tap: OpTap = op.data
-        if _graph_task() != -1 or _in_transform():
-            tap.skip()
-            return
-        keep = self._keep
-        kept = keep(result) if type(result) is _Tensor else keep_value(keep, result)
-        tap.add((self._state.forward, kept))
-
-
-class CallOps(OutputOps):
-    """Keeps more than what operations return, or stops early."""
-
-    def __init__(
-        self, owner: Owner, records: OpRecords, keep: Keep, most: int | None,
-        plan: StopPlan | None,
-    ) -> None:  # fmt: skip
-        super().__init__(owner, records, keep, most)
-        self._plan = plan
-        self._options = records.state.options
 
     def before(self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs) -> None:
         """Notes that a call has begun."""
@@ -146,7 +189,7 @@ class CallOps(OutputOps):
         """Writes down a call, with what was noted when it began."""
         tap: OpTap = op.data
         if _graph_task() != -1 or _in_transform():
-            tap.skip()
+            skip(tap.record)
             return
         begun = tap.begun.pop()
         nodes = nodes_of(result, begun.node) if self._options.nodes else None
@@ -181,6 +224,7 @@ class OpTap(Hook):
         self.add = add
         self.begun: list[Begun] = []
 
-    def skip(self) -> None:
-        """Notes why a call is not written."""
-        self.record.skipped = RECOMPUTED if _graph_task() != -1 else TRANSFORMED
+
+def skip(record: Record) -> None:
+    """Notes why a call is not written."""
+    record.skipped = RECOMPUTED if _graph_task() != -1 else TRANSFORMED

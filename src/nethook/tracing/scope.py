@@ -18,10 +18,11 @@ from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
+from nethook.hooks.op_sites import OpConsumer
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.routing import RouterPair, routed_modules, why_not_called
 from nethook.tracing.entry import State
-from nethook.tracing.ops import CallOps, OpRecords, OutputOps
+from nethook.tracing.ops import CallOps, EveryOutput, OpRecords, OutputOps
 from nethook.tracing.options import Calls, Options
 from nethook.tracing.order import StopPlan
 from nethook.tracing.parameters import ParameterRecord
@@ -189,7 +190,9 @@ def _stop_plan(tree: Tree, sites: list[Site], ops: OpRecords | None) -> StopPlan
     asked = [site.address for site in sites]
     if ops is None:
         return StopPlan(tree.root, frozenset(asked))
-    asked += [*ops.records, *(pattern.text for pattern in ops.patterns if pattern.one is None)]
+    if ops.open_ended:
+        asked += [pattern.text for pattern in ops.patterns]
+    asked += ops.records
     return StopPlan(tree.root, frozenset(asked), open_ended=ops.open_ended)
 
 
@@ -240,12 +243,11 @@ class _Builder:
 
     def watch_ops(self, ops: OpRecords) -> None:
         """Sees the operations that are asked for."""
-        owner = self._hooks.owner
-        taps = (
-            OutputOps(owner, ops, self._keep, self._most)
-            if self._simple
-            else CallOps(owner, ops, self._keep, self._most, self._plan)
-        )
+        taps: OpConsumer
+        if self._simple and self._most is None:
+            taps = (EveryOutput if ops.everything else OutputOps)(ops, self._keep)
+        else:
+            taps = CallOps(self._hooks.owner, ops, self._keep, self._most, self._plan)
         self._state.watcher = watch_ops(self._tree, self._hooks, taps)
 
     def watch_parameter(self, site: ParameterSite) -> ParameterRecord:

@@ -28,8 +28,12 @@ class Named(Mapping[str, _AnyRecord], Generic[_AnyRecord]):
     """A mapping from address to record, in which every name of a thing finds it."""
 
     def __init__(self, records: Sequence[_AnyRecord], kind: str) -> None:
-        self._records: dict[str, _AnyRecord] = {record.address: record for record in records}
+        self._all: dict[str, _AnyRecord] = {record.address: record for record in records}
         self._kind = kind
+
+    @property
+    def _records(self) -> dict[str, _AnyRecord]:
+        return self._all
 
     def __getitem__(self, name: str) -> _AnyRecord:
         record = self._find(name)
@@ -87,9 +91,12 @@ class Tape(Named[Record]):
         self._state = state
         self._ops = ops
         if ops is not None:
-            self._records.update(ops.records)
-            ops.records = self._records  # those that are met from now on
+            ops.join(self._all)  # and those that are met from now on
         self._parameters = Named(parameters, "parameter")
+
+    @property
+    def _records(self) -> dict[str, Record]:
+        return self._all if self._ops is None else self._ops.records
 
     def __getitem__(self, name: str) -> Record:
         """The record of a site; of an operation also by its name alone, if it is the only one."""

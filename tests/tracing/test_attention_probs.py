@@ -43,6 +43,22 @@ def test_they_are_those_of_eager_attention(name: str, padded: bool) -> None:
     assert not nethook.audit(fused)
 
 
+def test_relative_positions_and_attention_across_are_those_of_eager_attention() -> None:
+    fused, eager, inputs = twins("t5")
+    keep = torch.ones(2, 8, dtype=torch.long)
+    keep[0, 6:] = 0
+    inputs = {**inputs, "attention_mask": keep}
+    with torch.no_grad():
+        out = eager(**inputs, output_attentions=True)
+    decoder = zip(out.decoder_attentions, out.cross_attentions, strict=True)
+    expected = [*out.encoder_attentions, *itertools.chain(*decoder)]
+    found = nethook.attention_probs(fused, inputs)
+    for probs, oracle in zip(found.values(), expected, strict=True):
+        torch.testing.assert_close(probs, oracle, rtol=1e-5, atol=1e-6)
+    across = nethook.attention_probs(fused, inputs, at="decoder.block.1.layer.1")
+    assert across.shape == (2, 4, 5, 8)
+
+
 def test_grouped_heads_are_counted_as_the_query_has_them() -> None:
     fused, _, inputs = twins("llama")
     probs = nethook.attention_probs(fused, inputs, at="model.layers.0.self_attn")

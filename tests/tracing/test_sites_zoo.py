@@ -162,6 +162,8 @@ def test_addresses_do_not_depend_on_the_run(name: str) -> None:
     assert nethook.sites(model, inputs, copy=True).order == first.order
     with nethook.trace(model, lambda *_: True, inputs=True):
         assert nethook.sites(model, inputs).to_dict() == first.to_dict()
+    with nethook.trace(model, "**/*"), nethook.edit(model, outputs={"**/*": no_change}):
+        assert nethook.sites(model, inputs).to_dict() == first.to_dict()
     without_data = on_meta(inputs)
     assert nethook.sites(model, without_data).order == first.order
 
@@ -217,3 +219,7 @@ def on_meta(inputs: Any) -> Any:
     args = [each.to("meta") for each in given.args]
     kwargs = {key: each.to("meta") for key, each in given.kwargs.items()}
     return nethook.inputs(*args, **kwargs)
+
+
+def no_change(value: Any) -> None:
+    """An edit that leaves everything as it is."""

@@ -18,7 +18,7 @@ from nethook.addresses.tree import Tree
 from nethook.errors import InputsError, NoGradientError, OptionError
 from nethook.hooks.nodes import inputs_of, leaf_of, number
 from nethook.hooks.quiet import quiet
-from nethook.tracing.makers import Makers
+from nethook.tracing.makers import Makers, stretches
 from nethook.tracing.tape import Tape
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def autograd_graph(
         ordered = _in_order_of_backward(roots)
         index = {node: at for at, node in enumerate(ordered)}
         names = _parameter_names(model)
-        makers = Makers(tape)
+        makers = Makers(stretches(tape))
         nodes = tuple(_describe(at, node, index, names, makers) for at, node in enumerate(ordered))
     return AutogradGraph(nodes, tuple(index[root] for root in dict.fromkeys(roots)))
 

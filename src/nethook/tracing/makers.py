@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from torch.autograd.graph import Node
@@ -13,7 +14,7 @@ from nethook.tracing.op_record import OpRecord
 from nethook.tracing.tape import Tape
 
 
-class _Stretch(NamedTuple):
+class Stretch(NamedTuple):
     """The numbers of the nodes that were made while one call ran."""
 
     begin: int
@@ -26,19 +27,19 @@ class _Stretch(NamedTuple):
 class Makers:
     """Answers which call made a node: the innermost that was running when it was made."""
 
-    def __init__(self, tape: Tape | None) -> None:
+    def __init__(self, stretches: Iterable[Stretch]) -> None:
         # Outer ones first. A module and its only operation have the same stretch.
-        self._stretches = sorted(
-            _stretches(tape), key=lambda each: (each.begin, -each.end, each.is_op)
-        )
+        self._stretches = sorted(stretches, key=lambda each: (each.begin, -each.end, each.is_op))
         self._begins = [each.begin for each in self._stretches]
         self._around = _enclosing(self._stretches)
 
     def of(self, node: Node) -> tuple[str | None, int | None]:
         """The address and the number of the call; None for both where it is not known."""
         made = number(node)
-        if made is None:
-            return None, None
+        return (None, None) if made is None else self.at(made)
+
+    def at(self, made: int) -> tuple[str | None, int | None]:
+        """The same for the number of a node."""
         at: int | None = bisect_right(self._begins, made) - 1
         while at is not None and at >= 0:
             stretch = self._stretches[at]
@@ -48,7 +49,7 @@ class Makers:
         return None, None
 
 
-def _enclosing(stretches: list[_Stretch]) -> list[int | None]:
+def _enclosing(stretches: list[Stretch]) -> list[int | None]:
     """For each stretch, the place of the one around it. Calls of one thread nest."""
     around: list[int | None] = []
     open_ones: list[int] = []
@@ -60,8 +61,9 @@ def _enclosing(stretches: list[_Stretch]) -> list[int | None]:
     return around
 
 
-def _stretches(tape: Tape | None) -> list[_Stretch]:
-    found: list[tuple[int, _Stretch]] = []
+def stretches(tape: Tape | None) -> list[Stretch]:
+    """The calls that a tape has recorded, as stretches of numbers."""
+    found: list[tuple[int, Stretch]] = []
     for record in () if tape is None else tape.values():
         dropped = record.total - len(record.entries)
         for at, fields in enumerate(record.entries):
@@ -69,7 +71,7 @@ def _stretches(tape: Tape | None) -> list[_Stretch]:
             if nodes is not None and nodes.end > nodes.begin:
                 call = None if record.total == 1 else dropped + at
                 is_op = isinstance(record, OpRecord)
-                stretch = _Stretch(nodes.begin, nodes.end, record.address, call, is_op)
+                stretch = Stretch(nodes.begin, nodes.end, record.address, call, is_op)
                 found.append((nodes.thread, stretch))
     # Every thread counts for itself, and a node does not say which one made it.
     return [each for _, each in found] if len({thread for thread, _ in found}) == 1 else []

@@ -24,7 +24,7 @@ from nethook.tracing.tape import Tape
 if TYPE_CHECKING:
     import rich.tree
 
-    from nethook.views.tree import TreeView
+    from nethook.views.branches import TreeView
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class AutogradGraph:
         return iter(self.nodes)
 
     def __repr__(self) -> str:
-        from nethook.views.tree import ROWS_SHOWN
+        from nethook.views.branches import ROWS_SHOWN
 
         return self._view(ROWS_SHOWN).text()
 

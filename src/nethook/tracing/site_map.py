@@ -18,7 +18,7 @@ from nethook.tracing.sources import Source
 if TYPE_CHECKING:
     import rich.tree
 
-    from nethook.views.tree import Branch, TreeView
+    from nethook.views.branches import Branch, TreeView
 
 ModuleClass: TypeAlias = type[nn.Module]
 Kind = Literal["module", "op"]
@@ -177,7 +177,7 @@ class SiteMap:
         return any(address in row.names for row in self.rows)
 
     def __repr__(self) -> str:
-        from nethook.views.tree import ROWS_SHOWN
+        from nethook.views.branches import ROWS_SHOWN
 
         return self._view(ROWS_SHOWN).text()
 
@@ -188,8 +188,8 @@ class SiteMap:
         return self._view(None).rich()
 
     def _view(self, rows: int | None) -> TreeView:
+        from nethook.views.branches import TreeView
         from nethook.views.table import count
-        from nethook.views.tree import TreeView
 
         modules, ops = len(self.modules), len(self.ops)
         title = f"{count(modules, 'module')}, {count(ops, 'operation')}"
@@ -200,7 +200,7 @@ class SiteMap:
 
     def _branches(self) -> tuple[Branch, ...]:
         """Each row below the nearest row around it that is in this map."""
-        from nethook.views.tree import Branch
+        from nethook.views.branches import Branch
 
         rows = {row.number: row for row in self.rows}
         children: dict[int | None, list[int]] = {}

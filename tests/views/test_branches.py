@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from nethook.views.tree import Branch, TreeView
+from nethook.views.branches import Branch, TreeView
 
 
 def leaf(name: str) -> Branch:

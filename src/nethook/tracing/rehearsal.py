@@ -46,7 +46,7 @@ def own_inputs(inputs: Inputs) -> Inputs:
     """The same arguments with tensors of their own: what the model writes to them is lost."""
 
     def own(tensor: torch.Tensor) -> torch.Tensor:
-        copied = cheap_copy(tensor.detach())
+        copied = _copied(tensor)
         if not tensor.requires_grad:
             return copied
         # A leaf may not be written in place, what was computed may: each stays what it is.
@@ -77,6 +77,10 @@ def stand_in(model: nn.Module, inputs: Inputs, *, copied: bool) -> tuple[nn.Modu
             own = _deeply(own)
         return copy.deepcopy(model, _unmade(model)), own
     return model, own_inputs(inputs)
+
+
+def _copied(tensor: torch.Tensor) -> torch.Tensor:
+    return cheap_copy(tensor.detach() if tensor.requires_grad else tensor)
 
 
 def _map(function: Callable[[torch.Tensor], torch.Tensor], inputs: Inputs) -> Inputs:
@@ -183,7 +187,7 @@ class _Saved:
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._tensor = tensor
-        self._value = cheap_copy(tensor.detach())
+        self._value = _copied(tensor)
         self._version = None if tensor.is_inference() else tensor._version
 
     def put_back(self) -> None:

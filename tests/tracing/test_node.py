@@ -126,7 +126,7 @@ def test_a_node_takes_hooks_of_the_users(model) -> None:
 def test_recording_nodes_changes_nothing(exhibit: Exhibit) -> None:
     @contextmanager
     def traced(model: nn.Module) -> Iterator[None]:
-        with nethook.trace(model, every_module, nodes=True, copy=exhibit.copy(None)):
+        with nethook.trace(model, every_module, nodes=True, copy=True):
             yield
 
     assert_same(bare(exhibit), observe(exhibit, around=traced, audit=hooks_of), "traced")

@@ -34,7 +34,7 @@ from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_sites import OpWatcher
+from nethook.hooks.op_sites import Met
 from nethook.hooks.ops import watch_ops
 
 _KINDS: dict[str, type[Change]] = {
@@ -113,7 +113,7 @@ class EditScope:
         self._strict = strict
         self._hooks: Attachment | None = None
         self._ops: OpEdits | None = None
-        self._watcher: OpWatcher | None = None
+        self._met: Met | None = None
 
     @property
     def firings(self) -> dict[str, int]:
@@ -171,7 +171,7 @@ class EditScope:
         ]
         if at_ops:
             self._ops = OpEdits(tree, at_ops)
-            self._watcher = watch_ops(tree, hooks, ChangeOps(hooks.owner, self._ops))
+            self._met = watch_ops(tree, hooks, ChangeOps(hooks.owner, self._ops)).met
 
     def _attach_parameters(self, tree: Tree, hooks: Attachment) -> None:
         if not any(entry.quantity in ("param_grads", "params") for entry in self._entries):
@@ -249,7 +249,7 @@ class EditScope:
                 "pass"
             )
         elif ops and self._ops is not None and not self._ops.met(entry):
-            why = self._ops.why_unfired(entry, ops[0], self._watcher).removesuffix(".")
+            why = self._ops.why_unfired(entry, ops[0], self._met).removesuffix(".")
         elif isinstance(entry, NodeEntry) and entry.kind is not None and entry.came:
             why = f"{sites} made no node {entry.kind!r}, but {', '.join(sorted(entry.came))}"
         elif entry.quantity.endswith("grads") or entry.quantity == "nodes":

@@ -142,7 +142,7 @@ class _Enters(ModuleHook):
         if call.hidden is not before:
             mode.settle()
             if call.hidden:
-                watcher.fused.add(place.order)
+                watcher.met.note_fused(place)
         if watcher.told.entered:
             with unseen():
                 watcher.consumer.entered(call, args)
@@ -173,7 +173,7 @@ class _Leaves(ModuleHook):
         place = call.place
         hidden = calls[-1].hidden
         del calls[at:]
-        watcher.note(place, call.counts)
+        watcher.met.note(place, call.counts)
         if not calls:
             mode.end(running)
         elif calls[-1].hidden is not hidden:
@@ -192,8 +192,7 @@ class _End:
         self._watcher = watcher
 
     def remove(self) -> None:
-        self._watcher.alive = False
-        self._watcher.settle()
+        self._watcher.end()
         mode = mode_where_there_is_one()
         if mode is not None:
             mode.forget_the_dead()

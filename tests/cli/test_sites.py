@@ -124,8 +124,8 @@ def test_training_filters_and_depth() -> None:
          "ModuleNotFoundError: No module named 'no_such_module'")),
         (["broken:x", "--input", "1"], "No module named 'no_such_package'"),
         (["none.py:x", "--input", "1"], "there is no file 'none.py'."),
-        (["models_of_mine:number", "--input", "1"], "is a int: a model, or what makes one, is"),
-        (["models_of_mine:wrong", "--input", "1"], "returned a int, not an nn.Module."),
+        (["models_of_mine:number", "--input", "1"], "is neither a model nor what makes one: int."),
+        (["models_of_mine:wrong", "--input", "1"], "made no nn.Module, but int."),
         (["models_of_mine:needs", "--input", "1"], ("was called without arguments and failed: "
          "TypeError: needs() missing 1 required positional argument: 'size'. Name a function")),
         (["models_of_mine:fails", "--input", "1"], "FileNotFoundError: weights.pt"),

@@ -110,9 +110,7 @@ def _model(text: str, device: torch.device) -> nn.Module:
         value = getattr(value, name)
     if not isinstance(value, nn.Module):
         if not callable(value):
-            raise _fail(
-                f"{text!r} is a {type(value).__name__}: a model, or what makes one, is needed."
-            )
+            raise _fail(f"{text!r} is neither a model nor what makes one: {type(value).__name__}.")
         try:
             with torch.device(device):  # on 'meta' nothing is allocated
                 value = value()
@@ -122,7 +120,7 @@ def _model(text: str, device: torch.device) -> nn.Module:
                 "function that makes the model by itself."
             ) from error
         if not isinstance(value, nn.Module):
-            raise _fail(f"{text!r} returned a {type(value).__name__}, not an nn.Module.")
+            raise _fail(f"{text!r} made no nn.Module, but {type(value).__name__}.")
     moved: nn.Module = value if device.type == "meta" else value.to(device)
     return moved
 

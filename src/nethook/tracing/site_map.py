@@ -28,8 +28,8 @@ Kind = Literal["module", "op"]
 class SiteInfo:
     """One site of a forward: a module or an operation, with what was seen of its first call.
 
-    `type` is the module's class or the operation's name. `parameters` are those that a module owns
-    itself, or that an operation was given. `module` is the address of the module in whose call it
+    `type` is the module's class or the operation's name. `parameters` are the parameters that a module
+    owns itself, or the parameters and buffers that an operation was given. `module` is the address of the module in whose call it
     ran ("" for the model itself, None for the model). `calls` counts them all.
     """
 

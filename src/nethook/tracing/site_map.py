@@ -28,9 +28,10 @@ Kind = Literal["module", "op"]
 class SiteInfo:
     """One site of a forward: a module or an operation, with what was seen of its first call.
 
-    `type` is the module's class or the operation's name. `parameters` are the parameters that a module
-    owns itself, or the parameters and buffers that an operation was given. `module` is the address of the module in whose call it
-    ran ("" for the model itself, None for the model). `calls` counts them all.
+    `type` is the module's class or the operation's name. `parameters` are the parameters that a
+    module owns itself, or the parameters and buffers that an operation was given. `module` is the
+    address of the module in whose call it ran; that of the model itself is None. `calls` counts
+    them all.
     """
 
     address: str

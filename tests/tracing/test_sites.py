@@ -8,6 +8,7 @@ import io
 import json
 import random
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -386,3 +387,21 @@ def test_it_runs_in_inference_mode_and_under_autocast(model: nn.Module) -> None:
         assert nethook.sites(model, x).order == order
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert nethook.sites(model, x).site("blocks.0.fc").dtypes == ("bfloat16",)
+
+
+def test_threads_map_one_after_the_other(model: nn.Module) -> None:
+    x = torch.randn(3, 4)
+    order = nethook.sites(model, x).order
+    found: list[bool] = []
+
+    def several() -> None:
+        found.extend(nethook.sites(model, x).order == order for _ in range(5))
+
+    threads = [threading.Thread(target=several) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 20
+    assert torch.backends.mha.get_fastpath_enabled()
+    assert not nethook.audit(model)

@@ -12,7 +12,8 @@ import torch
 def layer_by_layer() -> Iterator[None]:
     """A block in which `nn.TransformerEncoder` and its kin call their parts also in evaluation.
 
-    The switch is torch's own and holds for the whole process. The last bits of results differ from
+    The switch is torch's own and holds for the whole process: blocks of several threads must not
+    overlap. The last bits of results differ from
     those of the fused kernel, so this is for runs whose results nobody uses.
     """
     was = torch.backends.mha.get_fastpath_enabled()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, cast
@@ -19,6 +20,10 @@ from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.hooks.lazy import cheap_copy
 
+# Two rehearsals at once would each see the other's calls, and put back what the other has changed;
+# and torch's random state and its switch for fused kernels are those of the whole process.
+_one_at_a_time = threading.RLock()
+
 
 @contextmanager
 def unchanged(
@@ -28,9 +33,9 @@ def unchanged(
 
     Of a model that is a copy itself, only the random state. With `evaluation` every module is in
     evaluation mode inside it. Other Python state of a model is not known here: rehearse a copy of
-    a model that has such.
+    a model that has such. Threads wait for each other here.
     """
-    with ExitStack() as back:
+    with _one_at_a_time, ExitStack() as back:
         back.callback(_random_state(model))
         back.callback(_computed_weights())
         if not copied:  # what becomes of a copy is nobody's concern

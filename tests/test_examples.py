@@ -94,6 +94,15 @@ KEY_LINES = {
         r"^no_grad in training mode, twice the same: False$",
         r"^no_grad and eval\(\), twice the same: +True$",
     ],
+    "node_hooks": [
+        r"^AddmmBackward0 #1 +\(8, 1\) +fc2 +fc2\.bias, fc2\.weight$",
+        r"^the output of tanh was made by TanhBackward0$",
+        r"^a hook of torch's on it returned nothing and was called: True$",
+        r"^  fc2: .*\n  tanh: .*\n  fc1: \[\(8, 4\)\] to \[\(4,\), None, \(3, 4\)\]$",
+        r"^what fc1 gets is doubled: True$",
+        r"^refused: the callback at nodes\['fc2'\] must return None or a tuple of 3 gradients$",
+        r"^left behind: no hooks$",
+    ],
     "parameter_tree": [
         r"^│   │   ├── weight: \(4, 4\)$",
         r"^│   │   ├── running_mean: \(4,\), buffer$",

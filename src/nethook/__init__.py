@@ -53,9 +53,12 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
     from nethook.runs.run import open_run as open_run
+    from nethook.tracing.attention_probs import attention_probs as attention_probs
     from nethook.tracing.extract import extract as extract
     from nethook.tracing.features import features as features
+    from nethook.tracing.graph import autograd_graph as autograd_graph
     from nethook.tracing.scope import trace as trace
+    from nethook.tracing.sites import sites as sites
     from nethook.tracing.stored import load_features as load_features
 
     __version__: str
@@ -67,7 +70,9 @@ __all__ = [
     "StopForward",
     "Trace",
     "TraceDict",
+    "attention_probs",
     "audit",
+    "autograd_graph",
     "classic",
     "edit",
     "edits",
@@ -89,6 +94,7 @@ __all__ = [
     "select",
     "set_parameter",
     "set_requires_grad",
+    "sites",
     "subsequence",
     "suspended",
     "trace",
@@ -102,7 +108,9 @@ _SOURCES: Final = {
     "StopForward": "nethook.classic.trace",
     "Trace": "nethook.classic.trace",
     "TraceDict": "nethook.classic.trace_dict",
+    "attention_probs": "nethook.tracing.attention_probs",
     "audit": "nethook.hooks.audit",
+    "autograd_graph": "nethook.tracing.graph",
     "edit": "nethook.editing.scope",
     "extract": "nethook.tracing.extract",
     "features": "nethook.tracing.features",
@@ -121,6 +129,7 @@ _SOURCES: Final = {
     "select": "nethook.addresses.select",
     "set_parameter": "nethook.editing.parameters",
     "set_requires_grad": "nethook.classic.modules",
+    "sites": "nethook.tracing.sites",
     "subsequence": "nethook.classic.subsequences",
     "suspended": "nethook.hooks.suspend",
     "trace": "nethook.tracing.scope",

@@ -55,6 +55,18 @@ assert_type(tape.clear(), None)
 with trace(model, calls=3, copy=False, detach=False, device="cpu", dtype=torch.float64, stop=True):
     model(x)
 
+# Sites, attention and the graph: plain data.
+for site in nethook.sites(model, x)["**/linear"].filter(type=nn.Linear, depth=2):
+    assert_type(site.address, str)
+    assert_type(site.shapes, tuple[tuple[int, ...], ...])
+assert_type(nethook.sites(model, x, copy=True).to_dict(), dict[str, Any])
+with trace(model, "0", nodes=True) as tape:
+    result = model(x)
+node: torch.autograd.graph.Node = tape["0"].node
+assert_type(nethook.autograd_graph(result, tape=tape)[0].address, str | None)
+assert_type(nethook.autograd_graph(result, model=model).tree(rows=20), str)
+attention: dict[str, torch.Tensor] = nethook.attention_probs(model, x)
+
 # Classic: the names that existing code imports.
 with nethook.Trace(model, "0", retain_input=True, edit_output=torch.relu, stop=True) as traced:
     assert_type(traced, nethook.Trace)

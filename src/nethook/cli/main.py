@@ -2,8 +2,9 @@
 
     nethook --help
     nethook --version
+    nethook sites models.py:Net --input 1x3x224x224
 
-A command that comes later imports what it needs inside its function: printing the help must not
+A command imports what it needs inside its function: printing the help must not
 load torch, and a script that is run by nethook must be the first to import it.
 """
 
@@ -13,10 +14,12 @@ from typing import Annotated
 
 import typer
 
+from nethook.cli.sites import sites
+
 # Tracebacks stay Python's own: the scripts of users will run below this command, and their errors
-# must look as they always do. As long as there are no commands, the help announces none and there
-# is nothing to complete.
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, subcommand_metavar="")
+# must look as they always do.
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command()(sites)
 
 
 def _print_version(wanted: bool) -> None:

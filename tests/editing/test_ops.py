@@ -522,7 +522,7 @@ class Halves(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         if not self.inside or func.__name__.strip("_") not in EDITED:
             return result
-        if isinstance(result, Tensor) and func.__name__.endswith("_"):
+        if isinstance(result, Tensor) and (func.__name__.endswith("_") or "out" in (kwargs or {})):
             copied = result.clone()
             new = halved(copied)
             return result if new is copied else result.copy_(new)

@@ -84,12 +84,6 @@ class unseen:  # noqa: N801  it is used like a function
         self._mode.paused -= 1
 
 
-def ops_are_seen() -> bool:
-    """Whether a torch call in this thread would be seen as an operation now."""
-    mode = mode_where_there_is_one()
-    return mode is not None and bool(mode.running)
-
-
 class ModuleHook(Hook):
     """On every module: keeps account of which module of the model runs."""
 

@@ -110,7 +110,7 @@ class EditScope:
         self._entries = entries
         self._strict = strict
         self._hooks: Attachment | None = None
-        self._means_ops = any([_may_mean_ops(entry.pattern) for entry in entries])
+        self._means_ops = any(_may_mean_ops(entry.pattern) for entry in entries)
         self._ops: OpEdits | None = None
         self._met: Met | None = None
 

@@ -330,7 +330,10 @@ def test_the_other_operand_alone_leaves_the_written_one_alone() -> None:
     assert out.grad_fn is not None
     node = out.grad_fn.next_functions[0][0]
     assert node is not None
-    assert node.name() == "AddBackward0"  # and no copy before it
+    assert node.name() == "AddBackward0"
+    before = node.next_functions[0][0]
+    assert before is not None
+    assert before.name() == "MulBackward0"  # and no copy between the two
 
 
 # -- errors -----------------------------------------------------------------------------------

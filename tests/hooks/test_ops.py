@@ -313,6 +313,7 @@ def test_modes_that_hooks_of_others_enter_and_leave_stay_theirs() -> None:
 
         def leave(module: Any, args: Any, out: Any, model: Entering = model) -> None:
             assert torch._C._len_torch_function_stack() == 1
+            assert torch._C._get_function_stack_at(0) is model.mode
             model.mode.__exit__(None, None, None)
 
         if early:

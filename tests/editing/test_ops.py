@@ -330,7 +330,10 @@ def test_the_other_operand_alone_leaves_the_written_one_alone() -> None:
     assert out.grad_fn is not None
     node = out.grad_fn.next_functions[0][0]
     assert node is not None
-    assert node.name() == "AddBackward0"  # and no copy before it
+    assert node.name() == "AddBackward0"
+    before = node.next_functions[0][0]
+    assert before is not None
+    assert before.name() == "MulBackward0"  # and no copy between the two
 
 
 # -- errors -----------------------------------------------------------------------------------
@@ -522,7 +525,7 @@ class Halves(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         if not self.inside or func.__name__.strip("_") not in EDITED:
             return result
-        if isinstance(result, Tensor) and func.__name__.endswith("_"):
+        if isinstance(result, Tensor) and (func.__name__.endswith("_") or "out" in (kwargs or {})):
             copied = result.clone()
             new = halved(copied)
             return result if new is copied else result.copy_(new)

@@ -402,6 +402,14 @@ def test_where_a_pattern_ends_is_learnt_from_a_whole_forward(net: Net, x: Tensor
         assert list(tape) == ["layer1.fc1", "layer1/relu#0", "layer1/relu#1"]
 
 
+def test_a_number_in_every_module_is_more_than_one_site(net: Net, x: Tensor) -> None:
+    for expected in (False, True):
+        with nethook.trace(net, "**/relu#0", stop=True) as tape:
+            net(x)
+        assert tape.stopped is expected
+        assert list(tape) == ["layer1/relu#0", "layer2/relu#0"]
+
+
 def test_after_a_stop_inside_another_trace_that_one_goes_on(net: Net, x: Tensor) -> None:
     with nethook.trace(net, "**/add") as outer:
         with nethook.trace(net, "/mul#0", stop=True):

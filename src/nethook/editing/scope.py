@@ -112,6 +112,7 @@ class EditScope:
         self._entries = entries
         self._strict = strict
         self._hooks: Attachment | None = None
+        self._means_ops = any(_may_mean_ops(entry.pattern) for entry in entries)
         self._ops: OpEdits | None = None
         self._met: Met | None = None
 
@@ -136,7 +137,8 @@ class EditScope:
                 if quantity in asked:
                     self._attach_modules(tree, hooks, quantity, kind)
             self._attach_parameters(tree, hooks)
-            self._attach_ops(tree, hooks)
+            if self._means_ops:
+                self._attach_ops(tree, hooks)
         except BaseException:
             hooks.remove()
             raise
@@ -149,8 +151,10 @@ class EditScope:
         by_site: dict[str, tuple[nn.Module, list[Entry]]] = {}
         for entry in self._entries:
             if entry.quantity == quantity:
-                modules, _ = split_patterns([entry.pattern])
-                for site, _ in find_modules(tree, modules).values():
+                patterns = [entry.pattern]
+                if self._means_ops:
+                    patterns, _ = split_patterns(patterns)
+                for site, _ in find_modules(tree, patterns).values():
                     by_site.setdefault(site.address, (site.module, []))[1].append(entry)
                     entry.sites.append(site.address)
         for address, (module, entries) in by_site.items():
@@ -262,6 +266,10 @@ class EditScope:
         state = "attached" if self._hooks is not None else "not attached"
         edits = ", ".join(f"{what}: {count}" for what, count in self.firings.items())
         return f"<edit ({state}), applied: {edits}>"
+
+
+def _may_mean_ops(pattern: Any) -> bool:
+    return "/" in pattern if isinstance(pattern, str) else isinstance(pattern, tuple | frozenset)
 
 
 def _is_joint(entry: Entry) -> bool:

@@ -141,14 +141,14 @@ def read(quantity: Quantity, given: Mapping[Any, Any] | None) -> list[Entry]:
     """One argument of `edit`, as entries in the order in which they were written."""
     if given is None:
         return []
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):  # an ABC is slow to ask
         raise EditError(
             f"{quantity} is a mapping from a pattern to an edit, as in "
             f"{quantity}={{'fc1': edits.scale(0.5)}}; got {type(given).__name__}."
         )
     entries: list[Entry] = []
     for pattern, edits in given.items():
-        if isinstance(edits, Mapping):
+        if not isinstance(edits, Edit) and isinstance(edits, Mapping):
             for text, inner in edits.items():
                 path = parse_path(text)
                 entries += [Entry(quantity, pattern, path, one) for one in _list(inner, pattern)]

@@ -89,16 +89,19 @@ def edit(
         EditError: for an edit that cannot be applied; `InPlaceEditError` for one that wrote to its
             argument; `UnfiredError` on leaving the scope normally, for one that never applied.
     """
-    given = {
-        "outputs": outputs,
-        "inputs": inputs,
-        "grads": grads,
-        "input_grads": input_grads,
-        "param_grads": param_grads,
-        "params": params,
-    }
-    asked = [(name, each) for name, each in given.items() if each is not None]
-    entries = [entry for name, each in asked for entry in read(name, each)]  # type: ignore[arg-type]
+    entries: list[Entry] = []
+    if outputs is not None:
+        entries += read("outputs", outputs)
+    if inputs is not None:
+        entries += read("inputs", inputs)
+    if grads is not None:
+        entries += read("grads", grads)
+    if input_grads is not None:
+        entries += read("input_grads", input_grads)
+    if param_grads is not None:
+        entries += read("param_grads", param_grads)
+    if params is not None:
+        entries += read("params", params)
     if not entries:
         raise EditError("nothing to edit: give outputs=, inputs=, grads= or another of its kind.")
     return EditScope(model, entries, strict=strict)

@@ -27,6 +27,7 @@ PUBLIC = [
     "get_module",
     "get_parameter",
     "hierarchical_subsequence",
+    "init",
     "inputs",
     "invoke_with_optional_args",
     "module_names",

@@ -17,9 +17,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 @torch.no_grad()
-def apply_(
-    model: Model, plan: Plan, generator: torch.Generator | int | None = None
-) -> Model:
+def apply_(model: Model, plan: Plan, generator: torch.Generator | int | None = None) -> Model:
     """Writes into a model what a plan says, in place, all or nothing.
 
         nethook.init.apply_(model, nethook.init.plan(model, inputs), generator=0)
@@ -60,9 +58,7 @@ def apply_(
     return model
 
 
-def values_of(
-    row: PlanRow, like: torch.Tensor, generator: torch.Generator | None
-) -> torch.Tensor:
+def values_of(row: PlanRow, like: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
     """What a row says, drawn."""
     layout = row.layout or Layout("linear")
     assert row.distribution is not None
@@ -71,7 +67,13 @@ def values_of(
         made = _mirrored(row, layout, like, generator)
     else:
         made = draw(
-            row.shape, row.distribution, std, layout, generator, device=like.device, dtype=like.dtype
+            row.shape,
+            row.distribution,
+            std,
+            layout,
+            generator,
+            device=like.device,
+            dtype=like.dtype,
         )
     if row.ones is not None:
         made[row.ones[0] : row.ones[1]] = 1.0

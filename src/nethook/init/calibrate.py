@@ -31,6 +31,7 @@ from nethook.init.roles import Use, uses_at
 from nethook.init.sampling import why_not_fillable
 
 _CLOSE = 1e-6  # a weight that is as close as that is left alone, so a second run changes nothing
+_BEFORE = "it serves in an earlier place as well, which scaling it here would change"
 
 
 @torch.no_grad()
@@ -117,6 +118,7 @@ class _Calibrator(Recorder):
         self._plan = None if plan is None else {row.parameter: row for row in plan.rows}
         self._rows: dict[int, Calibrated] = {}
         self._left: dict[int, str] = {}
+        self._seen: set[int] = set()  # parameters that an operation has used
         self._again: dict[int, int] = {}  # further uses of what was calibrated
 
     def result(self, model: str) -> Calibration:
@@ -146,20 +148,26 @@ class _Calibrator(Recorder):
         if recomputing():
             return None
         if op.name not in WEIGHTED:
-            self.note(op, function, args, kwargs, result)
+            for node in self.note(op, function, args, kwargs, result):
+                self._seen.update(use.index for use in node.params)
             return None
         # Looked up before the result is known to the graph, which holds one node a tensor.
         trial = self.trial(op, function, args, kwargs)
-        changed = any([self._one(use, trial, op, result) for use in uses_at(self, trial)])
+        changed = False
+        for use in uses_at(self, trial):
+            changed |= self._one(use, trial, op, result)
         if changed:
             # Attention drops out inside: a second call would draw another mask.
             again = op.name != ATTENTION
             result = function(*args, **kwargs) if again else self._attention_again(trial, result)
             self._measure_after(op.address, result)
+        self._seen.update(use.index for use in trial.params)
         self.note(op, function, args, kwargs, result)
         return result if changed else None
 
     def _one(self, use: Use, node: Node, op: Op, result: Any) -> bool:
+        if use.why_not:
+            self._left.setdefault(use.param, use.why_not)
         if use.fans is None or use.why_not or not isinstance(_first(result), torch.Tensor):
             return False
         if op.name == ATTENTION and use.role != "attention output":
@@ -171,6 +179,9 @@ class _Calibrator(Recorder):
             return False
         if use.param in self._rows:
             self._again[use.param] = self._again.get(use.param, 1) + 1
+            return False
+        if use.param in self._seen:
+            self._left[use.param] = _BEFORE
             return False
         bias = self._bias(use, node)
         goal = self.goal(row)
@@ -209,7 +220,8 @@ class _Calibrator(Recorder):
     ) -> bool:  # fmt: skip
         """Scales a weight, unless it is right already, and writes down that it did."""
         before = math.sqrt(mean_square(output))
-        changed = abs(factor - 1) > _CLOSE
+        # A type of few digits cannot hold a smaller change anyway.
+        changed = abs(factor - 1) > max(_CLOSE, torch.finfo(weight.dtype).eps / 4)
         if changed:
             weight.mul_(factor)
         name = self.parameters[at].address
@@ -279,7 +291,9 @@ class _Values:
         if self._rows is None or self._parameter is None:
             return
         calibrator = self._calibrator
-        found = [at for at, site in enumerate(calibrator.parameters) if site.tensor is self._parameter]
+        found = [
+            at for at, site in enumerate(calibrator.parameters) if site.tensor is self._parameter
+        ]
         if not found or found[0] in calibrator._rows:
             return
         (at,) = found

@@ -97,7 +97,9 @@ class Calibration:
             told = f"NOT CALIBRATED: {count(len(self.left), 'parameter')}"
             tables.append(Table(told, ["parameter", "reason"], self.left))
         if self.shared:
-            places = [(name, f"in {number} places: the first decided") for name, number in self.shared]
+            places = [
+                (name, f"in {number} places: the first decided") for name, number in self.shared
+            ]
             tables.append(Table("SHARED", ["parameter", "where"], places))
         return tables
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,7 +17,7 @@ from nethook.errors import ActivationError
 from nethook.init.activations import _CLASSES, module_name
 from nethook.init.flow import Flow, Node, ParamUse, Ref
 from nethook.init.moments import Moments, moments
-from nethook.init.opkinds import ALIGNED, ELEMENTWISE
+from nethook.init.opkinds import ALIGNED, COMPARISONS, ELEMENTWISE
 
 _CASTS = ALIGNED  # in a replay they do nothing
 
@@ -39,9 +38,9 @@ class Composites:
             return self.source[node.parents[0]]
         if node.op in ALIGNED and len(node.parents) == 1 and not node.params:
             return self.source[node.parents[0]]
-        if node.op not in ELEMENTWISE or node.params or node.derived or not node.floating:
-            if not (node.op in ("gt", "ge", "lt", "le") and not node.params):
-                return node.index
+        plain = node.floating or node.op in COMPARISONS
+        if node.op not in ELEMENTWISE or node.params or node.derived or not plain:
+            return node.index
         data = [p for p in node.parents if not self._is_number(p)]
         sources = {self.source[parent] for parent in data}
         same_shape = all(self._nodes[p].shape == node.shape for p in data)
@@ -200,7 +199,9 @@ def _call_name(node: Node) -> str:
     given = [*node.args[1:], *node.kwargs.values()]
     if "tanh" in given and node.op == "gelu":
         return "gelu_tanh"
-    numbers = [each for each in given if isinstance(each, int | float) and not isinstance(each, bool)]
+    numbers = [
+        each for each in given if isinstance(each, int | float) and not isinstance(each, bool)
+    ]
     cls = _CLASSES.get(node.op)
     if cls is None or not numbers:
         return node.op
@@ -213,5 +214,3 @@ def _call_name(node: Node) -> str:
         abs(a - b) <= 1e-12 for a, b in zip(usual, numbers, strict=True)
     )
     return node.op if same else f"{node.op}({', '.join(f'{each:g}' for each in numbers)})"
-
-

@@ -259,13 +259,20 @@ def _storage(tensor: torch.Tensor) -> int | None:
     return pointer or None
 
 
-def run_with(model: nn.Module, given: Inputs, consumer: OpConsumer, owner: str) -> Any:
-    """Runs a model once with its operations watched, and leaves no trace but its output."""
+def run_with(
+    model: nn.Module, given: Inputs, consumer: OpConsumer, owner: str,
+    then: Callable[[Any], Any] = lambda output: output,
+) -> Any:  # fmt: skip
+    """Runs a model once with its operations watched, and leaves nothing behind.
+
+    `then` is called with the output before running statistics are put back, which a backward pass
+    may still need.
+    """
     tree = Tree(model)
     with as_it_was(model), Attachment(Owner(owner)) as hooks:
         run_eagerly_where_compiled(tree, hooks)
         watch_ops(tree, hooks, consumer)
-        return given.call(model)
+        return then(given.call(model))
 
 
 def record(model: nn.Module, given: Inputs) -> Flow:

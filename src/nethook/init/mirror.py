@@ -73,7 +73,8 @@ def _followers(structure: Structure, weights: dict[int, Use], node: int, use: Us
 
 def _reached(structure: Structure, index: int) -> list[int]:
     """What uses a value, or a view, a pool or a part of it."""
-    found, left, seen = [], [index], set()
+    found: list[int] = []
+    left, seen = [index], set()
     while left:
         for child in structure.children[left.pop()]:
             if child not in seen:

@@ -58,10 +58,10 @@ class PlanRow:
 class Plan:
     """What `nethook.init.apply_` will do to a model: a row a parameter, in model order.
 
-        plan = nethook.init.plan(model, inputs)
-        plan["fc1.weight"].std, plan["fc1.weight"].reason
-        plan.untouched                          # what it leaves alone, with the reasons
-        plan.diff(nethook.init.plan(model, inputs, method="he"))
+    plan = nethook.init.plan(model, inputs)
+    plan["fc1.weight"].std, plan["fc1.weight"].reason
+    plan.untouched                          # what it leaves alone, with the reasons
+    plan.diff(nethook.init.plan(model, inputs, method="he"))
     """
 
     model: str

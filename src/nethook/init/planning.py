@@ -86,7 +86,7 @@ class _Planner:
         self.pairs: Pairs = {}
 
     def plan(self) -> Plan:
-        adds = [add for add in self.structure.adds_by_node.values()]
+        adds = list(self.structure.adds_by_node.values())
         if self.rule.gain == "exact":
             self._share_sums(adds)
             if self.rule.name == "auto":
@@ -122,7 +122,9 @@ class _Planner:
                 target = self.targets.setdefault(node, _Target())
                 # What is decided elsewhere sets the scale for the other side.
                 target.square = tied[0] if tied else target.square / 2
-                target.reasons.append("as large as what it is added to" if tied else "half of a sum")
+                target.reasons.append(
+                    "as large as what it is added to" if tied else "half of a sum"
+                )
 
     def _tied_square(self, node: int) -> float | None:
         """The mean square of a lookup whose table is the weight of another layer."""
@@ -187,7 +189,7 @@ class _Planner:
     def _row(self, at: int, site: ParameterSite) -> PlanRow:
         uses = self.by_param.get(at, [])
         shape = tuple(site.tensor.shape)
-        base = {"parameter": site.address, "shape": shape, "names": site.names}
+        base: dict[str, Any] = {"parameter": site.address, "shape": shape, "names": site.names}
         if not uses:
             owner = site.owners[0].module if site.owners else None
             called = owner is None or id(owner) in self.flow.called
@@ -206,8 +208,14 @@ class _Planner:
             target = self.targets.get(use.node, _Target())
             value = 0.0 if target.zero else math.sqrt(target.square)
             reason = "; ".join(["a norm starts as it is", *target.reasons])
-            return PlanRow(role=use.role, distribution="constant", std=value, reason=reason,
-                           residual=target.residual, **base)
+            return PlanRow(
+                role=use.role,
+                distribution="constant",
+                std=value,
+                reason=reason,
+                residual=target.residual,
+                **base,
+            )
         module = self.structure.nodes[use.node].module
         lstm = use.role == "recurrent bias ih" and module is not None and gates_of(module) == 4
         ones = None
@@ -215,11 +223,11 @@ class _Planner:
             hidden = base["shape"][0] // 4
             ones = (hidden, 2 * hidden)
         reason = "zero, and 1 for the forget gate" if ones else "biases start at zero"
-        return PlanRow(role=use.role, distribution="constant", std=0.0, reason=reason, ones=ones,
-                       **base)
+        return PlanRow(
+            role=use.role, distribution="constant", std=0.0, reason=reason, ones=ones, **base
+        )
 
     def _matrix(self, use: Use, uses: list[Use], base: dict[str, Any]) -> PlanRow:
-        assert use.fans is not None
         structure, shape = self.structure, base["shape"]
         node = structure.nodes[use.node]
         follows = structure.follows(use.node)
@@ -229,6 +237,7 @@ class _Planner:
         if block is not None and use.layout is not None and shape[_outputs(use.layout)] % 3 == 0:
             packed = replace(use.layout, blocks=3)
             use = replace(use, layout=packed, fans=packed.fans(shape))
+        assert use.fans is not None
         layout = use.layout or Layout("linear")
         target = self.targets.get(use.node, _Target())
         mirror = self.pairs.get(use.node, (False, False))
@@ -282,7 +291,9 @@ class _Planner:
             gain = 1.0
             if self.rule.gain == "torch" and use.role not in ("embedding",):
                 gain = self._torch_gain(name, functions)
-            reasons.append(f"{self.rule.name}, gain {gain:.4g}" + (f" of {name}" if functions else ""))
+            reasons.append(
+                f"{self.rule.name}, gain {gain:.4g}" + (f" of {name}" if functions else "")
+            )
             return self.rule.std(gain, use.fans)
         if use.role == "embedding":
             reasons.append("a lookup: one weight an output")
@@ -404,5 +415,3 @@ def _decides(uses: list[Use]) -> Use:
 def _padding(node: Any, shape: tuple[int, ...]) -> int | None:
     found = node.kwargs.get("padding_idx", node.args[2] if len(node.args) > 2 else None)
     return found % shape[0] if isinstance(found, int) and -shape[0] <= found < shape[0] else None
-
-

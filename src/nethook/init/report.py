@@ -11,6 +11,7 @@ from nethook.errors import OptionError
 
 LOW, HIGH = 0.5, 2.0
 _ALIKE = 0.99
+_WELL = ("ok", "cancelled", "zero")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,22 @@ class LayerScale:
     expected: float = 1.0  # what the last layer of a residual branch should have is below 1
     cancelled_by: str = ""
     role: str = "weight"
+    ends_branch: bool = False  # the last weight of a residual branch, which may start at zero
 
     @property
     def relative(self) -> float:
-        """The scale of the signal against what is expected here."""
+        """The scale of the signal against what is expected here; NaN where nothing is."""
         return self.forward / self.expected if self.expected else math.nan
 
     def verdict(self, low: float = LOW, high: float = HIGH) -> str:
-        """In a word: "ok", "vanishing", "exploding", "not finite", "cancelled", "alike"."""
+        """In a word: "ok", "vanishing", "exploding", "not finite", "cancelled", "zero", "alike".
+
+        A scale that a norm cancels, and a residual branch that starts at zero, are well.
+        """
         if not math.isfinite(self.forward):
             return "not finite"
+        if self.ends_branch and self.forward == 0:
+            return "zero"
         if self.cancelled_by:
             return "cancelled"
         if self.relative < low:
@@ -82,7 +89,8 @@ class Report:
         """
         if not 0 <= low <= high:
             raise OptionError(f"low must not be above high; got {low!r} and {high!r}.")
-        forward = all(row.verdict(low, high) in ("ok", "alike", "cancelled") for row in self.rows)
+        well = (*_WELL, "alike")
+        forward = all(row.verdict(low, high) in well for row in self.rows)
         if backward is None or not forward:
             return forward
         smallest, largest = backward
@@ -119,12 +127,12 @@ class Report:
         from nethook.views.table import Table, count
 
         said = [row.verdict() for row in self.rows]
-        bad = [each for each in said if each not in ("ok", "cancelled")]
+        bad = [each for each in said if each not in _WELL]
         state = "all well" if not bad else f"{len(bad)} not"
         title = f"scales of {self.model}: {count(len(self.rows), 'layer')}, {state}"
         columns = ["layer", "forward", "expected", "ratio", "backward", "cosine", "verdict"]
         rows = [
-            (row.address, f"{row.forward:.4g}", f"{row.expected:.3g}", _number(row.ratio),
+            (row.address, f"{row.forward:.4g}", _number(row.expected), _number(row.ratio),
              _number(row.backward), _number(row.cosine), verdict)
             for row, verdict in zip(self.rows, said, strict=True)
         ]  # fmt: skip

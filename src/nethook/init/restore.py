@@ -34,7 +34,7 @@ def as_it_was(model: nn.Module) -> Iterator[None]:
             module.training = training
         with torch.no_grad():
             for buffer, old in kept:
-                # As bits: a buffer that was not written keeps its version, one that was is put back.
+                # One that was not written keeps its version.
                 if not _same(buffer, old):
                     buffer.copy_(old)
 
@@ -42,5 +42,7 @@ def as_it_was(model: nn.Module) -> Iterator[None]:
 def _same(buffer: torch.Tensor, old: torch.Tensor) -> bool:
     if buffer.shape != old.shape or buffer.dtype != old.dtype:
         return False
-    return torch.equal(buffer.nan_to_num() if buffer.is_floating_point() else buffer,
-                       old.nan_to_num() if old.is_floating_point() else old)
+    return torch.equal(
+        buffer.nan_to_num() if buffer.is_floating_point() else buffer,
+        old.nan_to_num() if old.is_floating_point() else old,
+    )

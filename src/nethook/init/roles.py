@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nethook.addresses.tree import ParameterSite
-
 from nethook.init.fans import Layout, layer_weights
 from nethook.init.flow import Node, ParamUse, Ref
 from nethook.init.opkinds import (
@@ -119,20 +118,18 @@ def _weight(
         return (w, Layout("conv"), data) if _is_tensor(w) else None
     if node.op in ("addmm", "baddbmm"):
         x, w = _argument(node, 1, "mat1"), _argument(node, 2, "mat2")
-        return _product(x, w, node)
+        return _product(x, w)
     if node.op in ("matmul", "mm", "bmm"):
-        return _product(_argument(node, 0, "input"), _argument(node, 1, "other"), node)
+        return _product(_argument(node, 0, "input"), _argument(node, 1, "other"))
     if node.op == "rmatmul":
-        return _product(_argument(node, 1, "other"), _argument(node, 0, "input"), node)
+        return _product(_argument(node, 1, "other"), _argument(node, 0, "input"))
     if node.op == "einsum" and len(node.params) == 1:
         data = tuple(each.index for each in slots.values() if isinstance(each, Ref))
         return node.params[0], None, data
     return None
 
 
-def _product(
-    left: Any, right: Any, node: Node
-) -> tuple[ParamUse | Ref, Layout | None, tuple[int, ...]] | None:
+def _product(left: Any, right: Any) -> tuple[ParamUse | Ref, Layout | None, tuple[int, ...]] | None:
     if isinstance(right, ParamUse) and isinstance(left, Ref):
         return right, Layout("linear", in_first=not right.transposed), (left.index,)
     if isinstance(left, ParamUse) and isinstance(right, Ref):
@@ -164,7 +161,9 @@ def _matrix(
     if layout is None:
         fans = _einsum_fans(node, shape)
         if fans is None:
-            return Use(use.index, node.index, role, data=data, why_not="its einsum is not understood")
+            return Use(
+                use.index, node.index, role, data=data, why_not="its einsum is not understood"
+            )
         return Use(use.index, node.index, role, None, fans, data)
     plain = len(shape) == 2 or layout.form not in ("linear", "lookup")
     if not plain:
@@ -217,11 +216,21 @@ def _other(flow: Graph, node: Node, slot: str, use: ParamUse) -> Use:
         reason = "it is added to the signal as it is, so no fan says how large it should be"
         return Use(use.index, node.index, "learned offset", data=data, why_not=reason)
     if node.op in ("mul", "div", "truediv"):
-        return Use(use.index, node.index, "factor", data=data,
-                   why_not="it is a factor of the signal, and kept as the model made it")
+        return Use(
+            use.index,
+            node.index,
+            "factor",
+            data=data,
+            why_not="it is a factor of the signal, and kept as the model made it",
+        )
     if node.op in ("cat", "stack", "concat", "where"):
-        return Use(use.index, node.index, "learned token", data=data,
-                   why_not="it is joined to the signal as it is, so no fan says how large it is")
+        return Use(
+            use.index,
+            node.index,
+            "learned token",
+            data=data,
+            why_not="it is joined to the signal as it is, so no fan says how large it is",
+        )
     reason = f"what {node.op} does with it is not understood"
     return Use(use.index, node.index, "unknown", data=data, why_not=reason)
 

@@ -73,6 +73,10 @@ class Scales:
         source = composites.source[node.index]
         if composites.is_copy(node.index):
             return self._known[source]
+        add = self._structure.adds_by_node.get(self._structure.origin(source))
+        if add is not None and add.residual and math.isfinite(node.mean_square):
+            # What a stream carries has passed that function before, and is far from normal.
+            return self._scaled(node, source)
         found = composites.moments(node.index, max(self._known[source], 1e-12))
         return self._scaled(node, source) if found is None else found.second
 

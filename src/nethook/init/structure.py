@@ -20,7 +20,7 @@ from nethook.init.roles import Use, uses_of
 
 @dataclass(slots=True)
 class Add:
-    """A sum of two values: a residual one where the first is (a short way to) the other's source."""
+    """A sum of two values; residual where one is a short way from what the other comes from."""
 
     node: int
     skip: int
@@ -87,7 +87,7 @@ class Structure:
         return found
 
     def is_norm(self, index: int) -> bool:
-        """Whether a value is normalised: by torch's functions, or x times a function of its mean."""
+        """Whether a value is normalised: by a function of torch's, or written out."""
         node = self.nodes[index]
         return node.op in NORMS or index in self._written_norms or self.is_norm_scale(node)
 
@@ -233,7 +233,7 @@ class Structure:
         return fewest.get(index, 0)
 
     def _chains(self, adds: dict[int, Add]) -> None:
-        """Joins sums into streams: the skip of one leads, without a norm or a weight, to another."""
+        """Joins sums into streams: the skip of one leads to another, past no norm or weight."""
         residual = [add for add in adds.values() if add.residual]
         for add in residual:
             before = self._stream_before(add.skip, adds)

@@ -1,4 +1,4 @@
-"""`sweep`: the same model at several widths. Scales that depend on width are wrong at one of them."""
+"""`sweep`: the same model at several widths; scales that depend on it are wrong at some."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ class Sweep:
         from nethook.views.table import Table, count
 
         after = f" after {count(self.steps, 'step')}" if self.steps else ""
-        title = f"scales{after} at {count(len(self.widths), 'width')}: {count(len(self.rows), 'layer')}"
+        title = (
+            f"scales{after} at {count(len(self.widths), 'width')}: {count(len(self.rows), 'layer')}"
+        )
         columns = ["layer", *map(str, self.widths), "exponent"]
         rows = [
             (row.address, *(f"{each:.4g}" for each in row.forward), f"{row.exponent:+.3f}")
@@ -107,7 +109,10 @@ def sweep(
         raise OptionError(f"widths must be at least two different ones; got {list(widths)!r}.")
     if steps and train is None:
         raise OptionError("steps need train, a function that does one of them.")
-    found = [[_scales(make, width, inputs, train, steps, seed) for seed in range(seeds)] for width in widths]
+    found = [
+        [_scales(make, width, inputs, train, steps, seed) for seed in range(seeds)]
+        for width in widths
+    ]
     layers = [each.address for each in found[0][0]]
     for width, reports in zip(widths, found, strict=True):
         for report in reports:

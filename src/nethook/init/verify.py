@@ -1,4 +1,4 @@
-"""`verify`: does signal and gradient keep its scale, layer by layer, and do inputs stay different?"""
+"""`verify`: do signal and gradient keep their scale over depth, and do inputs stay different?"""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from nethook.hooks.ops import recomputing
 from nethook.init.flow import Recorder, mean_square, run_with
 from nethook.init.methods import find_method
 from nethook.init.opkinds import WEIGHTED
+from nethook.init.plan import PlanRow
 from nethook.init.planning import plan_of
 from nethook.init.report import LayerScale, Report
 from nethook.init.roles import uses_at
@@ -53,23 +54,35 @@ def verify(
     samples = _samples(given)
     measurer = _Measurer(Tree(model), given, samples)
     with torch.inference_mode(False), torch.enable_grad():
-        output = run_with(model, given, measurer, "nethook.init.verify")
-        grads = _gradients(measurer, output, loss)
+        grads = run_with(
+            model, given, measurer, "nethook.init.verify",
+            then=lambda output: _gradients(measurer, output, loss),
+        )  # fmt: skip
     plan = plan_of(model, measurer.flow(), find_method("auto"), zero=False)
     expected = {row.parameter: row for row in plan.rows}
     rows: list[LayerScale] = []
     for layer, backward in zip(measurer.layers, grads, strict=True):
         row = expected.get(layer.parameter)
-        target = 1.0 if row is None or row.target is None else row.target
+        target = _expected(layer, row)
         previous = rows[-1].forward if rows else math.nan
         ratio = layer.forward / previous if previous else math.nan
         rows.append(
             LayerScale(
                 layer.address, layer.parameter, layer.forward, backward, ratio, layer.cosine,
                 target, "" if row is None else row.cancelled_by, layer.role,
+                row is not None and row.residual is not None,
             )
         )  # fmt: skip
     return Report(type(model).__name__, tuple(rows), measurer.input_cosine, plan.warnings)
+
+
+def _expected(layer: _Layer, row: PlanRow | None) -> float:
+    """The scale that a layer's output should have; NaN where none is right or wrong."""
+    if layer.role.startswith("recurrent"):
+        return math.nan  # gates keep it between -1 and 1
+    if layer.role == "embedding" and row is not None and row.std is not None:
+        return row.std
+    return 1.0 if row is None or row.target is None else row.target
 
 
 class _Layer:
@@ -116,12 +129,18 @@ class _Measurer(Recorder):
 
 
 def mean_cosine(signal: torch.Tensor, samples: int) -> float:
-    """The mean cosine between the signals of two different inputs; NaN where that has no meaning."""
+    """The mean cosine between the signals of two different inputs; NaN where it means nothing."""
     usable = samples > 1 and signal.dim() > 0 and not signal.is_meta and not signal.is_nested
-    if not usable or signal.numel() == 0 or signal.numel() % samples or signal.shape[0] % samples:
+    if not usable or signal.numel() == 0:
         return math.nan
     with torch.no_grad():
-        rows = signal.detach().reshape(samples, -1)[:_MOST_SAMPLES].double()
+        signal = signal.detach()
+        if signal.shape[0] % samples:
+            if samples not in signal.shape:
+                return math.nan
+            # Sequence first: samples lie along another dimension.
+            signal = signal.movedim(list(signal.shape).index(samples), 0)
+        rows = signal.reshape(samples, -1)[:_MOST_SAMPLES].double()
         rows = nn.functional.normalize(rows, dim=1)
         count = rows.shape[0]
         # The square of the sum is the count, plus twice the cosines of all pairs.
@@ -155,11 +174,10 @@ def _gradients(
         return [math.nan] * len(measurer.layers)
     value = loss(output) if loss is not None else getattr(output, "loss", None)
     if isinstance(value, torch.Tensor):
-        if value.numel() != 1 or not value.requires_grad:
-            raise InputsError(
-                "loss must give one number that depends on the model's output; it gave "
-                f"{'a tensor of shape ' + str(tuple(value.shape)) if value.numel() != 1 else 'one that does not'}."
-            )
+        if value.numel() != 1:
+            raise InputsError(f"loss must give one number; it gave {tuple(value.shape)}.")
+        if not value.requires_grad:
+            raise InputsError("loss must depend on the model's output; it has no gradient.")
         ends, sent = [value], None
     else:
         if loss is not None:
@@ -169,7 +187,7 @@ def _gradients(
             return [math.nan] * len(measurer.layers)
         generator = torch.Generator().manual_seed(_SEED)
         sent = [_noise(end, generator) for end in ends]
-    found = iter(torch.autograd.grad(ends, edges, sent, allow_unused=True))  # type: ignore[arg-type]
+    found = iter(torch.autograd.grad(ends, edges, sent, allow_unused=True))
     grads = [None if layer.edge is None else next(found) for layer in measurer.layers]
     return [math.nan if each is None else math.sqrt(mean_square(each)) for each in grads]
 

@@ -20,7 +20,9 @@ def warnings_of(
     found = []
     cloned = cloned_parameters(structure)
     if cloned:
-        shown = "; ".join(" = ".join(group[:3]) + (" = …" if len(group) > 3 else "") for group in cloned[:3])
+        shown = "; ".join(
+            " = ".join(group[:3]) + (" = …" if len(group) > 3 else "") for group in cloned[:3]
+        )
         more = f" and {len(cloned) - 3} more groups" if len(cloned) > 3 else ""
         found.append(
             f"layers that start as copies of one another: {shown}{more}. apply_ draws each anew."
@@ -42,9 +44,14 @@ def cloned_parameters(structure: Structure) -> list[list[str]]:
     groups: dict[tuple[object, ...], list[tuple[str, torch.Tensor]]] = {}
     for site in structure.flow.parameters:
         tensor = site.tensor.detach()
-        if tensor.dim() < 2 or tensor.is_meta or tensor.numel() < 4 or type(tensor) is not torch.Tensor:
+        if (
+            tensor.dim() < 2
+            or tensor.is_meta
+            or tensor.numel() < 4
+            or type(tensor) is not torch.Tensor
+        ):
             continue
-        some = tensor.flatten()[: 64].double().cpu()
+        some = tensor.flatten()[:64].double().cpu()
         if bool((some == some[0]).all()):  # zeros are alike and no copies
             continue
         key = (tuple(tensor.shape), tensor.dtype, tuple(some.tolist()))
@@ -63,7 +70,9 @@ def _never_called(model: nn.Module, structure: Structure) -> list[str]:
     found: list[str] = []
     for name, module in model.named_modules():
         own = list(module.parameters())
-        idle = own and not any(id(p) in used for p in own) and id(module) not in structure.flow.called
+        idle = (
+            own and not any(id(p) in used for p in own) and id(module) not in structure.flow.called
+        )
         if idle and not any(name == above or name.startswith(f"{above}.") for above in found):
             found.append(name)
     return found
@@ -91,11 +100,12 @@ def _unstable(structure: Structure, pairs: Pairs) -> list[str]:
     if worst is None:
         return []
     count, name, slope = worst
-    return [
+    told = (
         f"{name} repels its own scale (slope {slope:.3f} > 1), and {count} layers follow one "
         "another without a norm or a residual sum: no fixed gain keeps them. Call "
         "nethook.init.calibrate_(model, inputs) after apply_."
-    ]
+    )
+    return [told]
 
 
 def _function_before(structure: Structure, node: int) -> tuple[int, int] | None:

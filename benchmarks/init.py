@@ -29,6 +29,7 @@ import itertools
 import json
 import math
 import statistics
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -301,14 +302,18 @@ def main() -> None:
     """Runs, shows, plots."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="depths 10 and 50, 2 seeds")
+    parser.add_argument("--depths", type=int, nargs="+", help="other depths")
     parser.add_argument("--plot", metavar="FILE", help="write a figure: .html, .png or .svg")
     parser.add_argument("--json", metavar="FILE", help="write the numbers")
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     given = parser.parse_args()
     depths, seeds, steps = ([10, 50], 2, 200) if given.quick else ([10, 30, 50, 100], 5, 200)
+    depths = sorted(given.depths or depths)
     jobs = [(name, depth, seeds, steps) for depth in reversed(depths) for name in ACTIVATIONS]
     with ProcessPoolExecutor(given.jobs) as pool:
         futures = [pool.submit(measure, *job) for job in jobs]
+        for job, future in zip(jobs, futures, strict=True):
+            future.add_done_callback(lambda _, job=job: print(*job[:2], "done", file=sys.stderr))
         results = [result for future in futures for result in future.result()]
     order = list(ACTIVATIONS)
     results.sort(key=lambda each: (order.index(each.activation), each.depth))

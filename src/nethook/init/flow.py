@@ -18,6 +18,7 @@ from torch import nn
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.addresses.tree import ParameterSite, Tree
+from nethook.addresses.wrappers import can_be_compiled, inside, is_compiled
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
@@ -272,7 +273,17 @@ def run_with(
     with as_it_was(model), Attachment(Owner(owner)) as hooks:
         run_eagerly_where_compiled(tree, hooks)
         watch_ops(tree, hooks, consumer)
-        return then(given.call(model))
+        return then(given.call(_uncompiled(model)))
+
+
+def _uncompiled(model: nn.Module) -> nn.Module:
+    """What was compiled, itself: nothing is to be compiled for one forward."""
+    while can_be_compiled() and is_compiled(model):
+        wrapped = inside(model)
+        if wrapped is None:
+            break
+        model = wrapped[1]
+    return model
 
 
 def record(model: nn.Module, given: Inputs) -> Flow:

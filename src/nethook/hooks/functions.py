@@ -22,9 +22,11 @@ _ON: list[WrappedFunction] = []
 class Stub:
     """Stands in a function's place and runs the wrappers around it, the latest outermost."""
 
-    def __init__(self, original: Callable[..., Any]) -> None:
+    def __init__(self, original: Callable[..., Any], kept: Any = None) -> None:
         functools.update_wrapper(self, original)
         self.original = original
+        # What the module or class holds: the function itself, or a staticmethod around it.
+        self.kept = original if kept is None else kept
         self.wrappers: list[Hook] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -36,16 +38,16 @@ class Stub:
 
 
 class WrappedFunction:
-    """A handle: one wrapper around one torch function."""
+    """A handle: one wrapper around one torch function, or a static method of a torch class."""
 
     def __init__(self, holder: str, name: str, wrapper: Hook) -> None:
         self.function = f"{holder}.{name}"
         self.wrapper = wrapper
-        self._holder = sys.modules[holder]
+        self._holder = _module_or_class(holder)
         self._name = name
         current = getattr(self._holder, name)
         if not isinstance(current, Stub):
-            current = Stub(current)
+            current = Stub(current, vars(self._holder)[name])
             setattr(self._holder, name, current)
         current.wrappers.append(wrapper)
         self._stub = current
@@ -59,7 +61,14 @@ class WrappedFunction:
         stub = self._stub
         stub.wrappers.remove(self.wrapper)
         if not stub.wrappers and getattr(self._holder, self._name) is stub:
-            setattr(self._holder, self._name, stub.original)
+            setattr(self._holder, self._name, stub.kept)
+
+
+def _module_or_class(name: str) -> Any:
+    if name in sys.modules:
+        return sys.modules[name]
+    module, _, cls = name.rpartition(".")
+    return getattr(sys.modules[module], cls)
 
 
 def wrapped_functions() -> Iterator[tuple[str, Hook]]:

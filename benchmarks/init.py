@@ -312,9 +312,10 @@ def main() -> None:
     jobs = [(name, depth, seeds, steps) for depth in reversed(depths) for name in ACTIVATIONS]
     with ProcessPoolExecutor(given.jobs) as pool:
         futures = [pool.submit(measure, *job) for job in jobs]
+        results = []
         for job, future in zip(jobs, futures, strict=True):
-            future.add_done_callback(lambda _, job=job: print(*job[:2], "done", file=sys.stderr))
-        results = [result for future in futures for result in future.result()]
+            results += future.result()
+            print(*job[:2], "done", file=sys.stderr)
     order = list(ACTIVATIONS)
     results.sort(key=lambda each: (order.index(each.activation), each.depth))
     show(results)

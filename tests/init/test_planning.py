@@ -376,7 +376,7 @@ def test_json_and_back():
     "text", ["{}", "[]", "1", "nonsense", '{"schema": 99}', '{"schema": 1, "rows": [{"a": 1}]}']
 )
 def test_what_is_no_plan_is_refused(text):
-    with pytest.raises(InitError, match="no plan|schema 99"):
+    with pytest.raises(InitError, match=r"no plan|schema 99"):
         Plan.from_json(text)
 
 

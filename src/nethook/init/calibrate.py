@@ -19,10 +19,9 @@ from nethook.addresses.inputs import Inputs, as_inputs
 from nethook.addresses.tree import Tree
 from nethook.errors import InitError, OptionError
 from nethook.hooks.op_sites import Op
-from nethook.hooks.ops import recomputing
 from nethook.init.calibration import Calibrated, Calibration
 from nethook.init.fans import Layout
-from nethook.init.flow import Node, Recorder, mean_square, run_with
+from nethook.init.flow import Node, Recorder, mean_square, run_with, unreadable
 from nethook.init.methods import find_method
 from nethook.init.opkinds import ATTENTION, LOOKUPS, RECURRENT, WEIGHTED
 from nethook.init.plan import Plan, PlanRow
@@ -34,7 +33,6 @@ _CLOSE = 1e-6  # a weight that is as close as that is left alone, so a second ru
 _BEFORE = "it serves in an earlier place as well, which scaling it here would change"
 
 
-@torch.no_grad()
 def calibrate_(
     model: nn.Module, inputs: Any, target: float = 1.0, *, plan: Plan | None = None
 ) -> Calibration:
@@ -72,21 +70,27 @@ def calibrate_(
     learnt = plan_of(model, recorder.flow(), find_method("auto"), zero=False)
     if _needs_a_plan(learnt, first):
         for parameter, old in kept.values():
-            parameter.copy_(old)
+            _put_back(parameter, old)
         return _run(model, given, target, learnt)[0].after(first)
     # What a norm cancels need not have been scaled: it gets back what it was.
     cancelled = {row.parameter: row for row in learnt.rows if row.cancelled_by}
     for site in recorder.parameters:
         if site.address in cancelled:
-            site.tensor.copy_(kept[id(site.tensor)][1])
+            _put_back(site.tensor, kept[id(site.tensor)][1])
     return first.without(cancelled)
+
+
+@torch.no_grad()
+def _put_back(parameter: torch.Tensor, old: torch.Tensor) -> None:
+    parameter.copy_(old)
 
 
 def _refuse_what_cannot_be_scaled(model: nn.Module) -> None:
     for site in Tree(model).parameters().sites:
         if isinstance(site.tensor, nn.Parameter):
             reason = why_not_fillable(site.tensor)
-            if reason is not None and site.tensor.requires_grad:
+            other = site.tensor.is_complex() or not site.tensor.requires_grad
+            if reason is not None and not other:
                 raise InitError(f"{site.address!r} cannot be calibrated: {reason}.")
 
 
@@ -137,15 +141,16 @@ class _Calibrator(Recorder):
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Attention is one operation: its values are scaled before it runs."""
-        if op.name == ATTENTION and not recomputing():
-            _Values(self, args, kwargs).scale(op.address)
+        if op.name == ATTENTION and not unreadable():
+            with torch.no_grad():
+                _Values(self, args, kwargs).scale(op.address)
 
     def after(
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         result: Any,
     ) -> Any:  # fmt: skip
         """Scales the weight of a layer, and gives what the layer gives then."""
-        if recomputing():
+        if unreadable():
             return None
         if op.name not in WEIGHTED:
             for node in self.note(op, function, args, kwargs, result):
@@ -223,7 +228,9 @@ class _Calibrator(Recorder):
         # A type of few digits cannot hold a smaller change anyway.
         changed = abs(factor - 1) > max(_CLOSE, torch.finfo(weight.dtype).eps / 4)
         if changed:
-            weight.mul_(factor)
+            with torch.no_grad():
+                weight.mul_(factor)
+            torch.clear_autocast_cache()  # it may hold the weight as it was
         name = self.parameters[at].address
         after = before if not changed else math.nan
         applied = factor if changed else 1.0
@@ -252,8 +259,11 @@ class _Calibrator(Recorder):
         self._left.setdefault(at, reason)
 
     def _why_left(self, use: Use, op: str, row: PlanRow | None) -> str:
-        if not self.parameters[use.param].tensor.requires_grad:
+        tensor = self.parameters[use.param].tensor
+        if not tensor.requires_grad:
             return "it is frozen (requires_grad=False)"
+        if not tensor.is_floating_point():
+            return f"it is of type {str(tensor.dtype).removeprefix('torch.')}"
         if row is not None and (row.not_calibrated or not row.touched):
             return row.not_calibrated or row.reason
         if op in LOOKUPS:
@@ -328,6 +338,8 @@ def _factor(
     output: torch.Tensor, bias: torch.Tensor | None, goal: float, channels: int
 ) -> tuple[float, str]:
     """By what a weight must be multiplied for its output to have the scale that is wanted."""
+    if output.is_nested or not output.is_floating_point():
+        return 1.0, "its output has no scale that could be measured"
     if bias is None or not bool(bias.any()):
         square = mean_square(output)
         if not math.isfinite(square):

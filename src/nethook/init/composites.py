@@ -79,7 +79,7 @@ class Composites:
             return _call_name(node)
         places = {each.place.address if each.place else "" for each in inside}
         if len(places) == 1 and node.place is not None and not node.place.is_root:
-            return node.place.type_name
+            return type(module).__name__
         names = [each.op for each in inside]
         return " ".join(names if len(names) <= 4 else [*names[:3], "…"])
 

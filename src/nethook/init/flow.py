@@ -14,17 +14,28 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.addresses.tree import ParameterSite, Tree
 from nethook.addresses.wrappers import can_be_compiled, inside, is_compiled
+from nethook.errors import InitError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer, Place
 from nethook.hooks.ops import recomputing, watch_ops
 from nethook.init.restore import as_it_was
+
+
+def unreadable() -> bool:
+    """Whether what runs now is no part of the forward, or has values that cannot be read.
+
+    A checkpoint that is computed again inside a backward pass was seen before; inside a torch.func
+    transform a tensor stands for many.
+    """
+    return recomputing() or torch._C._are_functorch_transforms_active()
 
 
 class Ref:
@@ -126,11 +137,11 @@ class Recorder(OpConsumer):
         result: Any,
     ) -> Any:  # fmt: skip
         """Notes an operation."""
-        if not recomputing():
+        if not unreadable():
             self.note(op, function, args, kwargs, result)
 
     def entered(self, call: ModuleCall, args: tuple[Any, ...]) -> None:
-        """Notes what a module was called with."""
+        """Notes what a module was called with; the call is looked for again when it returns."""
         module = call.place.module
         self.called.add(id(module))
         self._entered.append((call.place, args))
@@ -142,6 +153,8 @@ class Recorder(OpConsumer):
             place, args = self._entered.pop()
             if place is call.place:
                 break
+        if unreadable():
+            return
         unknown = [each for _, each in tensors(output) if self._find(each) is None]
         for tensor in unknown:
             found = [self.index_of(each) for _, each in tensors(args)]
@@ -270,6 +283,12 @@ def run_with(
     may still need.
     """
     tree = Tree(model)
+    for site in tree.parameters().sites:
+        if isinstance(site.tensor, UninitializedTensorMixin):
+            raise InitError(
+                f"{site.address!r} has no shape before the first forward: run the model once, "
+                "then initialise it."
+            )
     with as_it_was(model), Attachment(Owner(owner)) as hooks:
         run_eagerly_where_compiled(tree, hooks)
         watch_ops(tree, hooks, consumer)
@@ -287,8 +306,7 @@ def _uncompiled(model: nn.Module) -> nn.Module:
 
 
 def record(model: nn.Module, given: Inputs) -> Flow:
-    """The graph of one forward, without gradient; the model is left as it was."""
+    """The graph of one forward; the model is left as it was."""
     recorder = Recorder(Tree(model), given)
-    with torch.no_grad():
-        run_with(model, given, recorder, "nethook.init.plan")
+    run_with(model, given, recorder, "nethook.init.plan")
     return recorder.flow()

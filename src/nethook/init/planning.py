@@ -32,7 +32,7 @@ def plan(model: nn.Module, inputs: Any, method: str = "auto", *, zero: bool = Fa
         print(plan)                             # read it
         nethook.init.apply_(model, plan)
 
-    Runs the model once, eagerly and without gradient, and sees by data flow what feeds each weight
+    Runs the model once, eagerly, and sees by data flow what feeds each weight
     and what follows it: functional activations, shared and tied weights, residual sums, norms,
     attention. Names of parameters mean nothing.
 

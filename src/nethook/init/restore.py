@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import nn
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 _SEED = 0  # the same for every run, so that dropout hides the same elements in a second one
 
@@ -18,7 +19,7 @@ def as_it_was(model: nn.Module) -> Iterator[None]:
     The training flag of each module stays what it is: normalisation over the batch is part of what
     a network does at its start. Running statistics are put back.
     """
-    kept = [(buffer, buffer.detach().clone()) for buffer in model.buffers() if not buffer.is_meta]
+    kept = [(buffer, buffer.detach().clone()) for buffer in model.buffers() if _is_readable(buffer)]
     modes = [(module, module.training) for module in model.modules()]
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.is_cuda})
     # A fused encoder layer would hide what feeds what.
@@ -37,6 +38,10 @@ def as_it_was(model: nn.Module) -> Iterator[None]:
                 # One that was not written keeps its version.
                 if not _same(buffer, old):
                     buffer.copy_(old)
+
+
+def _is_readable(buffer: torch.Tensor) -> bool:
+    return not (isinstance(buffer, UninitializedTensorMixin) or buffer.is_meta)
 
 
 def _same(buffer: torch.Tensor, old: torch.Tensor) -> bool:

@@ -15,8 +15,7 @@ from nethook.addresses.nested import map_tensors, tensors
 from nethook.addresses.tree import Tree
 from nethook.errors import InputsError
 from nethook.hooks.op_sites import Op
-from nethook.hooks.ops import recomputing
-from nethook.init.flow import Recorder, mean_square, run_with
+from nethook.init.flow import Recorder, mean_square, run_with, unreadable
 from nethook.init.methods import find_method
 from nethook.init.opkinds import WEIGHTED
 from nethook.init.plan import PlanRow
@@ -73,7 +72,8 @@ def verify(
                 row is not None and row.residual is not None,
             )
         )  # fmt: skip
-    return Report(type(model).__name__, tuple(rows), measurer.input_cosine, plan.warnings)
+    warned = (*plan.warnings, *([measurer.trouble] if measurer.trouble else []))
+    return Report(type(model).__name__, tuple(rows), measurer.input_cosine, warned)
 
 
 def _expected(layer: _Layer, row: PlanRow | None) -> float:
@@ -106,6 +106,7 @@ class _Measurer(Recorder):
     def __init__(self, tree: Tree, given: Inputs, samples: int) -> None:
         super().__init__(tree, given)
         self.layers: list[_Layer] = []
+        self.trouble = ""
         self._samples = samples
         floats = [t for _, t in tensors((given.args, dict(given.kwargs))) if t.is_floating_point()]
         self.input_cosine = mean_cosine(floats[0], samples) if floats else math.nan
@@ -115,7 +116,7 @@ class _Measurer(Recorder):
         result: Any,
     ) -> Any:  # fmt: skip
         """Measures what a layer gives."""
-        if recomputing():
+        if unreadable():
             return
         nodes = self.note(op, function, args, kwargs, result)
         if op.name in WEIGHTED and nodes and nodes[0].params:
@@ -187,7 +188,12 @@ def _gradients(
             return [math.nan] * len(measurer.layers)
         generator = torch.Generator().manual_seed(_SEED)
         sent = [_noise(end, generator) for end in ends]
-    found = iter(torch.autograd.grad(ends, edges, sent, allow_unused=True))
+    try:
+        arrived = torch.autograd.grad(ends, edges, sent, allow_unused=True)
+    except RuntimeError as error:  # a reentrant checkpoint, for one, allows no such backward
+        measurer.trouble = f"no gradients: {str(error).splitlines()[0]}"
+        return [math.nan] * len(measurer.layers)
+    found = iter(arrived)
     grads = [None if layer.edge is None else next(found) for layer in measurer.layers]
     return [math.nan if each is None else math.sqrt(mean_square(each)) for each in grads]
 

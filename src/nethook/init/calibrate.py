@@ -65,7 +65,8 @@ def calibrate_(
     given = as_inputs(inputs)
     if plan is not None:
         return _run(model, given, target, plan)[0]
-    kept = {id(p): (p, p.detach().clone()) for p in model.parameters()}
+    sites = Tree(model).parameters().sites
+    kept = {id(each.tensor): (each.tensor, each.tensor.detach().clone()) for each in sites}
     first, recorder = _run(model, given, target, None)
     learnt = plan_of(model, recorder.flow(), find_method("auto"), zero=False)
     if _needs_a_plan(learnt, first):
@@ -225,8 +226,9 @@ class _Calibrator(Recorder):
     ) -> bool:  # fmt: skip
         """Scales a weight, unless it is right already, and writes down that it did."""
         before = math.sqrt(mean_square(output))
-        # A type of few digits cannot hold a smaller change anyway.
-        changed = abs(factor - 1) > max(_CLOSE, torch.finfo(weight.dtype).eps / 4)
+        # Types of few digits, also those of autocast, show no smaller difference than this.
+        digits = max(torch.finfo(each.dtype).eps for each in (weight, output))
+        changed = abs(factor - 1) > max(_CLOSE, digits / 4)
         if changed:
             with torch.no_grad():
                 weight.mul_(factor)

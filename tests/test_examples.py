@@ -114,6 +114,13 @@ KEY_LINES = {
         r"^scaled on the way in, softmax on the way out: True$",
         r"^the temperature divided by ten: True$",
     ],
+    "start": [
+        r"^  tanh +1\.6667 +1\.5925$",
+        r"^  selu +0\.7500 +1\.0000$",
+        r"^leaky_relu, slope 0\.2: 1\.3868$",
+        r"^  as torch starts it .* ok: False\n  every layer by hand .* ok: False$",
+        r"^  planned, calibrated +scale 1\.0e\+00 .* ok: True$",
+    ],
     "tensor_hooks": [
         r"^fc2\.bias, each backward: \[8\.0, 8\.0\]$",
         r"^fc2\.bias\.grad, the sum:  tensor\(\[16\.\]\)$",

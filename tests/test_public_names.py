@@ -31,6 +31,7 @@ PUBLIC = [
     "get_module",
     "get_parameter",
     "hierarchical_subsequence",
+    "init",
     "inputs",
     "invoke_with_optional_args",
     "load_features",

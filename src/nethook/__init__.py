@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook import classic as classic
     from nethook import errors as errors
+    from nethook import init as init
     from nethook.addresses.inputs import Inputs as Inputs
     from nethook.addresses.inputs import inputs as inputs
     from nethook.addresses.lookup import get_module as get_module
@@ -82,6 +83,7 @@ __all__ = [
     "get_module",
     "get_parameter",
     "hierarchical_subsequence",
+    "init",
     "inputs",
     "invoke_with_optional_args",
     "load_features",
@@ -147,6 +149,7 @@ _MODULES: Final = {
     "classic": "nethook.classic",
     "edits": "nethook.editing.edits",
     "errors": "nethook.errors",
+    "init": "nethook.init",
 }
 
 

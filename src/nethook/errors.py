@@ -11,6 +11,8 @@
     │   └── UnfiredError                      the scope ended and it was never applied
     ├── RecipeError           (ValueError)    a recipe that cannot be saved or loaded
     ├── NotFiniteError        (FloatingPointError)  a NaN or an infinity, where that was checked
+    ├── InitError             (ValueError)    weights that cannot be started as asked
+    │   └── ActivationError                   an activation that is not known, or has no gain
     ├── RunFileError          (OSError)       a run file that cannot be written or read
     │   ├── NoSuchRunError    (FileNotFoundError)  there is no such file
     │   ├── RunExistsError    (FileExistsError)    a run is there already, and is never overwritten
@@ -81,6 +83,14 @@ class RecipeError(NethookError, ValueError):
 
 class NotFiniteError(NethookError, FloatingPointError):
     """A NaN or an infinity was found where `check_finite` looked."""
+
+
+class InitError(NethookError, ValueError):
+    """Weights, or a layer of them, that cannot be initialised as asked."""
+
+
+class ActivationError(InitError):
+    """An activation that is not known, or that has no gain."""
 
 
 class RunFileError(NethookError, OSError):

@@ -88,6 +88,17 @@ assert_type(nethook.features(model, x, at=model[0]), torch.Tensor)
 assert_type(nethook.features(model, x, at=["0", "2"], pool="mean"), dict[str, torch.Tensor])
 assert_type(nethook.extract(model, [x], at="0", to="features").rows, int)
 assert_type(nethook.load_features("features").tensor("0"), torch.Tensor)
+# Start: gains, plans, calibration, proof.
+assert_type(nethook.init.gain("gelu", "backward", q=2.0), float)
+assert_type(nethook.init.moments(torch.tanh).slope, float)
+assert_type(nethook.init.calculate_gain("leaky_relu", negative_slope=0.2), float)
+assert_type(nethook.init.initialize_layer(nn.Linear(2, 2), "relu", method="auto"), nn.Linear)
+start = nethook.init.plan(model, x, "he", zero=True)
+assert_type(start["0.weight"].std, float | None)
+assert_type(nethook.init.apply_(model, start, generator=0), nn.Sequential)
+assert_type(nethook.init.calibrate_(model, x, 1.0, plan=start).forwards, int)
+assert_type(nethook.init.verify(model, x, lambda out: out.sum()).ok(0.5, 2.0), bool)
+assert_type(nethook.init.sweep(lambda width: nn.Linear(8, width), [2, 4], x).ok(), bool)
 
 # A run file, as numpy columns.
 with nethook.open_run("runs/mnist.db") as opened:
@@ -109,4 +120,5 @@ nethook.get_module("0", model)  # type: ignore[arg-type]
 nethook.select(model, wher=print)  # type: ignore[call-overload]
 nethook.trace(model, calls="first")  # type: ignore[arg-type]
 nethook.audit(model)[0].ours = True  # type: ignore[misc]
+nethook.init.gain("relu", kind="sideways")  # type: ignore[arg-type]
 wrong: dict[str, nn.Module] = nethook.select(model, params=True)  # type: ignore[assignment]

@@ -27,6 +27,11 @@ class Where(NamedTuple):
     function: str
 
     @property
+    def text(self) -> str:
+        """`/home/me/train.py:42 in step`."""
+        return f"{self.file}:{self.line} in {self.function}"
+
+    @property
     def short(self) -> str:
         """`train.py:42`."""
         return f"{Path(self.file).name}:{self.line}"
@@ -42,14 +47,17 @@ def _rank(file: str) -> int:
     return 0 if file.startswith((_LANGUAGE, "<frozen")) else 2
 
 
-def where() -> Where:
-    """The innermost line of the script that is under way, or else of a library."""
+def where(*, innermost: bool = False) -> Where:
+    """The innermost line of the script that is under way, or else of a library.
+
+    With `innermost` a line of a library counts as much as one of the script.
+    """
     frame = sys._getframe(1)
     library = None
     for _ in range(_DEEP):
         code = frame.f_code
         rank = _rank(code.co_filename)
-        if rank == 2:
+        if rank == 2 or (innermost and rank == 1):
             return Where(code.co_filename, frame.f_lineno, code.co_name)
         if rank == 1 and library is None:
             library = Where(code.co_filename, frame.f_lineno, code.co_name)

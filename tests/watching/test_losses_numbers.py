@@ -53,8 +53,8 @@ def test_classes_against_numpy_and_scikit_learn(batch, classes, positions, ignor
         return
     assert found["accuracy"] == pytest.approx(accuracy_score(flat, guesses), abs=1e-6)
     counts = np.bincount(flat, minlength=classes)
-    assert found["target"]["counts"] == counts.tolist()
-    assert found["prediction"]["counts"] == np.bincount(guesses, minlength=classes).tolist()
+    assert found["class_counts"] == counts.tolist()
+    assert found["argmax_counts"] == np.bincount(guesses, minlength=classes).tolist()
     assert found["target"]["class_entropy"] == pytest.approx(
         entropy(counts / counts.sum()), abs=1e-5
     )
@@ -76,7 +76,7 @@ def test_logits_and_log_probabilities_say_the_same():
     logits, labels = torch.randn(6, 4), torch.randint(0, 4, (6,))
     first = plain(Operands(logits, labels, LOGITS, classes=1))
     second = plain(Operands(logits.log_softmax(1), labels, LOG_PROBABILITIES, classes=1))
-    for key in ("entropy", "confidence", "spread", "width"):
+    for key in ("entropy", "confidence", "width"):
         assert first["prediction"][key] == pytest.approx(second["prediction"][key], abs=1e-5)
 
 
@@ -85,9 +85,9 @@ def test_chances_as_targets():
     scores = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
     found = plain(Operands(scores, soft, LOGITS, classes=1))
     assert found["accuracy"] == 0.5
-    assert found["target"]["counts"] == [1, 1]
-    assert found["prediction"]["counts"] == [2, 0]
-    assert found["target"]["row_sum_max"] == pytest.approx(1.0)
+    assert found["class_counts"] == [1, 1]
+    assert found["argmax_counts"] == [2, 0]
+    assert found["target"]["row_sums"] == pytest.approx([1.0, 1.0])
 
 
 def test_values_against_numpy():
@@ -97,13 +97,16 @@ def test_values_against_numpy():
     a, b = first.numpy().ravel(), second.numpy().ravel()
     assert found["correlation"] == pytest.approx(np.corrcoef(a, b)[0, 1], abs=1e-5)
     assert found["error"] == pytest.approx(np.abs(a - b).mean(), abs=1e-5)
-    assert found["target"]["whole_share"] == 1.0
+    assert found["target"]["integral"] is True
     assert found["target"]["distinct"] == 4
     assert found["prediction"]["distinct"] == 150
     assert found["prediction"]["mean"] == pytest.approx(a.mean(), abs=1e-6)
     assert found["prediction"]["std"] == pytest.approx(a.std(), abs=1e-5)
-    assert found["prediction"]["spread"] == pytest.approx(first.numpy().std(0).mean(), abs=1e-5)
-    assert found["target"]["row_sum_max"] == second.sum(1).max().item()
+    spread = math.sqrt(first.numpy().var(0).mean() / np.square(a).mean())
+    assert found["spread"] == pytest.approx(spread, abs=1e-5)
+    sums = first.sum(1)
+    assert found["row_sums"] == pytest.approx([sums.min().item(), sums.max().item()], abs=1e-5)
+    assert found["target"]["row_sums"] == [second.sum(1).min().item(), second.sum(1).max().item()]
 
 
 @pytest.mark.parametrize(("space", "middle"), [(LOGITS, 0.0), (PROBABILITIES, 0.5)])
@@ -129,10 +132,10 @@ def test_only_a_sample_of_large_tensors_is_read():
 
 
 def test_of_very_many_classes_shares_are_kept_and_no_list():
-    found = plain(Operands(torch.eye(100), torch.arange(100), LOGITS, classes=1))
-    assert "counts" not in found["target"]
-    assert found["target"]["distinct"] == 100
-    assert found["target"]["largest_share"] == pytest.approx(0.01)
+    found = plain(Operands(torch.eye(1001), torch.arange(1001), LOGITS, classes=1))
+    assert "class_counts" not in found
+    assert found["target"]["distinct"] == found["rows"]
+    assert found["target"]["largest_share"] == pytest.approx(1 / found["rows"])
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ class Losses:
         sampled = watching.sampled() and series.last_record != watching.step
         if new or sampled:
             series.last_record = watching.step
-            self._record(series, node, value, scaled=scale is not None)
+            self._record(series, node, value, scale)
 
     def _find(self, node: Node, known: list[_Series]) -> _Series | None:
         for series in known:
@@ -106,12 +106,15 @@ class Losses:
         return series, True
 
     def _record(
-        self, series: _Series, node: Node, value: torch.Tensor | float | None, *, scaled: bool
+        self,
+        series: _Series,
+        node: Node,
+        value: torch.Tensor | float | None,
+        scale: torch.Tensor | float | None,
     ) -> None:
-        analysis = analyse(node, scaled=scaled)
+        analysis = analyse(node, scaled=scale is not None)
         operands = operands_of(analysis.main, analysis.made)
-        data = dict(analysis.data)
-        data["scaled"] = scaled
+        data = analysis.data | {"scale": _number(scale)}
         self._tell(series, data, operands, value, "train")
 
     # -- without gradient ---------------------------------------------------------------------
@@ -159,8 +162,7 @@ class Losses:
         phase: str,
     ) -> None:
         place = series.where
-        data |= {"where": place.short, "file": place.file, "line": place.line}
-        data["function"] = place.function
+        data |= {"source": f"{place.file}:{place.line}", "function": place.function}
         data["value"] = value if isinstance(value, float) else None
         data |= shapes(operands)
         numbers = numbers_of(operands)
@@ -204,6 +206,13 @@ def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tens
         return root.item() / (1.0 if scale is None else float(scale))
     value = root.detach()
     return value if scale is None else value / scale
+
+
+def _number(scale: torch.Tensor | float | None) -> float | None:
+    """A loss scaler's factor, where reading it does not wait for a device."""
+    if isinstance(scale, torch.Tensor):
+        return scale.item() if scale.device.type == "cpu" else None
+    return scale
 
 
 def _without_nodes(analysis: Analysis) -> Analysis:

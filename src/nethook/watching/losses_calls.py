@@ -7,6 +7,7 @@ from typing import Any, Final
 import torch
 
 from nethook.watching.losses_kinds import (
+    FLOORED,
     LOG_PROBABILITIES,
     LOGITS,
     PROBABILITIES,
@@ -63,11 +64,11 @@ def operands_of_call(
         "by_hand": False,
         "reduction": REDUCTIONS[reduction] if reduction in {0, 1, 2} else None,
         "factor": None,
+        "floored": kind in FLOORED,
     }
     kept = {name: options[name] for name in _KEPT if isinstance(options.get(name), int | float)}
     kept |= {name: True for name in ("weight", "pos_weight") if options.get(name) is not None}
-    if kept:
-        data["options"] = kept
+    data["options"] = kept
     return data, _operands(kind, args, kept)
 
 

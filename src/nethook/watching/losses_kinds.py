@@ -87,7 +87,7 @@ def made_of(term: Term) -> Made:
         return Made(_or_penalty(term, "norm"), _reduction(term), by_hand=True)
     if name in {"ClampMin", "Relu", "Clamp"} and below and name_of(below[0]) in {"Add", "Sub"}:
         return Made("hinge", _reduction(term))
-    return Made(_or_penalty(term, "custom"), _reduction(term), by_hand=True)
+    return Made(_or_penalty(term, "other"), _reduction(term), by_hand=True)
 
 
 def _of_function(term: Term, name: str) -> Made:

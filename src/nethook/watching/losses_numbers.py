@@ -20,7 +20,7 @@ from nethook.watching.losses_kinds import (
 SAMPLE: Final = 1 << 14
 """Elements of one tensor that are looked at."""
 
-SHOWN_CLASSES: Final = 32
+SHOWN_CLASSES: Final = 1000
 """Up to so many classes are counted one by one."""
 
 Numbers = dict[str, torch.Tensor]
@@ -85,6 +85,7 @@ def _of_classes(operands: Operands, prediction: torch.Tensor, target: torch.Tens
         "rows": weights.sum(),
         "target.min": labels.masked_fill(~valid, limits.max).min(),
         "target.max": labels.masked_fill(~valid, limits.min).max(),
+        "target.integral": torch.ones((), device=labels.device),
         "target.ignored": (~valid).float().mean(),
         "target.outside": (valid & ~inside).float().sum(),
         "accuracy": ((guesses == labels) & inside).float().sum() / total,
@@ -104,8 +105,7 @@ def _of_soft_classes(operands: Operands, scores: torch.Tensor, soft: torch.Tenso
         "rows": weights.sum(),
         "target.min": soft.min(),
         "target.max": soft.max(),
-        "target.row_sum_min": sums.min(),
-        "target.row_sum_max": sums.max(),
+        "target.row_sums": torch.stack(sums.aminmax()),
         "accuracy": (guesses == labels).float().mean(),
     }
     found |= _of_counts("target", (labels[:, None] == every).sum(0).float())
@@ -125,7 +125,7 @@ def _of_scores(
     return {
         "prediction.entropy": entropy,
         "prediction.confidence": (chances.amax(1, keepdim=True) * weights).sum() / total,
-        "prediction.spread": _spread(chances),
+        "spread": _spread(chances),
         "prediction.width": (highest - lowest).max(),
         "prediction.min": lowest.min(),
         "prediction.max": highest.max(),
@@ -142,7 +142,7 @@ def _of_counts(of: str, counts: torch.Tensor) -> Numbers:
         f"{of}.largest_share": shares.max(),
     }
     if len(counts) <= SHOWN_CLASSES:
-        found[f"{of}.counts"] = counts
+        found["class_counts" if of == "target" else "argmax_counts"] = counts
     return found
 
 
@@ -157,12 +157,12 @@ def _of_values(
     if prediction is not None:
         first = _elements(prediction)
         found |= _of_numbers("prediction", first)
-        found["prediction.spread"] = _spread(_samples(prediction))
+        found["spread"] = _spread(_samples(prediction))
         found |= _row_sums("prediction", prediction)
     if target is not None:
         second = _elements(target)
         found |= _of_numbers("target", second)
-        found["target.whole_share"] = (second == second.round()).float().mean()
+        found["target.integral"] = (second == second.round()).all()
         found["target.binary_share"] = ((second == 0) | (second == 1)).float().mean()
         found |= _row_sums("target", target)
     if first is not None and second is not None and first.shape == second.shape:
@@ -211,8 +211,7 @@ def _of_given(given: torch.Tensor, classes: int | None) -> Numbers:
     return {
         "given.min": rows.min(),
         "given.max": rows.max(),
-        "given.row_sum_min": sums.min(),
-        "given.row_sum_max": sums.max(),
+        "row_sums": torch.stack(sums.aminmax()),
     }
 
 
@@ -261,12 +260,14 @@ def _row_sums(of: str, tensor: torch.Tensor) -> Numbers:
         return {}
     grid = _grid(tensor, 1)
     sums = _thinned(grid, grid.shape[-1]).float().sum(-1)
-    return {f"{of}.row_sum_min": sums.min(), f"{of}.row_sum_max": sums.max()}
+    name = "row_sums" if of == "prediction" else f"{of}.row_sums"
+    return {name: torch.stack(sums.aminmax())}
 
 
 def _spread(samples: torch.Tensor) -> torch.Tensor:
-    """How much samples differ: the mean over features of their deviation over samples."""
-    return samples.std(0, correction=0).mean()
+    """How much samples differ: the root of their mean variance, by the root mean square of all."""
+    size = samples.square().mean()
+    return torch.where(size > 0, (samples.var(0, correction=0).mean() / size).sqrt(), 0.0)
 
 
 def packed(numbers: Numbers) -> tuple[torch.Tensor, list[tuple[str, int | None]]]:
@@ -282,8 +283,12 @@ def unpacked(values: list[float], layout: list[tuple[str, int | None]]) -> dict[
     for name, length in layout:
         value: Any = values[at] if length is None else values[at : at + length]
         at += 1 if length is None else length
-        if name.endswith((".counts", ".distinct", "rows", "elements", ".outside")):
-            value = int(value) if length is None else [int(each) for each in value]
+        if name.endswith("_counts"):
+            value = [int(each) for each in value]
+        elif name.endswith((".distinct", "rows", "elements", ".outside")):
+            value = int(value)
+        elif name.endswith(".integral"):
+            value = bool(value)
         group, _, key = name.rpartition(".")
         (found.setdefault(group, {}) if group else found)[key] = value
     return found

@@ -48,16 +48,21 @@ def analyse(root: Node, *, scaled: bool = False) -> Analysis:
     if smoothing:
         kind.options["label_smoothing"] = smoothing
     data = _plain(main, kind) | {
-        "terms": [_plain(term, each) for term, each in zip(terms, made, strict=True)][:_SHOWN_TERMS]
-        if len(terms) > 1
-        else [],
+        "terms": _terms(terms, made),
         "penalties": sum(each.kind == "penalty" for each in made),
+        "options": dict(kind.options),
     }
-    if kind.options:
-        data["options"] = dict(kind.options)
     order = [at, *(other for other in range(len(terms)) if other != at)][:4]
     steps = tuple(_steps(terms[each]) for each in order)
     return Analysis(type(root), steps, main, kind, data)
+
+
+def _terms(terms: list[Term], made: list[Made]) -> list[dict[str, Any]]:
+    """The summands, where there is more than one."""
+    if len(terms) == 1:
+        return []
+    both = zip(terms[:_SHOWN_TERMS], made, strict=False)
+    return [_plain(term, each) for term, each in both]
 
 
 def _steps(term: Term) -> tuple[Step, ...]:
@@ -71,7 +76,7 @@ def _main(terms: list[Term], made: list[Made]) -> int:
         return (
             terms[at].mark is None,
             made[at].kind not in FLOORED,
-            made[at].kind in {"penalty", "custom"},
+            made[at].kind in {"penalty", "other"},
         )
 
     return min(range(len(terms)), key=rank)
@@ -92,25 +97,25 @@ def _without_smoothing(terms: list[Term]) -> tuple[list[Term], float | None]:
 
 
 def _plain(term: Term, made: Made) -> dict[str, Any]:
-    names = [name_of(node) for node in term.passed] + [name_of(term.node)]
-    loss_at = len(names) - 1
-    output_at = None
-    if term.mark is not None:
-        names += [name_of(node) for node in term.behind]
-        output_at = len(names) - 1
-        names += term.inside
+    """One term, as in the record of a loss and in the list of its terms."""
+    factor = term.factor
+    chain = [term.node, *term.behind]
+    inside = list(term.inside)
+    data: dict[str, Any] = {"kind": made.kind}
+    if term.mark is None:
+        chain += straight_behind(term.node)
     else:
-        names += [name_of(node) for node in straight_behind(term.node)]
-    return {
-        "kind": made.kind,
-        "chain": names[:_SHOWN_NODES],
-        "loss_at": loss_at,
-        "output_at": output_at,
-        "output": None if term.mark is None else {"model": term.mark.model, "path": term.mark.path},
+        data |= {"model": term.mark.model, "path": term.mark.path}
+    return data | {
+        "chain": [name_of(node) for node in chain][:_SHOWN_NODES],
+        "outside": [name_of(node) for node in term.passed][:_SHOWN_NODES],
+        "inside": inside,
         "by_hand": made.by_hand,
         "reduction": made.reduction,
-        "factor": term.factor,
-        "maximised": term.factor is not None and term.factor < 0 and made.kind in FLOORED,
+        "factor": factor,
+        "divided_by": 1.0 / abs(factor) if factor is not None and 0 < abs(factor) < 1 else None,
+        "negated": factor is not None and factor < 0,
+        "floored": made.kind in FLOORED,
     }
 
 
@@ -125,21 +130,16 @@ def shapes(operands: Operands) -> dict[str, Any]:
                 found[name]["dtype"] = str(tensor.dtype).removeprefix("torch.")
     if operands.prediction is not None:
         found["prediction"]["space"] = operands.space
-    broadcast = _broadcast(operands)
-    if broadcast is not None:
-        found["broadcast"] = broadcast
+    prediction, target, result = (
+        operands.prediction_shape,
+        operands.target_shape,
+        operands.result_shape,
+    )
+    found["broadcast"] = False
+    # Classes and scores of classes have different shapes, and nothing is expanded.
+    if result is not None and operands.classes is None:
+        known = [shape for shape in (prediction, target) if shape is not None]
+        if any(shape != result for shape in known):
+            found["broadcast"] = True
+            found["broadcast_to"] = list(result)
     return found
-
-
-def _broadcast(operands: Operands) -> dict[str, Any] | None:
-    prediction, target = operands.prediction_shape, operands.target_shape
-    result = operands.result_shape
-    if result is None or operands.classes is not None:
-        return None
-    if all(shape is None or shape == result for shape in (prediction, target)):
-        return None
-    return {
-        "prediction": None if prediction is None else list(prediction),
-        "target": None if target is None else list(target),
-        "result": list(result),
-    }

@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-import nethook
-
-_OURS = str(Path(nethook.__file__).parent)
+_OURS = str(Path(__file__).parents[1])
 _TORCH = str(Path(torch.__file__).parent)
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 _LANGUAGE = sysconfig.get_path("stdlib")

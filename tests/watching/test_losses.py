@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
+from nethook.addresses.paths import Item
 from nethook.watching import losses as losses_module
 from nethook.watching.losses import WAYS, Losses
 from nethook.watching.seam import OUTPUT_MARK, OutputMark
@@ -40,7 +41,7 @@ class Watching:
 
 
 def mark(output: torch.Tensor, model: str = "") -> torch.Tensor:
-    output.grad_fn.metadata[OUTPUT_MARK] = OutputMark(model, "")
+    output.grad_fn.metadata[OUTPUT_MARK] = OutputMark(model)
     return output
 
 
@@ -259,11 +260,11 @@ def test_a_loss_that_the_model_returns_itself():
 
     watching = Watching()
     loss, logits = WithLoss()(X)
-    loss.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", "0")
-    logits.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", "1")
+    loss.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", (Item(0),))
+    logits.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", (Item(1),))
     Losses(watching).backward([loss / 2], None)
     [(_, found, _)] = watching.records
-    assert (found["model"], found["path"]) == ("", "1")
+    assert (found["model"], found["path"]) == ("", "[1]")
     assert found["kind"] == "cross_entropy"
     assert found["factor"] == 0.5
 

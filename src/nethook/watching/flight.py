@@ -53,6 +53,7 @@ class Flight:
         self._loss: LossCause | None = None  # of this step, where it is not finite
         self._stepped = False
         self._skipped = 0
+        self._healthy = False  # whether a step was taken with gradients that were finite
         self.reported = False
 
     # -- what the watch tells ---------------------------------------------------------------------
@@ -111,6 +112,7 @@ class Flight:
                 self._skipped = 0
         else:
             self._skipped = 0
+        self._healthy |= self._stepped
         self._forget()
 
     def close(self) -> None:
@@ -147,7 +149,8 @@ class Flight:
         signs = self._fresh() or self._signs
         call = signs[0].call or self._call
         with quiet():
-            found = pin(signs, self._loss, None if call is None else call.inputs)
+            inputs = None if call is None else call.inputs
+            found = pin(signs, self._loss, inputs, healthy=self._healthy)
             found.step = found.step if found.step >= 0 else self._watching.step
             found.call = found.call or call
             data = found.to_dict() | self._save(found, weights=weights)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import torch
 from torch.nn import functional as F
 
+from nethook.addresses.paths import show_path
 from nethook.watching.flight_look import Range, is_finite, range_of
 from nethook.watching.flight_reasons import forward_reason
 from nethook.watching.losses_graph import (
@@ -182,7 +183,7 @@ def keep_loss(roots: Sequence[torch.Tensor]) -> dict[str, Any]:
         "target": target,
         "reduction": REDUCTIONS[reduction],
         "factor": factor,
-        "path": mark.path,
+        "path": show_path(mark.path),
         "weight": saved(node, "weight"),
     }
 

@@ -119,19 +119,22 @@ class Pinned:
         }
 
 
-def pin(suspects: Sequence[Suspect], loss: LossCause | None, inputs: object) -> Pinned:
+def pin(
+    suspects: Sequence[Suspect], loss: LossCause | None, inputs: object, *, healthy: bool = False
+) -> Pinned:
     """The first cause among the signs of a step.
 
     Arguments:
         suspects: the signs, in the order in which they came; harmless ones are left out.
         loss: what is known of the loss, if it is not finite.
         inputs: the batch of the step.
+        healthy: whether steps with finite gradients came before this one.
     """
     forward = [each for each in suspects if each.quantity == OUTPUTS]
     if loss is not None and loss.prediction_finite:
         forward = []  # they did not reach the output: a mask, or filled in
     if forward:
-        found = _forward(forward[0], inputs)
+        found = _forward(forward[0], inputs, healthy=healthy)
     elif loss is not None and loss.prediction_finite is False:
         found = _after_the_last_site(suspects[0], inputs)
     elif loss is not None:
@@ -149,10 +152,18 @@ def _sign(suspect: Suspect) -> dict[str, Any]:
     return {"address": suspect.address, "quantity": suspect.quantity, "value": value}
 
 
-def _forward(first: Suspect, inputs: object) -> Pinned:
+def _forward(first: Suspect, inputs: object, *, healthy: bool) -> Pinned:
     at, what = first.address, _what(first)
     if first.parameters:
-        names = ", ".join(f"{at}.{name}".lstrip(".") for name in first.parameters[:4])
+        addresses = [f"{at}.{name}".lstrip(".") for name in first.parameters[:4]]
+        names = ", ".join(addresses)
+        if healthy:
+            return Pinned(
+                "optimizer", addresses[0], first.step - 1,
+                f"after the step {names} {'is' if len(addresses) == 1 else 'are'} not finite, and "
+                "the gradients were", reason="made by the optimizer from finite gradients",
+                call=first.call,
+            )  # fmt: skip
         return Pinned(
             "parameters", at, first.step,
             f"the output of {_site(at)} is {what} because its own parameters are: {names}",

@@ -61,12 +61,13 @@ def test_training_goes_on_as_without(make, tmp_path):
         assert torch.equal(tensor.nan_to_num(nan=1e9), unseen[name].nan_to_num(nan=1e9)), name
 
 
-def test_the_batch_and_the_weights_before_the_step_are_saved(tmp_path):
+def test_the_batch_and_the_weights_before_the_step_are_saved(tmp_path, capsys):
     case = cases.log_of_zero()
     [event] = watched(case, tmp_path / "run.db")
     assert event.data["file"] == "run.flight.safetensors"
     assert event.data["weights"] is True
-    assert "nethook.replay('run.flight.safetensors', model)" in event.message
+    assert f"nethook.replay({str(tmp_path / 'run.db')!r}, model)" in event.message
+    assert f"nethook: {event.message}" in capsys.readouterr().err
     saved = load(tmp_path / "run.db")
     assert torch.equal(saved.args[0], case.batches[2][0])
     assert saved.finding["step"] == 2
@@ -109,6 +110,15 @@ def test_a_full_disk_is_said(tmp_path):
     [(_, message, _, data)] = loop.run()
     assert data["file"] is None
     assert "The batch was not saved" in message
+
+
+def test_sites_that_were_not_looked_at_are_not_called_finite(tmp_path):
+    loop = cases.Loop(cases.log_of_zero(), tmp_path / "run.db")
+    loop.on_outputs = False
+    loop._attach = list
+    [(_, message, address, data)] = loop.run()
+    assert (data["case"], address) == ("forward", "")
+    assert "its sites were not looked at in this step" in message
 
 
 def test_it_is_told_once(tmp_path):

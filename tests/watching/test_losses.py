@@ -59,7 +59,7 @@ def network() -> nn.Linear:
 def record(loss, model=None, scale=None) -> dict[str, Any]:
     """The record of `loss(output)`."""
     watching = Watching()
-    root = loss(mark((model or network())(X)))
+    root = loss(mark((network() if model is None else model)(X)))
     Losses(watching).backward([root], scale)
     root.sum().backward()
     assert len(watching.records) == 1
@@ -275,6 +275,14 @@ def test_without_a_marked_output_the_chain_is_what_there_is():
     [(_, found, _)] = watching.records
     assert names(found) == "MseLoss ← Relu ← Addmm"
     assert "model" not in found
+
+
+def test_a_compiled_model():
+    found = record(
+        lambda o: F.cross_entropy(o, CLASSES), torch.compile(network(), backend="aot_eager")
+    )
+    assert names(found) == "NllLoss ← LogSoftmax ← CompiledFunction"
+    assert found["class_counts"] == torch.bincount(CLASSES, minlength=5).tolist()
 
 
 def test_a_root_that_is_no_number_and_one_without_a_graph():

@@ -70,8 +70,9 @@ class Passes:
     ) -> None:
         session = self._session
         try:
-            # A gradient that is switched off inside a training step is not the end of a pass.
-            if self.open and session.guard.alive and not session.depth:
+            # A training call ends a pass, so where one is open the gradient is not merely
+            # switched off for a moment. The loss may be taken inside the model, too.
+            if self.open and session.guard.alive:
                 if session.losses.no_grad_loss(kind, args, kwargs, result):
                     self._evaluates = True
         except Exception as error:

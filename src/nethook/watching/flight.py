@@ -18,8 +18,10 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
+from nethook.addresses.wrappers import unwrap
 from nethook.hooks.quiet import quiet
 from nethook.runs.names import NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.watching.contained import contained
 from nethook.watching.flight_file import Flight as Saved
 from nethook.watching.flight_file import flight_path, save, weights_of
 from nethook.watching.flight_look import is_finite, range_of
@@ -45,8 +47,11 @@ class Flight:
         batches: how many steps' inputs to hold on to; 0 holds none and saves nothing.
     """
 
+    part = "the flight recorder"
+
     def __init__(self, watching: Watching, batches: int = 3) -> None:
         self._watching = watching
+        self.off = False
         self._ring = Ring(batches) if batches > 0 else None
         self._call: Call | None = None  # the outermost call that is or was under way
         self._keeper = LossKeeper()
@@ -60,6 +65,7 @@ class Flight:
 
     # -- what the watch tells ---------------------------------------------------------------------
 
+    @contained
     def forward_begins(
         self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
@@ -68,6 +74,7 @@ class Flight:
             with quiet():
                 self._call = self._ring.add(model, module, self._watching.step, (args, kwargs))
 
+    @contained
     def non_finite(self, flag: Flag) -> None:
         """NaN or infinities were seen at a site."""
         if self.reported or len(self._signs) >= MOST_SIGNS:
@@ -75,6 +82,7 @@ class Flight:
         with quiet():
             self._signs.append(look_at(flag, self._call, self._harmless))
 
+    @contained
     def backward_begins(self, roots: Sequence[torch.Tensor]) -> None:
         """A backward pass is about to begin, and its graph is whole."""
         if self.reported:
@@ -91,6 +99,7 @@ class Flight:
                     sign = Suspect("", LOSS, self._watching.step, self._call, range_of(root))
                     self._signs.append(sign)
 
+    @contained
     def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
         """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""
         if self.reported or skipped:
@@ -100,6 +109,7 @@ class Flight:
             # Now, for the step will change the weights.
             self._report(weights=skipped is False or skipped is None)
 
+    @contained
     def step_ended(self, step: int, skipped: bool | None) -> None:
         """A step has ended; `skipped` is None where only the device knows."""
         if self.reported:
@@ -117,8 +127,17 @@ class Flight:
         self._healthy |= self._stepped
         self._forget()
 
+    @contained
     def close(self) -> None:
         """Watching ends."""
+        self._let_go()
+
+    def turn_off(self) -> None:
+        """After an error: nothing is looked for any more, and nothing held."""
+        self.off = True
+        self._let_go()
+
+    def _let_go(self) -> None:
         self._forget()
         self._call = None
         if self._ring is not None:
@@ -162,21 +181,19 @@ class Flight:
         self._watching.event(NON_FINITE, said, found.address, data)
         if sys.stderr is not None:  # nobody reads the file while training goes to waste
             sys.stderr.write(f"nethook: {said}\n")
-        self._forget()
-        if self._ring is not None:
-            self._ring.clear()
-        self._call = None
+        self._let_go()
 
     def _save(self, found: Pinned, *, weights: bool) -> dict[str, Any]:
         """Saves the batch; returns where, or why not."""
         call = found.call
-        module = None if call is None else call.module()
-        if call is None or module is None or self._ring is None:
+        watched = None if call is None else call.module()
+        if call is None or watched is None or self._ring is None:
             return {"file": None, "not_saved": "no batches were held (batches=0)"}
         if call.args is None:
             return {"file": None, "not_saved": "the batch was too large to be held"}
         if call.overwritten:
             return {"file": None, "not_saved": "the batch was written in place since"}
+        module = unwrap(watched)  # names are those of the bare model
         held = weights_of(module) if weights else None
         path = flight_path(self._watching.run_path())
         try:

@@ -69,6 +69,7 @@ class Session:
         self.in_backward = 0
         self.unscale = 1.0  # one by the factor of a loss scaler
         self.scale: torch.Tensor | float | None = None
+        self.called = False  # whether anything that is watched was called in this step
         self.forwards = 0  # in this step
         self.backwards = 0
         self.totals = {"steps": 0, "forwards": 0, "backwards": 0, "evaluations": 0}
@@ -171,6 +172,7 @@ class Session:
         self.batches.inputs(model, args, kwargs)
 
     def _enter_training(self) -> None:
+        self.called = True
         if self.passes.open:
             self.passes.end()
         if self.clock != "optimizer":
@@ -244,6 +246,7 @@ class Session:
         self._tell_modes()
         self._window_ends(step)
         self.step = step + 1
+        self.called = False
         self.forwards = self.backwards = 0
         self.skipped = False
         self._next_step()

@@ -133,9 +133,10 @@ class Flight:
         self._let_go()
 
     def turn_off(self) -> None:
-        """After an error: nothing is looked for any more, and nothing held."""
+        """After an error, maybe in what lets go: nothing is looked for any more, nothing held."""
         self.off = True
-        self._let_go()
+        self._ring = self._call = self._loss = None
+        self._signs = []
 
     def _let_go(self) -> None:
         self._forget()

@@ -76,11 +76,11 @@ class Net(nn.Module):
 LOSSES = [
     lambda model, out, y, soft: F.cross_entropy(out, y, label_smoothing=0.1) / 2,
     lambda model, out, y, soft: F.mse_loss(out, soft) + model.fc1.weight.square().sum(),
-    lambda model, out, y, soft: F.binary_cross_entropy_with_logits(out, soft),
+    lambda model, out, y, soft: F.cross_entropy(out, soft),
     lambda model, out, y, soft: (
         F.cross_entropy(out.softmax(1), soft) + F.l1_loss(out[:, :1], soft[:, 0])
     ),
-    lambda model, out, y, soft: F.mse_loss(out, soft),
+    lambda model, out, y, soft: F.cross_entropy(out, y),
 ]
 
 

@@ -434,7 +434,7 @@ class Session:
             take_off()
 
     def hand_in(self, window: Window) -> Window:
-        """The last window of a phase: a writer that is behind is waited for, or it would be lost."""
+        """The last window of a phase: it would be lost to a writer that is behind."""
         if self.writer.waiting:
             self.writer.flush()
         return self.writer.submit(window, "end")

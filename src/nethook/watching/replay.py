@@ -143,6 +143,7 @@ def replay(
         watch_ops(Tree(whole), hooks, finder)
         with torch.enable_grad():
             output = functional_call(whole, state, args, kwargs)
+        finder.conclude(output)
         findings = finder.findings
         if _is_optimizers(flight, findings):
             return _not_again(flight, notes, with_loss=True)

@@ -76,6 +76,16 @@ class Budget:
         rest = self.elapsed - self.own
         return own / rest if rest > 0 else 0.0
 
+    def as_dict(self) -> dict[str, float]:
+        """What watching has cost, as plain data."""
+        return {
+            "overhead": self.overhead,
+            "seconds": self.elapsed,
+            "watch_seconds": self.own,
+            "writer_seconds": self._writer_now,
+            "every": self.every,
+        }
+
     def writer_took(self, seconds: float) -> None:
         """The writer's thread has used so many seconds of the processor."""
         self._writer_now = seconds

@@ -47,7 +47,8 @@ def functions() -> list[str]:
 # Not on the way of the training below: other devices and kinds of values, what only a replay
 # needs, rules for other operations; and what cleans up after a failure.
 ELSEWHERE = {
-    "flight:Flight._is_fault", "flight:Flight._let_go", "flight:Flight._step_was_skipped",
+    "flight:Flight._is_fault", "flight:Flight._late_loss",
+    "flight:Flight._let_go", "flight:Flight._step_was_skipped",
     "flight:Flight.turn_off", "flight:_gradients_finite",
     "flight_file:_read", "flight_file:_read_all", "flight_file:load", "flight_look:is_poisoned",
     "flight_loss:compute_again", "flight_pin:_behind", "flight_pin:_first_tensor",

@@ -8,6 +8,7 @@ batch is saved before the optimizer changes the weights it was run with.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ from nethook.watching.flight_look import is_finite, range_of
 from nethook.watching.flight_loss import LossCause, LossKeeper, cause_of
 from nethook.watching.flight_pin import Pinned, Suspect, look_at, pin
 from nethook.watching.flight_ring import Call, Ring
+from nethook.watching.losses_late import Late
 from nethook.watching.seam import Flag, Watching
 
 MOST_SIGNS: Final = 64
@@ -55,6 +57,7 @@ class Flight:
         self._ring = Ring(batches) if batches > 0 else None
         self._call: Call | None = None  # the outermost call that is or was under way
         self._keeper = LossKeeper()
+        self._late = Late()
         self._signs: list[Suspect] = []
         self._harmless: set[tuple[str, str, bool, bool]] = set()
         self._loss: LossCause | None = None  # of this step, where it is not finite
@@ -91,6 +94,9 @@ class Flight:
             if self._call is not None:
                 self._call.loss = self._keeper.keep(roots)
             for root in roots:
+                if root.device.type not in {"cpu", "meta"} and root.numel() == 1:
+                    told = functools.partial(self._late_loss, self._watching.step, self._call)
+                    self._late.put(root.detach().reshape(1).float(), told)
                 if root.grad_fn is None or not _is_bad_loss(root):
                     continue
                 cause = cause_of(root.grad_fn)
@@ -112,6 +118,7 @@ class Flight:
     @contained
     def step_ended(self, step: int, skipped: bool | None) -> None:
         """A step has ended; `skipped` is None where only the device knows."""
+        self._late.poll()
         if self.reported:
             return
         if self._signs:
@@ -137,12 +144,24 @@ class Flight:
         self.off = True
         self._ring = self._call = self._loss = None
         self._signs = []
+        self._late = Late()
 
     def _let_go(self) -> None:
         self._forget()
+        self._late = Late()
         self._call = None
         if self._ring is not None:
             self._ring.clear()
+
+    def _late_loss(self, step: int, call: Call | None, values: list[float]) -> None:
+        """The loss of an earlier step has arrived from its device: its graph is gone by now."""
+        # Where a scaler is used an infinite loss may be no more than a scale that is too large.
+        scaled = call is not None and abs(call.loss.get("factor", 1.0)) > 1.0
+        if self.reported or math.isfinite(values[0]) or (scaled and math.isinf(values[0])):
+            return
+        self._signs.append(Suspect("", LOSS, step, call))
+        self._loss = self._loss or LossCause()
+        self._report(weights=False)
 
     # -- what is made of it -----------------------------------------------------------------------
 

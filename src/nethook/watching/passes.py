@@ -111,7 +111,7 @@ class Passes:
             self._clocks[phase] = WindowClock()
         window = self._sheet.fill(window)
         window.add_step(session.step)
-        if self._clocks[phase].ends_with(number) and session.writer.waiting < 2:
+        if self._clocks[phase].ends_with(number) and session.writer.waiting < session.queue:
             window = session.writer.submit(window)
             self._clocks[phase].open(number + 1)
         self._windows[phase] = window

@@ -20,7 +20,7 @@ OUTPUTS: Final = "outputs"
 GRADS: Final = "grads"
 """The gradient of the loss with respect to `outputs`, without the factor of a loss scaler."""
 INPUTS: Final = "inputs"
-"""Of the model as a whole: the first tensor of its arguments; others are `inputs:1`, `inputs:2` …"""
+"""Of the model as a whole: the first tensor of its arguments; others are `inputs:1` and so on."""
 
 # Of parameters (address as in `model.named_parameters()`).
 PARAMS: Final = "params"

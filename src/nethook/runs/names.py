@@ -24,7 +24,7 @@ INPUTS: Final = "inputs"
 
 # Of parameters (address as in `model.named_parameters()`).
 PARAMS: Final = "params"
-"""The parameter, after the step."""
+"""The parameter as the step found it, before the update."""
 PARAM_GRADS: Final = "param_grads"
 """Its gradient as the optimizer uses it: summed over micro-batches, unscaled, clipped."""
 UNCLIPPED: Final = "unclipped_grads"

@@ -137,7 +137,7 @@ class Steps:
             self._expected = {key for key, each in self.tracks.items() if each.stepped}
             self.end_step()
         self._arrange(track, optimizer)
-        if session.on_params or (not session.optimizer_steps and session.sampled()):
+        if session.on_params:
             self._measured(track, ParameterSet.weights)
         closure = _closure(args, kwargs)
         if closure is None:
@@ -200,7 +200,8 @@ class Steps:
         track.steps += 1
         if track.set is not None:
             self._measured(track, ParameterSet.updates)
-            self._measured(track, ParameterSet.look)
+            if session.wants_params:
+                self._measured(track, ParameterSet.look)
             if session.sampled():
                 track.set.second_moments(optimizer)
         self._used(track, optimizer)
@@ -303,9 +304,10 @@ class Steps:
         if self.loose is None or not (session.budget.share is None or session.sampled()):
             return
         try:
-            self.loose.updates()  # against what they were at the last look
-            self.loose.weights()
-            self.loose.gradients(1.0, True)
+            if session.wants_params:
+                self.loose.updates()  # against what they were at the last look
+                self.loose.weights()
+            self.loose.gradients(1.0, "param_grads" in session.wanted)
         except ParametersChangedError:
             self.loose = ParameterSet(session, self.loose.all)
 

@@ -84,7 +84,8 @@ class Session:
         self.snapshot_cap = SNAPSHOT_CAP
         self._models = dict(models)
         thinned = tuple(each for each in QUANTITIES if each in wanted)
-        if "updates" in wanted and "params" not in wanted:
+        self.wants_params = "params" in wanted or "updates" in wanted
+        if self.wants_params and "params" not in wanted:
             thinned += ("params",)
         self.budget = Budget(budget, thinned)
         self.spent = self.budget.spent

@@ -164,7 +164,8 @@ class Steps:
         session.skipped = skipped
         if skipped:
             session.numbers.count(names.SKIPPED_STEPS)
-        self._measured(track, ParameterSet.gradients, factor, session.on_param_grads)
+        if session.looks:
+            self._measured(track, ParameterSet.gradients, factor, session.on_param_grads)
         for told in session.on_gradients:
             told(track)
         session.flight.before_step(optimizer, skipped)
@@ -200,8 +201,8 @@ class Steps:
         track.steps += 1
         if track.set is not None:
             self._measured(track, ParameterSet.updates)
-            if session.wants_params:
-                self._measured(track, ParameterSet.look)
+            if session.wants_params and session.looks:
+                self._measured(track, ParameterSet.look, session.step)
             if session.sampled():
                 track.set.second_moments(optimizer)
         self._used(track, optimizer)
@@ -239,9 +240,10 @@ class Steps:
             session.numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
             if weights > 0 and updates >= 0:
                 session.numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
-            empty = sum(each.empty * len(each.all) for each in sets)
-            count = sum(len(each.all) for each in sets)
-            session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
+            if session.looks:
+                empty = sum(each.empty * len(each.all) for each in sets)
+                count = sum(len(each.all) for each in sets)
+                session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
         for each in sets:
             each.grad_square = each.weight_square = each.update_square = math.nan
         self._measure_loose()

@@ -41,6 +41,7 @@ PUBLIC = [
     "preserve",
     "recursive_copy",
     "replace_module",
+    "replay",
     "select",
     "set_parameter",
     "set_requires_grad",
@@ -48,6 +49,7 @@ PUBLIC = [
     "subsequence",
     "suspended",
     "trace",
+    "watch",
 ]
 
 

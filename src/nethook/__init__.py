@@ -61,6 +61,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.tracing.scope import trace as trace
     from nethook.tracing.sites import sites as sites
     from nethook.tracing.stored import load_features as load_features
+    from nethook.watching.replay import replay as replay
+    from nethook.watching.watch import watch as watch
 
     __version__: str
 
@@ -93,6 +95,7 @@ __all__ = [
     "preserve",
     "recursive_copy",
     "replace_module",
+    "replay",
     "select",
     "set_parameter",
     "set_requires_grad",
@@ -100,6 +103,7 @@ __all__ = [
     "subsequence",
     "suspended",
     "trace",
+    "watch",
 ]
 
 # Public name -> the module that holds it; the names of modules stand below.
@@ -128,6 +132,7 @@ _SOURCES: Final = {
     "preserve": "nethook.editing.parameters",
     "recursive_copy": "nethook.classic.copying",
     "replace_module": "nethook.classic.modules",
+    "replay": "nethook.watching.replay",
     "select": "nethook.addresses.select",
     "set_parameter": "nethook.editing.parameters",
     "set_requires_grad": "nethook.classic.modules",
@@ -135,6 +140,7 @@ _SOURCES: Final = {
     "subsequence": "nethook.classic.subsequences",
     "suspended": "nethook.hooks.suspend",
     "trace": "nethook.tracing.scope",
+    "watch": "nethook.watching.watch",
     # Known, and not listed as public: what copies of `nethook.py` had before the wrapper.
     "apply_ablation_replacement": "nethook.classic.blending",
     "clear_edit": "nethook.classic.layers",

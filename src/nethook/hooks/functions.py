@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import Any
 
 from nethook.hooks.hook import Hook
@@ -22,12 +23,19 @@ _ON: list[WrappedFunction] = []
 class Stub:
     """Stands in a function's place and runs the wrappers around it, the latest outermost."""
 
-    def __init__(self, original: Callable[..., Any], kept: Any = None) -> None:
-        functools.update_wrapper(self, original)
-        self.original = original
+    def __init__(self, kept: Any) -> None:
         # What the module or class holds: the function itself, or a staticmethod around it.
-        self.kept = original if kept is None else kept
+        self.kept = kept
+        self.original: Callable[..., Any] = kept
+        if isinstance(kept, staticmethod):
+            self.original = kept.__func__
+        functools.update_wrapper(self, self.original)
         self.wrappers: list[Hook] = []
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """As a method: bound to the object, like the function in whose place it stands."""
+        unbound = instance is None or isinstance(self.kept, staticmethod)
+        return self if unbound else MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function through all wrappers."""
@@ -38,18 +46,33 @@ class Stub:
 
 
 class WrappedFunction:
-    """A handle: one wrapper around one torch function, or a static method of a torch class."""
+    """A handle: one wrapper around one torch function, which is on when it is made.
 
-    def __init__(self, holder: str, name: str, wrapper: Hook) -> None:
-        self.function = f"{holder}.{name}"
+    Arguments:
+        holder: what the function is looked up in: the name of a module or class, or the class.
+        name: its name there.
+        wrapper: called as `wrapper(function, *args, **kwargs)`; returns what the call returns.
+    """
+
+    def __init__(self, holder: str | type, name: str, wrapper: Hook) -> None:
+        place = holder if isinstance(holder, str) else f"{holder.__module__}.{holder.__qualname__}"
+        self.function = f"{place}.{name}"
         self.wrapper = wrapper
-        self._holder = _module_or_class(holder)
+        self._holder = _module_or_class(holder) if isinstance(holder, str) else holder
         self._name = name
-        current = getattr(self._holder, name)
+        self._stub: Stub | None = None
+        self.put_on()
+
+    def put_on(self) -> None:
+        """Puts the wrapper on again after it was taken off. A second call does nothing."""
+        if self in _ON:
+            return
+        current = vars(self._holder)[self._name]
         if not isinstance(current, Stub):
-            current = Stub(current, vars(self._holder)[name])
-            setattr(self._holder, name, current)
-        current.wrappers.append(wrapper)
+            ours = self._stub  # from the last time: making one costs more than all the rest
+            current = ours if ours is not None and ours.kept is current else Stub(current)
+            setattr(self._holder, self._name, current)
+        current.wrappers.append(self.wrapper)
         self._stub = current
         _ON.append(self)
 
@@ -59,8 +82,10 @@ class WrappedFunction:
             return
         _ON.remove(self)
         stub = self._stub
+        assert stub is not None
         stub.wrappers.remove(self.wrapper)
-        if not stub.wrappers and getattr(self._holder, self._name) is stub:
+        in_place = vars(self._holder).get(self._name) is stub
+        if in_place and not stub.wrappers:
             setattr(self._holder, self._name, stub.kept)
 
 

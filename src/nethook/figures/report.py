@@ -1,0 +1,166 @@
+"""A report: one HTML file with the verdict, what shows it, the overview and every layer."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from nethook.errors import MissingLibraryError
+from nethook.figures.about import events_of, facts_of, ran_of, subtitle_of
+from nethook.figures.details import layers_within
+from nethook.figures.evidence import depth_spec, finding_specs
+from nethook.figures.of_runs import AnyRun, overview_spec
+from nethook.figures.order import tree_rows
+from nethook.figures.reading import Reading
+from nethook.views.escape import script_json
+from nethook.views.findings import SEVERITIES, verdict
+from nethook.views.heatmap import heatmap
+from nethook.views.page import Report, Tab, page
+from nethook.views.plain import Grid, Mark, Spec
+from nethook.views.render import payload
+from nethook.views.thin import COLUMNS
+from nethook.views.tree import tree
+
+SIZE: Final = 8_000_000
+"""Bytes of a report at most, with plotly.js."""
+_ROOM: Final = 150_000  # for texts and tables
+_HEATMAPS: Final = 0.5  # share of the rest that heatmaps may take
+_OVER_DEPTH: Final = ("output_gradients", "gradients", "spread", "updates")
+_MOST_FINDINGS: Final = 40  # with figures of their own
+_MOST_MODULES: Final = 400  # of the tree
+
+
+def report(run: AnyRun, to: str | Path = "report.html") -> Path:
+    """Write a report of a run: one HTML file that opens without network.
+
+        nethook.figures.report("runs/mnist.db", "report.html")
+
+    It has the verdict first, each finding beside the figure that shows it, then the overview, then
+    every layer. The file has at most 8 MB, whatever the length of the run and the depth of the model:
+    heatmaps have at most 600 columns of 8-bit codes, in which the least and the greatest of every
+    column are kept. Batches that a run saved never enter a report.
+
+    Arguments:
+        run: a run, or its path.
+        to: where to; an existing report is replaced.
+
+    Returns:
+        The path of the report.
+    """
+    reading = Reading(run)
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise MissingLibraryError(
+            "a report is drawn by plotly, which is not installed: pip install 'nethook[ui]'"
+        ) from None
+    script = get_plotlyjs()
+    made = page(contents(reading, SIZE - len(script.encode("utf-8"))), script)
+    target = Path(to).expanduser()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _write(target, made)
+    return target
+
+
+def _write(target: Path, text: str) -> None:
+    """Written beside and moved, so that whoever opens it sees a whole one."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def contents(reading: Reading, room: int) -> Report:
+    """What a report of at most `room` bytes, without plotly.js, shows."""
+    findings = reading.findings
+    marks = [each.mark() for each in findings if each.first_step is not None]
+    shown = [
+        (finding, finding_specs(reading, finding) if at < _MOST_FINDINGS else [])
+        for at, finding in enumerate(findings)
+    ]
+    overview = overview_spec(reading, marks)
+    depth = _depths(reading)
+    rows = tree_rows(reading.order)
+    model = tree(rows) if 1 < len(rows) <= _MOST_MODULES else None
+    fixed: list[Spec] = [spec for _, specs in shown for spec in specs]
+    fixed += [overview, *(tab.spec for tab in depth), *([model] if model else [])]
+    room -= _ROOM + sum(weight(spec) for spec in fixed)
+    tabs = _heatmaps(reading.grids(), marks, int(room * _HEATMAPS))
+    room -= sum(weight(tab.spec) for tab in tabs)
+    layers, note = layers_within(reading, room)
+    worst = next((each for each in SEVERITIES if any(f.severity == each for f in findings)), "")
+    return Report(
+        reading.run.path.stem,
+        subtitle_of(reading),
+        verdict(findings).capitalize(),
+        worst,
+        _note(reading),
+        facts_of(reading),
+        shown,
+        overview if overview["data"] else None,
+        tabs,
+        depth,
+        model,
+        layers,
+        note,
+        events_of(reading),
+        ran_of(reading),
+    )
+
+
+def weight(spec: Spec) -> int:
+    """The bytes of a figure in a report."""
+    return len(script_json(payload(spec))) + 300
+
+
+def _note(reading: Reading) -> str:
+    states = [rank.state for rank in reading.run.ranks]
+    if "open" in states:
+        return "The run was still being written when this report was made."
+    if "died" in states:
+        return "The run was cut off: its process ended without closing it."
+    gone = sum(state in ("missing", "unreadable") for state in states)
+    return f"{gone} of {len(states)} ranks are missing." if gone else ""
+
+
+def _heatmaps(grids: dict[str, Grid], marks: Sequence[Mark], room: int) -> list[Tab]:
+    """A heatmap a quantity, with so many columns that all fit."""
+    cells = sum(
+        len(grid.rows) * (1 if grid.least is grid.greatest else 3) for grid in grids.values()
+    )
+    fitting = int(room / 1.4 / max(1, cells))
+    columns = max(40, min(COLUMNS, fitting))
+    tabs = []
+    for grid in grids.values():
+        spec = heatmap(grid, marks, columns=columns, titled=False)
+        tabs.append(Tab(grid.quantity.title, grid.quantity.explain, spec))
+    return tabs
+
+
+def _depths(reading: Reading) -> list[Tab]:
+    """Profiles at the start, in the middle and at the end."""
+    last = max(0, reading.last_step)
+    steps = sorted({0, last // 2, last})
+    tabs = []
+    for name in _OVER_DEPTH:
+        spec: dict[str, Any] | None = depth_spec(reading, name, steps)
+        if spec is not None:
+            grid = reading.needed_grid(name)
+            spec["layout"].pop("title", None)
+            spec["layout"]["margin"] = {"t": 36}
+            tabs.append(Tab(grid.quantity.title, grid.quantity.explain, spec))
+    return tabs

@@ -78,6 +78,7 @@ _BY_CODE: Final = {
     "non-finite": _Shown("nonfinite"),
     "input-collapsed": _Shown("spread"),
     "input-ignored": _Shown("spread"),
+    "unused-module": _Shown(panels=()),
 }
 
 

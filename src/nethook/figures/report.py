@@ -95,7 +95,7 @@ def contents(reading: Reading, room: int) -> Report:
     overview = overview_spec(reading, marks)
     depth = _depths(reading)
     rows = tree_rows(reading.order)
-    model = tree(rows) if 1 < len(rows) <= _MOST_MODULES else None
+    model = tree(rows, "") if 1 < len(rows) <= _MOST_MODULES else None
     fixed: list[Spec] = [spec for _, specs in shown for spec in specs]
     fixed += [overview, *(tab.spec for tab in depth), *([model] if model else [])]
     room -= _ROOM + sum(weight(spec) for spec in fixed)

@@ -8,13 +8,15 @@ from typing import Any, Final
 import numpy as np
 
 from nethook.views.escape import labels, plotly_text, shorten
-from nethook.views.numbers import number, share
+from nethook.views.numbers import log_ticks, number, share
 from nethook.views.palette import GREY, LINES, SEVERITIES, faint
 from nethook.views.plain import Line, Mark, Panel, Spec
 from nethook.views.thin import thin_line
 
-_GAP: Final = 0.035  # between panels, of the height
-_PIXELS: Final = 130  # of a panel with tall=1
+_PIXELS: Final = 120  # of a panel with tall=1
+_CAPTION: Final = 26  # pixels above each panel, for its name
+_STRIP: Final = 20  # pixels for the marks of findings
+_BOTTOM: Final = 46  # pixels for the steps
 _MOST_MARKS: Final = 40
 
 
@@ -23,9 +25,13 @@ def curves(
 ) -> Spec:
     """Panels on one axis of steps."""
     total = sum(panel.tall for panel in panels) or 1.0
-    room = 1.0 - _GAP * max(0, len(panels) - 1) - (0.05 if marks else 0.0)
+    top = 40 if title else 6
+    extra = (_STRIP if marks else 0) + _CAPTION * len(panels)
+    pixels = height or int(top + _BOTTOM + extra + _PIXELS * total)
+    area = max(1.0, pixels - top - _BOTTOM)  # what fractions of the paper are of
+    each = max(10.0, area - extra) / total  # pixels of tall=1
+    first, last = _ends(panels)
     data: list[dict[str, Any]] = []
-    pixels = height or int(90 + _PIXELS * total + 20 * len(panels))
     layout: dict[str, Any] = {
         "height": pixels,
         "hovermode": "x unified",
@@ -38,29 +44,43 @@ def curves(
             "spikemode": "across",
             "hoverformat": ",.0f",
             "tickformat": ",~f",
+            "showgrid": False,
+            "range": [first, last],
         },
         "shapes": [],
         "annotations": [],
-        "margin": {"t": 46 if title else 18},
+        "margin": {"t": top, "b": _BOTTOM, "r": 14},
     }
     if title:
         layout["title"] = {"text": plotly_text(title)}
-    top = 1.0
+    down = 0.0  # pixels from the top of the area
     if marks:
-        layout["yaxis20"] = {"domain": [0.96, 1.0], "visible": False, "range": [-1, 1]}
+        layout["yaxis20"] = {"domain": [1 - _STRIP / area, 1.0], "visible": False, "range": [-1, 1]}
         data.append(_mark_trace(marks))
         layout["shapes"] += [_mark_line(mark) for mark in marks[:_MOST_MARKS]]
-        top = 0.95
+        down += _STRIP
     for place, panel in enumerate(panels, start=1):
-        bottom = max(0.0, top - room * panel.tall / total)
-        layout[_axis("yaxis", place)] = _y_axis(panel, bottom, top)
-        layout["annotations"].append(_caption(panel, top))
+        down += _CAPTION
+        upper = 1 - down / area
+        layout["annotations"].append(_caption(panel, upper))
+        down += each * panel.tall
+        layout[_axis("yaxis", place)] = _y_axis(panel, max(0.0, 1 - down / area), upper)
         data += _lines(panel, place)
         if panel.threshold is not None:
             layout["shapes"].append(_threshold(panel, place))
             layout["annotations"].append(_threshold_text(panel, place))
-        top = bottom - _GAP
     return {"data": data, "layout": layout}
+
+
+def _ends(panels: Sequence[Panel]) -> tuple[float, float]:
+    """The first and the last step of all lines."""
+    steps = [np.asarray(line.step, dtype=np.float64) for panel in panels for line in panel.lines]
+    there = [each for each in steps if each.size]
+    if not there:
+        return 0.0, 1.0
+    first, last = min(float(each.min()) for each in there), max(float(each.max()) for each in there)
+    pad = 0.006 * (last - first) or 0.5
+    return first - pad, last + pad
 
 
 def _axis(name: str, place: int) -> str:
@@ -72,31 +92,34 @@ def _y_axis(panel: Panel, bottom: float, top: float) -> dict[str, Any]:
     if panel.unit:
         axis["title"] = {"text": plotly_text(panel.unit)}
     if panel.scale == "log":
-        axis |= {"type": "log", "exponentformat": "power", "dtick": None}
-        values = [_finite(line.value) for line in panel.lines]
-        positive = np.concatenate([each[each > 0] for each in values] or [np.ones(0)])
-        if positive.size:
-            span = np.log10(positive.max()) - np.log10(positive.min())
-            axis["dtick"] = max(1, int(np.ceil(span / 4)))
-            if span < 1:  # a decade of its own has no ticks inside
-                axis["dtick"] = "D2"
-        axis = {name: value for name, value in axis.items() if value is not None}
+        axis["type"] = "log"
+        low, high = _positive_ends(panel)
+        axis["tickvals"], axis["ticktext"] = log_ticks(low, high, 4)
+        pad = 0.06 * (np.log10(high / low) or 1.0)
+        axis["range"] = [float(np.log10(low) - pad), float(np.log10(high) + pad)]
     elif panel.scale == "share":
         axis |= {"tickformat": ".0%", "hoverformat": ".2~%", "rangemode": "tozero"}
     return axis
 
 
-def _finite(values: Any) -> Any:
-    array = np.asarray(values, dtype=np.float64)
-    return array[np.isfinite(array)]
+def _positive_ends(panel: Panel) -> tuple[float, float]:
+    """The least and the greatest positive number that a logarithmic panel has to show."""
+    parts = [line.value for line in panel.lines]
+    parts += [line.greatest for line in panel.lines if line.greatest is not None]
+    parts += [line.least for line in panel.lines if line.least is not None]
+    if panel.threshold is not None:
+        parts.append(np.array([panel.threshold]))
+    values = np.concatenate([np.asarray(part, dtype=np.float64) for part in parts] or [np.ones(1)])
+    values = values[np.isfinite(values) & (values > 0)]
+    return (float(values.min()), float(values.max())) if values.size else (0.1, 1.0)
 
 
 def _caption(panel: Panel, top: float) -> dict[str, Any]:
-    """The name of a panel, inside its upper left corner, where it costs no room."""
+    """The name of a panel, above it, with the names of its lines."""
     return {
         "text": f"<b>{plotly_text(panel.title)}</b>{_legend(panel)}",
-        "xref": "paper", "yref": "paper", "x": 0.006, "y": top,
-        "xanchor": "left", "yanchor": "top", "showarrow": False,
+        "xref": "paper", "yref": "paper", "x": 0.0, "y": top,
+        "xanchor": "left", "yanchor": "bottom", "showarrow": False,
         "hovertext": plotly_text(panel.explain), "font": {"size": 12},
     }  # fmt: skip
 
@@ -173,7 +196,7 @@ def _mark_line(mark: Mark) -> dict[str, Any]:
     colour, _ = SEVERITIES.get(mark.severity, (GREY, ""))
     return {
         "type": "line", "xref": "x", "yref": "paper", "x0": mark.step, "x1": mark.step,
-        "y0": 0, "y1": 0.98, "line": {"color": colour, "width": 1.2, "dash": "dot"},
+        "y0": 0, "y1": 1, "line": {"color": colour, "width": 1.2, "dash": "dot"},
     }  # fmt: skip
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from nethook.views.escape import labels, plotly_text
 from nethook.views.heatmap import height_of
-from nethook.views.palette import LINES
+from nethook.views.numbers import log_ticks
+from nethook.views.palette import GREY, LINES
 from nethook.views.plain import Floats, Quantity, Spec
 
 
@@ -53,7 +54,11 @@ def depth(
         )
     axis: dict[str, Any] = {"title": {"text": plotly_text(quantity.unit or quantity.title)}}
     if quantity.scale == "log":
-        axis |= {"type": "log", "exponentformat": "power"}
+        axis["type"] = "log"
+        values = np.concatenate([np.ravel(profile.values) for profile in profiles] or [np.ones(1)])
+        values = values[np.isfinite(values) & (values > 0)]
+        if values.size:
+            axis["tickvals"], axis["ticktext"] = log_ticks(float(values.min()), float(values.max()), 8)
     elif quantity.scale == "share":
         axis |= {"tickformat": ".0%", "rangemode": "tozero"}
     layout: dict[str, Any] = {
@@ -75,7 +80,7 @@ def depth(
         layout["shapes"] = [
             {
                 "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": threshold,
-                "x1": threshold, "line": {"width": 1.5, "dash": "dash", "color": "#7A828E"},
+                "x1": threshold, "line": {"width": 1.5, "dash": "dash", "color": GREY},
             }
         ]  # fmt: skip
     return {"data": data, "layout": layout}

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from nethook.views.escape import plotly_text
-from nethook.views.heatmap import colour_axis, edges, range_switch
+from nethook.views.escape import labels, plotly_text
+from nethook.views.heatmap import colour_axis, edges, height_of
 from nethook.views.numbers import number, share
-from nethook.views.palette import BLUE, GREY, faint
+from nethook.views.palette import BLUE, GREY, TWO, VERMILION, faint
 from nethook.views.plain import Cells, Floats, Integers, Spec
 
 _ROWS: Final = 72  # bins that a figure of this height can show
@@ -40,7 +40,6 @@ def histogram_over_time(
         "title": {"text": plotly_text(title)},
         "height": _HEIGHT,
         "coloraxis": colour_axis(cells, "log", all_time=False),
-        "updatemenus": [range_switch(cells, "log", all_time=False)],
         "xaxis": {"title": {"text": "step"}, "tickformat": ",~f", "showgrid": False},
         "yaxis": {
             "type": "category", "title": {"text": "value"}, "showgrid": False,
@@ -211,8 +210,6 @@ def units_over_time(
     silent = 1.0 - active.mean(axis=1) if units else np.zeros(len(first))
     middle = (np.asarray(first, dtype=np.float64) + last) / 2
     what = "unit %{y}" if every == 1 else f"{every} units from %{{y}}"
-    from nethook.views.palette import TWO, VERMILION
-
     data = [
         {
             "type": "scatter", "mode": "lines", "x": middle, "y": silent, "yaxis": "y2",
@@ -249,9 +246,6 @@ def values_of_layers(
     title: str, rows: Sequence[str], quantiles: Floats, shares: Sequence[float], zeros: Floats
 ) -> Spec:
     """How values of several layers are spread at one moment: a bar from low to high quantiles."""
-    from nethook.views.escape import labels
-    from nethook.views.heatmap import height_of
-
     names = labels(list(rows))
     data = []
     pairs = len(shares) // 2

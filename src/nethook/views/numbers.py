@@ -65,3 +65,33 @@ def power_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
 def power_of_ten(power: int) -> str:
     """`0.01`, `1`, `1,000`, `1e−7`."""
     return number(10.0**power)
+
+
+def log_ticks(low: float, high: float, most: int = 5) -> tuple[list[float], list[str]]:
+    """Ticks of a logarithmic axis from `low` to `high` (both positive): values, and what they say.
+
+    Powers of ten, thinned to `most`; where there are fewer than two of them, 1-2-5 between.
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    powers = [10.0**power for power in range(first, last + 1)]
+    inside = [value for value in powers if low <= value <= high]
+    if len(inside) >= 3:
+        every = math.ceil(len(inside) / most)
+        found = inside[::-1][::every][::-1]
+    else:
+        fine = [part * power for power in powers for part in (1, 2, 5)]
+        found = [value for value in fine if low * 0.999 <= value <= high * 1.001]
+        if len(found) < 3:  # less than a factor of four or so: equal steps serve
+            found = _round_steps(low, high)
+    return found, [number(value) for value in found]
+
+
+def _round_steps(low: float, high: float) -> list[float]:
+    """Two to five values between, a round number apart."""
+    if not high > low:
+        return [low]
+    size = 10.0 ** math.floor(math.log10(high - low))
+    step = next((part * size for part in (1, 0.5, 0.2) if (high - low) / (part * size) >= 2), size)
+    first = math.ceil(low / step)
+    found = [step * at for at in range(first, math.floor(high / step) + 1)]
+    return [value for value in found if value > 0][:6] or [low, high]

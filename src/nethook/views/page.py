@@ -19,7 +19,7 @@ from nethook.views.findings import Evidence, Finding, when
 from nethook.views.numbers import number
 from nethook.views.palette import THEMES, template
 from nethook.views.plain import Spec
-from nethook.views.render import payload
+from nethook.views.render import dark_colours, payload
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def page(report: Report, plotly_js: str) -> str:
     script = _asset("report.js")
     figures = _Figures()
     body = "\n".join(_body(report, figures))
-    templates = script_json({theme: payload_template(theme) for theme in THEMES})
+    looks = {"templates": {theme: template(theme) for theme in THEMES}, "dark": dark_colours()}
+    templates = script_json(looks)
     policy = (
         "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; font-src data:; "
         f"script-src '{_hash(plotly_js)}' '{_hash(script)}'; base-uri 'none'; form-action 'none'"
@@ -110,18 +111,13 @@ def page(report: Report, plotly_js: str) -> str:
 </head>
 <body>
 {body}
-<script type="application/json" id="nh-templates">{templates}</script>
+<script type="application/json" id="nh-looks">{templates}</script>
 {figures.scripts()}
 <script>{plotly_js}</script>
 <script>{script}</script>
 </body>
 </html>
 """
-
-
-def payload_template(theme: str) -> dict[str, Any]:
-    """The template of a theme, as plain data."""
-    return template(theme)
 
 
 def layer_id(at: int) -> str:
@@ -229,10 +225,10 @@ def _finding(
             f"({len(finding.consequences)})</summary><ul>{rest}</ul></details>"
         )
     drawn = "".join(figures.add(spec, f"What shows {finding.code}") for spec in specs)
-    empty = '<p class="note">The run has no numbers that show it.</p>'
+    beside = f"<div>{drawn}</div>" if drawn else ""
     return (
-        f'<article class="card finding" id="{html_text(finding.anchor)}">'
-        f"<div>{''.join(parts)}</div><div>{drawn or empty}</div></article>"
+        f'<article class="card finding{"" if drawn else " alone"}" id="{html_text(finding.anchor)}">'
+        f"<div>{''.join(parts)}</div>{beside}</article>"
     )
 
 
@@ -315,7 +311,7 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
             f'<details class="layer" id="{layer_id(at)}" data-name="{html_text(layer.address)}">'
             f'<summary><span class="address">{html_text(shorten(layer.address or "(model)", 80))}</span>'
             f"<span>{html_text(shorten(layer.kind, 48))}</span><span>{html_text(layer.shape)}</span>"
-            f"<span>{badges}{html_text(layer.numbers)}</span></summary>"
+            f'<span class="numbers">{badges}{html_text(layer.numbers)}</span></summary>'
             f'<div class="inside"><dl class="facts wide">{facts}</dl>{drawn}</div></details>'
         )
     yield "</section>"

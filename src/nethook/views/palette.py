@@ -1,7 +1,7 @@
 """The looks that every figure shares: colours, templates, marks of severity.
 
-Colours of lines and marks are readable on the light and on the dark background (at least 3:1) and
-differ for the colour-blind too (after Okabe and Ito); severity is told by shape as well. A figure
+Colours of lines and marks are readable on their background (at least 3:1; brighter ones on the dark)
+and differ for the colour-blind too (after Okabe and Ito); severity is told by shape as well. A figure
 names no background: it comes from the template, so one figure serves both themes.
 """
 
@@ -18,6 +18,16 @@ GREY: Final = "#7A828E"
 
 LINES: Final = (BLUE, VERMILION, GREEN, PURPLE, OCHRE, GREY)
 """Colours of lines, in the order in which they are used."""
+
+ON_DARK: Final = {
+    BLUE: "#56B4E9",
+    VERMILION: "#F58A45",
+    GREEN: "#3FC99A",
+    PURPLE: "#E59AC5",
+    OCHRE: "#E2B33F",
+    GREY: "#98A2AE",
+}
+"""The same colours for a dark background, brighter. `render` puts them in."""
 
 SEVERITIES: Final = {
     "error": (VERMILION, "diamond"),

@@ -7,18 +7,22 @@ scale: code 0 is exactly the least, 252 exactly the greatest, in between 1/252 o
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any, Final
 
 import numpy as np
 
 from nethook.errors import MissingLibraryError, OptionError
-from nethook.views.palette import THEMES, template
+from nethook.views.palette import ON_DARK, THEMES, faint, template
 from nethook.views.plain import Cells, Floats, Spec
 
 TOP: Final = 252  # the code of the greatest
 INFINITE: Final = 253
 ZERO: Final = 254  # of a logarithmic scale
 MISSING: Final = 255
+
+_COLOUR_KEYS: Final = ("color", "fillcolor", "zerolinecolor")
+_SPAN: Final = re.compile(r'style="color:(#[0-9A-Fa-f]{6})"')
 
 
 def figure(spec: Spec, theme: str = "light") -> Any:
@@ -32,9 +36,41 @@ def figure(spec: Spec, theme: str = "light") -> Any:
             "figures are made with plotly, which is not installed: pip install 'nethook[ui]'"
         ) from None
     data = [_with_numbers(trace) for trace in spec["data"]]
-    made = go.Figure({"data": data, "layout": spec["layout"]})
-    made.update_layout(template=template(theme))
-    return made
+    layout = {**spec["layout"], "template": template(theme)}
+    return go.Figure(themed({"data": data, "layout": layout}, theme))
+
+
+def themed(value: Any, theme: str, key: str = "") -> Any:
+    """A spec in the colours of a theme. Only colours are touched: texts of others are not."""
+    if theme == "light":
+        return value
+    if isinstance(value, dict):
+        return {name: themed(entry, theme, name) for name, entry in value.items() if name != "template"} | (
+            {"template": value["template"]} if "template" in value else {}
+        )  # fmt: skip
+    if isinstance(value, list | tuple):
+        return [themed(entry, theme, key) for entry in value]
+    if isinstance(value, str):
+        if key in _COLOUR_KEYS:
+            return _on_dark(value)
+        if key == "text":  # only our own captions can have a tag: texts of others are escaped
+            return _SPAN.sub(lambda found: f'style="color:{_on_dark(found[1])}"', value)
+    return value
+
+
+def dark_colours() -> dict[str, str]:
+    """Colour, or beginning of a transparent one -> what it is on a dark background."""
+    return {**ON_DARK, **{_rgb(light): _rgb(dark) for light, dark in ON_DARK.items()}}
+
+
+def _on_dark(colour: str) -> str:
+    begin = colour.rpartition(",")[0]
+    known = dark_colours()
+    return known.get(colour) or (known[begin] + colour[len(begin) :] if begin in known else colour)
+
+
+def _rgb(colour: str) -> str:
+    return faint(colour, 1).rpartition(",")[0]
 
 
 def payload(spec: Spec) -> dict[str, Any]:

@@ -56,7 +56,8 @@ def tree(rows: Sequence[Row], title: str = "Model") -> Spec:
     )  # fmt: skip
     layout = {
         "title": {"text": plotly_text(title)},
-        "height": 70 + 22 * max(1, len(rows)),
+        "height": (70 if title else 30) + 22 * max(1, len(rows)),
+        "meta": {"least": 640},
         "showlegend": False,
         "hovermode": "closest",
         "xaxis": {"visible": False, "range": [-0.01 - 0.002 * deepest, 1.04], "fixedrange": True},
@@ -65,7 +66,7 @@ def tree(rows: Sequence[Row], title: str = "Model") -> Spec:
             "range": [len(rows) - 0.4, -0.6],
             "fixedrange": True,
         },
-        "margin": {"l": 10, "r": 10, "t": 46, "b": 10},
+        "margin": {"l": 10, "r": 10, "t": 46 if title else 10, "b": 10},
     }
     return {"data": data, "layout": layout}
 

@@ -3,7 +3,7 @@
 (() => {
   const root = document.documentElement;
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
-  const templates = read("nh-templates");
+  const { templates, dark } = read("nh-looks");
   const drawn = new Map(); // element -> figure
   const NARROW = 560;
 
@@ -50,9 +50,30 @@
     return figure;
   }
 
+  // Brighter colours on the dark background: see `themed` in views/render.py.
+  const KEYS = new Set(["color", "fillcolor", "zerolinecolor"]);
+  const SPAN = /style="color:(#[0-9A-Fa-f]{6})"/g;
+  function onDark(colour) {
+    const begin = colour.slice(0, colour.lastIndexOf(","));
+    return dark[colour] || (dark[begin] ? dark[begin] + colour.slice(begin.length) : colour);
+  }
+  function themed(value, key) {
+    if (theme() === "light") return value;
+    if (typeof value === "string") {
+      if (KEYS.has(key)) return onDark(value);
+      return key === "text" ? value.replace(SPAN, (_, colour) => `style="color:${onDark(colour)}"`) : value;
+    }
+    if (Array.isArray(value)) return value.length > 300 ? value : value.map((entry) => themed(entry, key));
+    if (value && typeof value === "object" && !ArrayBuffer.isView(value)) {
+      return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, BIG.has(name) ? entry : themed(entry, name)]));
+    }
+    return value;
+  }
+  const BIG = new Set(["z", "customdata", "x", "y", "bdata"]);
+
   // On a narrow screen names take less room, and the scale of colours stands below.
   function fitted(figure, width) {
-    const layout = { ...figure.layout, template: templates[theme()], autosize: true };
+    const layout = { ...themed(figure.layout), template: templates[theme()], autosize: true };
     if (width >= NARROW) return layout;
     layout.font = { size: 11 };
     layout.margin = { ...layout.margin, l: 8, r: 8 };
@@ -80,9 +101,15 @@
   function draw(element) {
     if (drawn.has(element)) return;
     const figure = load(element);
+    // What cannot be read when it is narrow is scrolled.
+    const least = figure.layout.meta && figure.layout.meta.least;
+    if (least && element.clientWidth < least) {
+      element.parentElement.style.overflowX = "auto";
+      element.style.minWidth = `${least}px`;
+    }
     drawn.set(element, figure);
     const layout = fitted(figure, element.clientWidth);
-    Plotly.newPlot(element, figure.data, layout, CONFIG).then(() => {
+    Plotly.newPlot(element, themed(figure.data), layout, CONFIG).then(() => {
       element.dataset.drawn = "yes";
       element.style.height = "";
       // A mark of a finding leads to the finding.
@@ -97,7 +124,7 @@
   function redraw() {
     root.dataset.theme = theme();
     for (const [element, figure] of drawn) {
-      Plotly.react(element, figure.data, fitted(figure, element.clientWidth), CONFIG);
+      Plotly.react(element, themed(figure.data), fitted(figure, element.clientWidth), CONFIG);
     }
   }
 

@@ -81,7 +81,9 @@ def write_training(
         rows.setdefault(key, writer.add_series(rename(address), quantity, units=units))
         return rows[key]
 
-    writer.add_site("", rename("Net"), {"order": 0, "first_call": 0, "leaf": False, "shape": [64, 10]})
+    writer.add_site(
+        "", rename("Net"), {"order": 0, "first_call": 0, "leaf": False, "shape": [64, 10]}
+    )
     writer.add_site("spare", rename("Linear"), {"order": 1, "leaf": True, "calls": {}})
     for at, (address, kind, activation, shape) in enumerate(LAYERS):
         own = [f"{address}.weight", f"{address}.bias"] if activation == "linear" else []

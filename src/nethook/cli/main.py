@@ -2,8 +2,9 @@
 
     nethook --help
     nethook --version
+    nethook report RUN
 
-A command that comes later imports what it needs inside its function: printing the help must not
+A command imports what it needs inside its function: printing the help must not
 load torch, and a script that is run by nethook must be the first to import it.
 """
 
@@ -13,10 +14,11 @@ from typing import Annotated
 
 import typer
 
+from nethook.cli import diff, export, report
+
 # Tracebacks stay Python's own: the scripts of users will run below this command, and their errors
-# must look as they always do. As long as there are no commands, the help announces none and there
-# is nothing to complete.
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, subcommand_metavar="")
+# must look as they always do.
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -40,6 +42,11 @@ def root(
     """Look inside any PyTorch network without changing it."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+app.command("report")(report.report)
+app.command("diff")(diff.diff)
+app.command("export")(export.export)
 
 
 def main() -> None:

@@ -70,7 +70,16 @@ def ran_of(reading: Reading) -> list[tuple[str, str]]:
     """Command, versions, devices and the like."""
     info = reading.run.info
     rows = [("file", f"{reading.run.path.name} ({size(reading.run.path.stat().st_size)})")]
-    for name in ("command", "git", "versions", "devices", "platform", "optimizers", "models", "watch"):
+    for name in (
+        "command",
+        "git",
+        "versions",
+        "devices",
+        "platform",
+        "optimizers",
+        "models",
+        "watch",
+    ):
         if info.get(name):
             rows.append((name, _plain(info[name])))
     return rows

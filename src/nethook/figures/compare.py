@@ -72,7 +72,5 @@ def ratio_of_two(
         name, f"{quantity.title}, compared", explain,
         "doublings" if quantity.scale == "log" else quantity.unit, "signed",
     )  # fmt: skip
-    grid = Grid(
-        shown, rows, one.first_step[common], one.last_step[common], change, change, change
-    )
+    grid = Grid(shown, rows, one.first_step[common], one.last_step[common], change, change, change)
     return heatmap(grid, marks) if grid.last.size and not np.isnan(change).all() else None

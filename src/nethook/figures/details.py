@@ -10,12 +10,13 @@ from nethook.figures.of_runs import SHARES, WORDS
 from nethook.figures.order import shape_text
 from nethook.figures.reading import Reading
 from nethook.runs import names
+from nethook.runs.results import Histograms
 from nethook.views.curves import curves
 from nethook.views.distribution import bands, histogram_over_time, merge_spans, units_over_time
 from nethook.views.escape import script_json
 from nethook.views.numbers import number, share
 from nethook.views.page import Layer
-from nethook.views.plain import Grid, Line, Panel, Spec
+from nethook.views.plain import Line, Panel, Spec
 from nethook.views.render import payload
 from nethook.views.thin import thin_line
 
@@ -98,7 +99,9 @@ def _facts(reading: Reading, address: str) -> list[tuple[str, str]]:
     calls = info.get("calls")
     if isinstance(calls, dict):
         counted = [(str(phase), count) for phase, count in calls.items() if isinstance(count, int)]
-        facts.append(("calls", ", ".join(f"{count:,} {phase}" for phase, count in counted) or "none"))
+        facts.append(
+            ("calls", ", ".join(f"{count:,} {phase}" for phase, count in counted) or "none")
+        )
     for name in ("dtype", "device", "activation", "source"):
         if isinstance(info.get(name), str):
             facts.append((name, info[name]))
@@ -121,7 +124,8 @@ def _specs(reading: Reading, address: str, columns: int) -> list[tuple[bool, Spe
         title = WORDS[quantity].capitalize()
         specs.append((False, histogram_over_time(f"{title} over time", *spans, found.values)))
         if quantity == names.OUTPUTS:
-            merged = type(found)(address, quantity, "train", *spans)
+            first, last, counts = (part.astype(np.int64) for part in spans)
+            merged = Histograms(address, quantity, "train", first, last, counts)
             quantiles = merged.quantiles(SHARES)
             specs.append((False, bands("Percentiles of outputs", *spans[:2], quantiles, SHARES)))
     if series.units and reading.order.info(address).get("activation", "rectifier") == "rectifier":
@@ -154,15 +158,15 @@ def _panels(reading: Reading, address: str, points: int) -> list[Panel]:
     )
     panels = []
     for name, rows in wanted:
-        grid: Grid | None = reading.grid(name)
-        if grid is None:
+        shown = reading.grid(name)
+        if shown is None:
             continue
         lines = [
             thin_line(_short(line, address), points)
             for row in rows
             if (line := reading.row(name, row)) is not None
         ]
-        quantity = grid.quantity
+        quantity = shown.quantity
         positive = any((np.asarray(line.value) > 0).any() for line in lines)
         scale = quantity.scale if quantity.scale != "log" or positive else "linear"
         panels.append(Panel(quantity.title.lower(), lines, quantity.explain, scale=scale))

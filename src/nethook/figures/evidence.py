@@ -106,8 +106,9 @@ def finding_specs(reading: Reading, finding: Finding) -> list[Spec]:
             spec["layout"]["shapes"] += onset(mark)[1:]
             spec["layout"]["annotations"].append(_onset_text(finding))
         specs.append(spec)
-    if shown.over_depth and (spec := depth_spec(reading, shown.over_depth, _steps(finding, reading))):
-        specs.append(spec)
+    if shown.over_depth:
+        profile = depth_spec(reading, shown.over_depth, _steps(finding, reading))
+        specs += [profile] if profile is not None else []
     return specs
 
 
@@ -151,7 +152,9 @@ def _readable(panel: Panel) -> Panel:
     positive = any((np.asarray(line.value) > 0).any() for line in panel.lines)
     limit = panel.threshold
     keep = limit if limit is not None and limit > 0 and positive else None
-    return replace(panel, scale="log" if positive else "linear", threshold=keep if positive else limit)
+    return replace(
+        panel, scale="log" if positive else "linear", threshold=keep if positive else limit
+    )
 
 
 def _threshold(finding: Finding, quantity: str) -> float | None:
@@ -201,5 +204,3 @@ def depth_spec(reading: Reading, name: str, steps: list[int]) -> Spec | None:
 def _latest(row: np.ndarray[tuple[int], np.dtype[np.floating]]) -> float:
     there = np.flatnonzero(~np.isnan(row))
     return float(row[there[-1]]) if there.size else math.nan
-
-

@@ -258,7 +258,9 @@ def finding(
     reading = Reading(run)
     if isinstance(found, int):
         if not 0 <= found < len(reading.findings):
-            raise NoSuchSiteError(f"the run has {len(reading.findings)} findings, and none {found}.")
+            raise NoSuchSiteError(
+                f"the run has {len(reading.findings)} findings, and none {found}."
+            )
         found = reading.findings[found]
     elif isinstance(found, Mapping):
         found = read_findings([found])[0]
@@ -294,7 +296,9 @@ def compare_spec(one: Reading, two: Reading, quantity: str | None, parting: Part
         return curves_of_two(one, two, names, marks)
     spec = ratio_of_two(one, two, quantity, names, marks)
     if spec is None:
-        raise NoSuchSiteError(f"the two runs have no {quantity!r} of the same layers at the same steps.")
+        raise NoSuchSiteError(
+            f"the two runs have no {quantity!r} of the same layers at the same steps."
+        )
     return spec
 
 
@@ -307,7 +311,12 @@ def names_of_two(one: Reading, two: Reading) -> tuple[str, str]:
 def parting_marks(parting: Parting) -> list[Mark]:
     """Marks of the steps at which two runs part."""
     return [
-        Mark(float(point.step), "info", f"they part by {point.words}", f"{point.address} {point.quantity}")
+        Mark(
+            float(point.step),
+            "info",
+            f"they part by {point.words}",
+            f"{point.address} {point.quantity}",
+        )
         for point in parting.points
     ]
 

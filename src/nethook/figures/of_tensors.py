@@ -66,7 +66,9 @@ def filters(
         A Plotly figure; filters over three channels are shown in colour.
     """
     weight = _weight(model, address)
-    return figure(tapes.filters_spec(as_array(weight, "filters"), address, most=most, each=each), theme)
+    return figure(
+        tapes.filters_spec(as_array(weight, "filters"), address, most=most, each=each), theme
+    )
 
 
 def attention(
@@ -147,7 +149,9 @@ def snapshots(
     Returns:
         A Plotly figure: a row a step, a column a channel, one scale of colours.
     """
-    arrays = {int(step): as_array(_of(tape, address), "snapshots") for step, tape in pictures.items()}
+    arrays = {
+        int(step): as_array(_of(tape, address), "snapshots") for step, tape in pictures.items()
+    }
     spec = tapes.snapshots_spec(arrays, address, sample=sample, channels=channels)
     return figure(spec, theme)
 

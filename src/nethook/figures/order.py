@@ -53,7 +53,7 @@ def order_of(run: Run) -> Order:
     for at, site in enumerate(sites.values()):
         if site.kind == "Parameter":
             owners = site.info.get("owners")
-            of = [places[own] for own in owners if own in places] if _strings(owners) else []
+            of = [places[own] for own in _strings(owners) if own in places]
             if of:
                 places[site.address] = (min(of)[0], at)
     return Order(sites, places)
@@ -64,8 +64,8 @@ def _tells(site: Site) -> bool:
     return "order" in site.info and site.kind != "Parameter"
 
 
-def _strings(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+def _strings(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def tree_rows(order: Order) -> list[Row]:
@@ -73,7 +73,9 @@ def tree_rows(order: Order) -> list[Row]:
     modules = {a: site for a, site in order.sites.items() if site.kind != "Parameter"}
     names = _with_parents(order.sorted(modules))
     elements = {
-        address: _elements(site) for address, site in order.sites.items() if site.kind == "Parameter"
+        address: _elements(site)
+        for address, site in order.sites.items()
+        if site.kind == "Parameter"
     }
     own = {name: sum(elements.get(each, 0) for each in order.parameters(name)) for name in names}
     rows = []

@@ -64,7 +64,7 @@ def loss_panel(reading: Reading) -> Panel | None:
 
 def rate_panel(reading: Reading) -> Panel | None:
     """The learning rates, held until they change."""
-    lines = []
+    lines: list[Line] = []
     for name, scalar in reading.run.scalars.items():
         if name.startswith("lr:") and len(scalar):
             last = max(reading.last_step, int(scalar.step[-1]))
@@ -72,7 +72,9 @@ def rate_panel(reading: Reading) -> Panel | None:
             step = np.repeat(scalar.step, 2)
             step = np.append(step[1:], last)
             value = np.repeat(scalar.value, 2)
-            lines.append(Line(name.removeprefix("lr:"), step, value, colour=GREY if not lines else ""))
+            lines.append(
+                Line(name.removeprefix("lr:"), step, value, colour=GREY if not lines else "")
+            )
     if not lines:
         return None
     lines = _distinct(lines)
@@ -166,5 +168,7 @@ def _distinct(lines: list[Line]) -> list[Line]:
             kept.append(line)
         else:
             twin = kept[same]
-            kept[same] = Line(f"{twin.name}, {line.name}", twin.step, twin.value, colour=twin.colour)
+            kept[same] = Line(
+                f"{twin.name}, {line.name}", twin.step, twin.value, colour=twin.colour
+            )
     return kept

@@ -88,7 +88,9 @@ class Reading:
     def grid(self, name: str, phase: str = "train") -> Grid | None:
         """A quantity of every layer (or parameter) over steps; None where the run has none."""
         if name not in QUANTITIES:
-            raise OptionError(f"there is no quantity {name!r}: it is one of {', '.join(QUANTITIES)}.")
+            raise OptionError(
+                f"there is no quantity {name!r}: it is one of {', '.join(QUANTITIES)}."
+            )
         key = (name, phase)
         if key not in self._grids:
             self._grids[key] = _SOURCES[name](self, name, phase)
@@ -157,7 +159,7 @@ def _grid(
     """A grid in order of execution, without rows that have nothing in them."""
     least, greatest, last = of
     places = {address: at for at, address in enumerate(keys)}
-    there = ~np.isnan(greatest).all(axis=1) if greatest.size else np.zeros(len(keys), dtype=bool)
+    there = [bool((~np.isnan(row)).any()) for row in greatest]
     rows = [each for each in reading.order.sorted(keys) if there[places[each]]]
     if len(rows) > 1:
         rows = [each for each in rows if each]  # the model itself says what its last layer says

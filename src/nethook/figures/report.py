@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +13,7 @@ from nethook.figures.evidence import depth_spec, finding_specs
 from nethook.figures.of_runs import AnyRun, overview_spec
 from nethook.figures.order import tree_rows
 from nethook.figures.reading import Reading
+from nethook.figures.writing import write_whole
 from nethook.views.escape import script_json
 from nethook.views.findings import SEVERITIES, verdict
 from nethook.views.heatmap import heatmap
@@ -59,29 +58,7 @@ def report(run: AnyRun, to: str | Path = "report.html") -> Path:
         ) from None
     script = get_plotlyjs()
     made = page(contents(reading, SIZE - len(script.encode("utf-8"))), script)
-    target = Path(to).expanduser()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _write(target, made)
-    return target
-
-
-def _write(target: Path, text: str) -> None:
-    """Written beside and moved, so that whoever opens it sees a whole one."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    return write_whole(Path(to), made)
 
 
 def contents(reading: Reading, room: int) -> Report:

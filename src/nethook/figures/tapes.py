@@ -99,7 +99,11 @@ def filters_spec(weight: Floats, name: str, *, most: int, each: bool) -> Spec:
         Picture(f"{at // into}:{at % into}" if into > 1 else str(at), weight[at // into, at % into])
         for at in range(min(out * into, most))
     ]
-    title += f" ({len(shown)} of {out * into}, output:input)" if into > 1 else f" ({len(shown)} of {out})"
+    title += (
+        f" ({len(shown)} of {out * into}, output:input)"
+        if into > 1
+        else f" ({len(shown)} of {out})"
+    )
     columns = into if into <= 16 and into > 1 else 0
     return mosaic(title, shown, signed=True, each=each, columns=columns)
 
@@ -132,7 +136,9 @@ def attention_spec(
     return maps(title, shown, [str(each) for each in rows], [str(each) for each in columns])
 
 
-def snapshots_spec(pictures: Mapping[int, Floats], name: str, *, sample: int, channels: int) -> Spec:
+def snapshots_spec(
+    pictures: Mapping[int, Floats], name: str, *, sample: int, channels: int
+) -> Spec:
     """The same channels at several steps: a row a step, on one scale of colours."""
     if not pictures:
         raise InputsError("snapshots take {step: tensor}, and there is none in this one.")

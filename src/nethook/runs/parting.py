@@ -137,7 +137,7 @@ def _distance(a: Floats, b: Floats, one: Any, left: Integers) -> Floats:
     """|a − b|, relative to the size of the numbers that were summarised; equal is exactly 0."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         size = np.fmax(np.fmax(np.abs(a), np.abs(b)), one["std"][left])
-        apart = np.abs(a - b) / size
+        apart: Floats = np.abs(a - b) / size
     apart[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
     apart[np.isnan(a) != np.isnan(b)] = np.inf  # a number in one, none in the other
     return apart

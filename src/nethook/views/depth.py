@@ -58,7 +58,9 @@ def depth(
         values = np.concatenate([np.ravel(profile.values) for profile in profiles] or [np.ones(1)])
         values = values[np.isfinite(values) & (values > 0)]
         if values.size:
-            axis["tickvals"], axis["ticktext"] = log_ticks(float(values.min()), float(values.max()), 8)
+            axis["tickvals"], axis["ticktext"] = log_ticks(
+                float(values.min()), float(values.max()), 8
+            )
     elif quantity.scale == "share":
         axis |= {"tickformat": ".0%", "rangemode": "tozero"}
     layout: dict[str, Any] = {

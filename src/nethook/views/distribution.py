@@ -98,7 +98,10 @@ def bin_groups(total: Integers, values: Floats) -> list[tuple[int, int]]:
     while (len(negative) + len(positive)) // every > _ROWS:
         every += 1
     # Cut from zero outwards, so that both sides are cut alike.
-    middle = (int(negative[-1]) + 1 if negative.size else low, int(positive[0]) if positive.size else high)
+    middle = (
+        int(negative[-1]) + 1 if negative.size else low,
+        int(positive[0]) if positive.size else high,
+    )
     for end in range(middle[0], low, -every):
         rows.append((max(low, end - every), end))
     rows.reverse()

@@ -136,7 +136,9 @@ def _hash(script: str) -> str:
 
 def _body(report: Report, figures: _Figures) -> Iterator[str]:
     links = [("findings", "Findings")] if report.findings else []
-    links += [("overview", "Overview"), ("layers", "Layers"), ("about", "What ran")]
+    links += [("overview", "Overview")]
+    links += [("layers", "Layers")] if report.layers or report.layers_note else []
+    links += [("about", "What ran")] if report.ran else []
     nav = "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in links)
     yield (
         f'<header class="bar"><span class="brand">nethook</span><nav aria-label="Sections">{nav}'
@@ -284,6 +286,8 @@ def _tabs(title: str, prefix: str, tabs: Sequence[Tab], figures: _Figures) -> It
 
 
 def _layers(report: Report, figures: _Figures) -> Iterator[str]:
+    if not report.layers and not report.layers_note:
+        return
     yield '<section id="layers"><h2>Every layer</h2>'
     if report.layers:
         yield (
@@ -318,9 +322,11 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
 
 
 def _about(report: Report) -> Iterator[str]:
+    if not report.ran:
+        return
     yield '<section id="about"><h2>What ran</h2><div class="card"><table><tbody>'
     for name, value in report.ran:
-        yield f'<tr><th scope="row">{html_text(name)}</th><td class="mono">{html_text(value)}</td></tr>'
+        yield f'<tr><th scope="row">{html_text(name)}</th><td class="mono">{_lines(value)}</td></tr>'
     yield "</tbody></table></div>"
     if report.events:
         yield f'<details class="card plain"><summary>Events ({len(report.events)})</summary><table>'

@@ -103,7 +103,8 @@ def template(theme: str) -> dict[str, Any]:
             "updatemenudefaults": {
                 "bgcolor": paper,
                 "bordercolor": grid,
-                "font": {"color": soft, "size": 11},
+                # The chosen button is nearly white in either theme: grey is read on both.
+                "font": {"color": GREY, "size": 11},
             },
             "sliderdefaults": {"font": {"color": soft, "size": 11}, "bordercolor": grid},
             "margin": {"l": 60, "r": 20, "t": 46, "b": 44},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -162,7 +163,7 @@ def maps(
 
 def _columns(count: int, height: int, width: int) -> int:
     """So many columns that the grid is about twice as wide as it is high."""
-    return max(1, min(count, round(np.sqrt(2.0 * count * height / max(1, width)))))
+    return max(1, min(count, round(math.sqrt(2.0 * count * height / max(1, width)))))
 
 
 def _range(z: Floats, *, signed: bool) -> tuple[float, float]:

@@ -37,7 +37,9 @@ def save(
         _picture(figure, target, width, height or None, scale)
     else:
         known = ", ".join((*PICTURES, ".html", ".json"))
-        raise OptionError(f"a figure cannot be saved as {target.name!r}: its ending is none of {known}.")
+        raise OptionError(
+            f"a figure cannot be saved as {target.name!r}: its ending is none of {known}."
+        )
     return target
 
 

@@ -1,4 +1,4 @@
-"""A run of known numbers in the shape of a training: layers, gradients, a fault and its findings."""
+"""A run of known numbers in the shape of a training, with a fault and its findings."""
 
 from __future__ import annotations
 
@@ -98,9 +98,15 @@ def write_training(
         )  # fmt: skip
         for name in own:
             writer.add_site(
-                rename(name), "Parameter",
-                {"owners": [rename(address)], "shape": shape[1:], "elements": 240, "requires_grad": True},
-            )  # fmt: skip
+                rename(name),
+                "Parameter",
+                {
+                    "owners": [rename(address)],
+                    "shape": shape[1:],
+                    "elements": 240,
+                    "requires_grad": True,
+                },
+            )
         series(address, names.OUTPUTS, UNITS)
         series(address, names.GRADS)
         for name in own:

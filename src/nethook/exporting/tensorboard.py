@@ -22,7 +22,7 @@ _HISTOGRAMS: Final = (names.OUTPUTS, names.GRADS, names.PARAMS, names.PARAM_GRAD
 
 
 def to_tensorboard(run: Run, folder: Path) -> list[Path]:
-    """One event file. A window is a point at its last step, a span of histograms one at its last."""
+    """One event file. A window, or a span of histograms, is a point at its last step."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:

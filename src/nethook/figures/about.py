@@ -14,6 +14,9 @@ from nethook.views.numbers import number, seconds, share
 from nethook.views.table import size
 
 _EVENTS: Final = 200
+_RAN: Final = (
+    *("command", "git", "versions", "devices", "platform", "optimizers", "models", "watch"),
+)
 
 
 def subtitle_of(reading: Reading) -> str:
@@ -70,18 +73,7 @@ def ran_of(reading: Reading) -> list[tuple[str, str]]:
     """Command, versions, devices and the like."""
     info = reading.run.info
     rows = [("file", f"{reading.run.path.name} ({size(reading.run.path.stat().st_size)})")]
-    for name in (
-        "command",
-        "git",
-        "versions",
-        "devices",
-        "platform",
-        "optimizers",
-        "models",
-        "watch",
-    ):
-        if info.get(name):
-            rows.append((name, _plain(info[name])))
+    rows += [(name, _plain(info[name])) for name in _RAN if info.get(name)]
     return rows
 
 

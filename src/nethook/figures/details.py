@@ -52,7 +52,11 @@ def layers_within(reading: Reading, room: int) -> tuple[list[Layer], str]:
         made.append(layer)
     place = {address: at for at, address in enumerate(addresses)}
     made.sort(key=lambda layer: place[layer.address])
-    note = f"{without} of {len(addresses)} layers are without figures: a report has at most 8 MB." if without else ""  # fmt: skip
+    note = (
+        f"{without} of {len(addresses)} layers are without figures: a report has at most 8 MB."
+        if without
+        else ""
+    )
     return made, note
 
 
@@ -102,10 +106,8 @@ def _facts(reading: Reading, address: str) -> list[tuple[str, str]]:
         facts.append(
             ("calls", ", ".join(f"{count:,} {phase}" for phase, count in counted) or "none")
         )
-    for name in ("dtype", "device", "activation", "source"):
-        if isinstance(info.get(name), str):
-            facts.append((name, info[name]))
-    return facts
+    told = ("dtype", "device", "activation", "source")
+    return facts + [(name, info[name]) for name in told if isinstance(info.get(name), str)]
 
 
 def _specs(reading: Reading, address: str, columns: int) -> list[tuple[bool, Spec]]:

@@ -116,7 +116,7 @@ def write_page(found: Difference, to: str | Path) -> Path:
     marks = parting_marks(found.parting)
     tabs = []
     if found.parting.rows and np.isfinite(found.parting.difference).any():
-        spec = parting_spec(found.parting, found.names)
+        spec = parting_spec(found.first, found.second, found.parting)
         spec["layout"].pop("title", None)
         explain = (
             "Largest relative difference of mean and spread of all that is recorded of a site."

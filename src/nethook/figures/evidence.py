@@ -83,7 +83,7 @@ _BY_CODE: Final = {
 
 
 def finding_specs(reading: Reading, finding: Finding) -> list[Spec]:
-    """The figures that show a finding: courses with its onset, and a profile where depth matters."""
+    """The figures that show a finding: courses with its onset, and a profile over depth."""
     shown = _BY_CODE.get(finding.code, _Shown())
     for evidence in finding.evidence:
         if evidence.quantity in QUANTITIES:
@@ -146,7 +146,7 @@ def _site_panel(reading: Reading, finding: Finding, name: str) -> Panel | None:
 
 
 def _readable(panel: Panel) -> Panel:
-    """A logarithmic panel without a positive number would be empty; and a threshold must be on it."""
+    """A logarithmic panel without a positive number would be empty, or without its threshold."""
     if panel.scale != "log":
         return panel
     positive = any((np.asarray(line.value) > 0).any() for line in panel.lines)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nethook.errors import NoSuchSiteError
 from nethook.figures.compare import curves_of_two, ratio_of_two
 from nethook.figures.evidence import depth_spec, finding_specs
@@ -21,7 +23,7 @@ from nethook.views.distribution import bands as draw_bands
 from nethook.views.distribution import histogram_over_time, units_over_time
 from nethook.views.findings import Finding, read_findings
 from nethook.views.heatmap import heatmap as draw_heatmap
-from nethook.views.plain import Mark, Spec
+from nethook.views.plain import Grid, Mark, Quantity, Spec
 from nethook.views.render import figure
 from nethook.views.tree import tree as draw_tree
 
@@ -103,7 +105,7 @@ def depth(
         A Plotly figure.
     """
     reading = Reading(run)
-    grid = reading.needed_grid(quantity)
+    reading.needed_grid(quantity)
     if step is None:
         steps = [reading.last_step] if against is not None else [0, reading.last_step]
     else:
@@ -112,7 +114,6 @@ def depth(
     assert spec is not None  # needed_grid would have raised
     if against is not None:
         spec = _beside(reading, Reading(against), quantity, steps[-1]) or spec
-    del grid
     return figure(spec, theme)
 
 
@@ -127,14 +128,8 @@ def _beside(first: Reading, second: Reading, quantity: str, step: int) -> Spec |
             return None
         values = dict(zip(grid.rows, spec["data"][0]["x"], strict=True))
         name = f"{reading.run.path.stem}, {spec['data'][0]['name']}"
-        profiles.append(Profile(name, _array([values.get(row, float("nan")) for row in rows])))
+        profiles.append(Profile(name, np.array([values.get(row, np.nan) for row in rows])))
     return draw_depth(first.needed_grid(quantity).quantity, rows, profiles)
-
-
-def _array(values: list[float]) -> Any:
-    import numpy as np
-
-    return np.array(values, dtype=np.float64)
 
 
 def histogram(
@@ -249,7 +244,7 @@ def finding(
 
     Arguments:
         run: a run, or its path.
-        found: its number in the order of the report (0 is the worst), or an entry of `run.findings`.
+        found: its number in the report (0 is the worst), or an entry of `run.findings`.
         theme: `light` or `dark`.
 
     Returns:
@@ -273,7 +268,7 @@ def finding(
 def compare(
     first: AnyRun, second: AnyRun, quantity: str | None = None, *, theme: str = "light"
 ) -> Figure:
-    """Two runs: their losses and gradient norms, or with a quantity every layer of one against the other's.
+    """Two runs: their losses and gradient norms, or with a quantity layer against layer.
 
     Arguments:
         first, second: runs, or their paths.
@@ -332,22 +327,21 @@ def parting(first: AnyRun, second: AnyRun, *, theme: str = "light") -> Figure:
         A Plotly figure: layers over steps, the colour is the relative difference.
     """
     one, two = Reading(first), Reading(second)
-    return figure(parting_spec(find_parting(one.run, two.run), names_of_two(one, two)), theme)
+    return figure(parting_spec(one, two, find_parting(one.run, two.run)), theme)
 
 
-def parting_spec(parting: Parting, names: tuple[str, str]) -> Spec:
+def parting_spec(one: Reading, two: Reading, found: Parting) -> Spec:
     """The spec of `parting`."""
-    from nethook.views.plain import Grid, Quantity
-
+    if not found.rows or not np.isfinite(found.difference).any():
+        raise NoSuchSiteError("the two runs have no layer that differs at the same steps.")
+    names = names_of_two(one, two)
     quantity = Quantity(
         "difference",
         f"{names[1]} against {names[0]}: relative difference",
-        "Largest relative difference of mean and spread, of all that is recorded of a site; empty is equal.",
-        "",
-        "log",
+        "Largest relative difference of mean and spread of all that is recorded of a site.",
+        scale="log",
     )
-    if not parting.rows:
-        raise NoSuchSiteError("the two runs have no series in common at the same steps.")
-    shown = parting.difference
-    grid = Grid(quantity, parting.rows, parting.first_step, parting.last_step, shown, shown, shown)
-    return draw_heatmap(grid, parting_marks(parting))
+    rows = one.order.sorted(found.rows)
+    shown = found.difference[[found.rows.index(row) for row in rows]]
+    grid = Grid(quantity, rows, found.first_step, found.last_step, shown, shown, shown)
+    return draw_heatmap(grid, parting_marks(found))

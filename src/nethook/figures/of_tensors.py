@@ -111,7 +111,8 @@ def activations(tape: Any, *, theme: str = "light") -> Figure:
     """
     if not isinstance(tape, Mapping):
         raise InputsError(
-            f"activations takes a tape or a mapping from names to tensors; got {type(tape).__name__}."
+            "activations takes a tape or a mapping from names to tensors; got "
+            f"{type(tape).__name__}."
         )
     values = {
         str(name): as_array(value, "activations")

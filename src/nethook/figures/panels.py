@@ -1,4 +1,4 @@
-"""The panels of a run's overview: loss, learning rate, gradient norm, update ratio, what was logged."""
+"""The panels of a run's overview: loss, learning rate, gradients, updates, what was logged."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def loss_panel(reading: Reading) -> Panel | None:
         ]
     if not lines:
         return None
-    explain = "The loss without the factor of a loss scaler: mean of each window, band from least to greatest."
+    explain = "The loss, without the factor of a loss scaler; a band from least to greatest."
     return Panel("loss", lines, explain, scale=_scale(lines), tall=2.0)
 
 

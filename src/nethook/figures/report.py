@@ -38,7 +38,7 @@ def report(run: AnyRun, to: str | Path = "report.html") -> Path:
         nethook.figures.report("runs/mnist.db", "report.html")
 
     It has the verdict first, each finding beside the figure that shows it, then the overview, then
-    every layer. The file has at most 8 MB, whatever the length of the run and the depth of the model:
+    every layer. The file has at most 8 MB, however long the run and however deep the model:
     heatmaps have at most 600 columns of 8-bit codes, in which the least and the greatest of every
     column are kept. Batches that a run saved never enter a report.
 

@@ -31,7 +31,8 @@ def as_array(value: Any, what: str) -> Floats:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputsError(
-            f"{what} takes a tensor, an array, or a tape and an address; got {type(value).__name__}."
+            f"{what} takes a tensor, an array, or a tape and an address; got "
+            f"{type(value).__name__}."
         ) from None
 
 
@@ -76,8 +77,9 @@ def _one_sample(array: Floats, sample: int, name: str) -> Floats:
         array = array[None]
     if array.ndim != 3 or 0 in array.shape:
         raise InputsError(
-            f"feature maps are (samples, channels, height, width) or a part of that; {name or 'this'} "
-            f"has the shape {tuple(array.shape)}. For others there is nethook.figures.activations."
+            "feature maps are (samples, channels, height, width) or a part of that; "
+            f"{name or 'this'} has the shape {tuple(array.shape)}. "
+            "For others there is nethook.figures.activations."
         )
     return array
 
@@ -89,7 +91,8 @@ def filters_spec(weight: Floats, name: str, *, most: int, each: bool) -> Spec:
         count = min(len(weight), most)
         return colour_mosaic(f"{title} ({count} of {len(weight)})", list(weight[:count]))
     if weight.ndim == 2:
-        return mosaic(f"{title} ({weight.shape[0]} × {weight.shape[1]})", [Picture("", weight)], signed=True, axes=("unit", "input"))  # fmt: skip
+        title = f"{title} ({weight.shape[0]} × {weight.shape[1]})"
+        return mosaic(title, [Picture("", weight)], signed=True, axes=("unit", "input"))
     if weight.ndim == 3:
         weight = weight[:, :, None, :]
     if weight.ndim != 4:

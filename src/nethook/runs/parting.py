@@ -1,4 +1,4 @@
-"""Where two runs part: the first step, and in it the first place, at which they are not the same."""
+"""Where two runs part: the first step, and the first place in it, at which they differ."""
 
 from __future__ import annotations
 

@@ -167,11 +167,15 @@ def _lines(panel: Panel, place: int) -> list[dict[str, Any]]:
                 "y": np.asarray(line.value),
                 "name": names[at],
                 "mode": "lines+markers" if few else "lines",
-                "line": {"color": colour, "width": 1.8, **({"dash": full.dash} if full.dash else {})},
+                "line": {
+                    "color": colour,
+                    "width": 1.8,
+                    **({"dash": full.dash} if full.dash else {}),
+                },
                 "marker": {"size": 5, "color": colour},
                 "hovertemplate": f"%{{y{form}}}",
             }
-        )  # fmt: skip
+        )
     return data
 
 
@@ -179,17 +183,27 @@ def _mark_trace(marks: Sequence[Mark]) -> dict[str, Any]:
     shown = marks[:_MOST_MARKS]
     looks = [SEVERITIES.get(mark.severity, (GREY, "square")) for mark in shown]
     return {
-        "type": "scatter", "mode": "markers", "name": "finding", "yaxis": "y20", "xaxis": "x",
-        "x": [float(mark.step) for mark in shown], "y": [0.0] * len(shown),
+        "type": "scatter",
+        "mode": "markers",
+        "name": "finding",
+        "yaxis": "y20",
+        "xaxis": "x",
+        "x": [float(mark.step) for mark in shown],
+        "y": [0.0] * len(shown),
         "marker": {
-            "size": 11, "color": [colour for colour, _ in looks],
-            "symbol": [symbol for _, symbol in looks], "line": {"width": 0},
+            "size": 11,
+            "color": [colour for colour, _ in looks],
+            "symbol": [symbol for _, symbol in looks],
+            "line": {"width": 0},
         },
         "customdata": [[mark.anchor] for mark in shown],
-        "text": [f"<b>{plotly_text(mark.label)}</b> {plotly_text(shorten(mark.text, 90))}" for mark in shown],
+        "text": [
+            f"<b>{plotly_text(mark.label)}</b> {plotly_text(shorten(mark.text, 90))}"
+            for mark in shown
+        ],
         "hovertemplate": "%{text}<extra></extra>",
         "cliponaxis": False,
-    }  # fmt: skip
+    }
 
 
 def _mark_line(mark: Mark) -> dict[str, Any]:

@@ -92,8 +92,8 @@ def bin_groups(total: Integers, values: Floats) -> list[tuple[int, int]]:
     tiny = float(size[low:high][order][small].max()) if small.any() else 0.0
     tiny = max(tiny, float(size[low:high].max()) * 2.0**-24)
     rows: list[tuple[int, int]] = []
-    negative = np.flatnonzero((values[low:high] < -tiny)) + low
-    positive = np.flatnonzero((values[low:high] > tiny)) + low
+    negative = np.flatnonzero(values[low:high] < -tiny) + low
+    positive = np.flatnonzero(values[low:high] > tiny) + low
     every = 1
     while (len(negative) + len(positive)) // every > _ROWS:
         every += 1
@@ -102,8 +102,7 @@ def bin_groups(total: Integers, values: Floats) -> list[tuple[int, int]]:
         int(negative[-1]) + 1 if negative.size else low,
         int(positive[0]) if positive.size else high,
     )
-    for end in range(middle[0], low, -every):
-        rows.append((max(low, end - every), end))
+    rows += [(max(low, end - every), end) for end in range(middle[0], low, -every)]
     rows.reverse()
     if middle[0] < middle[1]:
         rows.append(middle)
@@ -232,16 +231,31 @@ def units_over_time(
         "height": _HEIGHT,
         "showlegend": False,
         "coloraxis": {
-            "cmin": 0, "cmax": 1, "colorscale": TWO,
-            "colorbar": {"tickvals": [0, 1], "ticktext": ["silent", "active"], "len": 0.68, "y": 0.34},
+            "cmin": 0,
+            "cmax": 1,
+            "colorscale": TWO,
+            "colorbar": {
+                "tickvals": [0, 1],
+                "ticktext": ["silent", "active"],
+                "len": 0.68,
+                "y": 0.34,
+            },
         },
         "xaxis": {"title": {"text": "step"}, "tickformat": ",~f", "showgrid": False},
-        "yaxis": {"title": {"text": "unit"}, "domain": [0, 0.68], "autorange": "reversed", "showgrid": False},
+        "yaxis": {
+            "title": {"text": "unit"},
+            "domain": [0, 0.68],
+            "autorange": "reversed",
+            "showgrid": False,
+        },
         "yaxis2": {
-            "domain": [0.76, 1], "tickformat": ".0%", "range": [0, 1.02], "nticks": 3,
+            "domain": [0.76, 1],
+            "tickformat": ".0%",
+            "range": [0, 1.02],
+            "nticks": 3,
             "title": {"text": "silent"},
         },
-    }  # fmt: skip
+    }
     return {"data": data, "layout": layout}
 
 
@@ -257,20 +271,35 @@ def values_of_layers(
         text = f"<b>%{{y}}</b><br>{_percent(shares[at])}–{_percent(shares[-1 - at])} %: "
         data.append(
             {
-                "type": "bar", "orientation": "h", "y": names, "base": low, "x": high - low,
-                "marker": {"color": faint(BLUE, 0.25 + 0.3 * at)}, "width": 0.5 + 0.12 * at,
+                "type": "bar",
+                "orientation": "h",
+                "y": names,
+                "base": low,
+                "x": high - low,
+                "marker": {"color": faint(BLUE, 0.25 + 0.3 * at)},
+                "width": 0.5 + 0.12 * at,
                 "customdata": np.column_stack([low, high]),
-                "hovertemplate": text + "%{customdata[0]:.4~g} to %{customdata[1]:.4~g}<extra></extra>",
+                "hovertemplate": text
+                + "%{customdata[0]:.4~g} to %{customdata[1]:.4~g}<extra></extra>",
             }
-        )  # fmt: skip
+        )
     data.append(
         {
-            "type": "scatter", "mode": "markers", "x": quantiles[:, pairs], "y": names,
-            "marker": {"color": BLUE, "size": 8, "symbol": "line-ns", "line": {"width": 3, "color": BLUE}},
+            "type": "scatter",
+            "mode": "markers",
+            "x": quantiles[:, pairs],
+            "y": names,
+            "marker": {
+                "color": BLUE,
+                "size": 8,
+                "symbol": "line-ns",
+                "line": {"width": 3, "color": BLUE},
+            },
             "customdata": zeros[:, None],
-            "hovertemplate": "<b>%{y}</b><br>median %{x:.4~g}, %{customdata[0]:.1%} zero<extra></extra>",
+            "hovertemplate": "<b>%{y}</b><br>median %{x:.4~g}, "
+            "%{customdata[0]:.1%} zero<extra></extra>",
         }
-    )  # fmt: skip
+    )
     layout = {
         "title": {"text": plotly_text(title)},
         "height": height_of(len(names)) + 40,

@@ -1,8 +1,8 @@
 """The page of a report: plain data to one HTML file that needs nothing but a browser.
 
-Every text is escaped where it is put in. A content security policy names the two scripts of the page
-by their hashes and forbids all requests, so that even a text that escaped escaping could neither run
-nor reach anything.
+Every text is escaped where it is put in. A content security policy names the two scripts of the
+page by their hashes and forbids all requests, so that even a text that escaped escaping could
+neither run nor reach anything.
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ def _body(report: Report, figures: _Figures) -> Iterator[str]:
         yield "</section>"
     yield '<section id="overview"><h2>Overview</h2>'
     if report.overview is not None:
-        yield f'<div class="card">{figures.add(report.overview, "Loss and gradients over steps")}</div>'
+        drawn = figures.add(report.overview, "Loss and gradients over steps")
+        yield f'<div class="card">{drawn}</div>'
     yield from _tabs("Layers over steps", "heatmap", report.tabs, figures)
     yield from _tabs("Layers over depth", "depth", report.depth, figures)
     if report.tree is not None:
@@ -207,9 +208,8 @@ def _badge(finding: Finding) -> str:
 def _finding(
     finding: Finding, specs: Sequence[Spec], places: dict[str, str], figures: _Figures
 ) -> str:
-    parts = [
-        f'<div class="head">{_badge(finding)}<span class="when">{html_text(when(finding))}</span></div>'
-    ]
+    time = f'<span class="when">{html_text(when(finding))}</span>'
+    parts = [f'<div class="head">{_badge(finding)}{time}</div>']
     parts.append(f"<p>{_lines(finding.message)}</p>")
     if finding.sites:
         shown = [_site(site, places) for site in finding.sites[:12]]
@@ -228,8 +228,9 @@ def _finding(
         )
     drawn = "".join(figures.add(spec, f"What shows {finding.code}") for spec in specs)
     beside = f"<div>{drawn}</div>" if drawn else ""
+    kind = "card finding" if drawn else "card finding alone"
     return (
-        f'<article class="card finding{"" if drawn else " alone"}" id="{html_text(finding.anchor)}">'
+        f'<article class="{kind}" id="{html_text(finding.anchor)}">'
         f"<div>{''.join(parts)}</div>{beside}</article>"
     )
 
@@ -245,7 +246,7 @@ def _evidence(evidence: Sequence[Evidence]) -> str:
     rows = "".join(
         f"<tr><td>{html_text(shorten(each.name.replace('_', ' '), 60))}</td>"
         f'<td class="right">{html_text(_value(each.value))}</td>'
-        f'<td class="right">{"" if each.threshold is None else html_text(number(each.threshold))}</td></tr>'
+        f'<td class="right">{html_text(_value(each.threshold))}</td></tr>'
         for each in evidence
     )
     head = '<tr><th>evidence</th><th class="right">found</th><th class="right">threshold</th></tr>'
@@ -253,6 +254,8 @@ def _evidence(evidence: Sequence[Evidence]) -> str:
 
 
 def _value(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return shorten(value, 80)
     return f"{value:,}" if isinstance(value, int) else number(value, 4)
@@ -270,8 +273,8 @@ def _tabs(title: str, prefix: str, tabs: Sequence[Tab], figures: _Figures) -> It
     for at, tab in enumerate(tabs):
         chosen = at == 0
         yield (
-            f'<button role="tab" type="button" id="tab-{prefix}-{at}" aria-controls="{prefix}-{at}" '
-            f'aria-selected="{str(chosen).lower()}" tabindex="{0 if chosen else -1}">'
+            f'<button role="tab" type="button" id="tab-{prefix}-{at}" '
+            f'aria-controls="{prefix}-{at}" aria-selected="{str(chosen).lower()}" tabindex="{0 if chosen else -1}">'
             f"{html_text(tab.name)}</button>"
         )
     yield "</div>"
@@ -292,12 +295,13 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
     if report.layers:
         yield (
             '<div class="tools"><input id="filter" type="search" placeholder="Filter by name" '
-            'aria-label="Filter layers by name"><button id="open-all" type="button">open all</button>'
-            "</div>"
+            'aria-label="Filter layers by name">'
+            '<button id="open-all" type="button">open all</button></div>'
         )
     if report.layers_note:
         yield f'<p class="note">{html_text(report.layers_note)}</p>'
     for at, layer in enumerate(report.layers):
+        name = html_text(shorten(layer.address or "(model)", 80))
         badges = "".join(
             f'<a class="badge {html_text(finding.severity)}" href="#{html_text(finding.anchor)}">'
             f"{html_text(shorten(finding.code, 32))}</a> "
@@ -313,8 +317,9 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
         )
         yield (
             f'<details class="layer" id="{layer_id(at)}" data-name="{html_text(layer.address)}">'
-            f'<summary><span class="address">{html_text(shorten(layer.address or "(model)", 80))}</span>'
-            f"<span>{html_text(shorten(layer.kind, 48))}</span><span>{html_text(layer.shape)}</span>"
+            f'<summary><span class="address">{name}</span>'
+            f"<span>{html_text(shorten(layer.kind, 48))}</span>"
+            f"<span>{html_text(layer.shape)}</span>"
             f'<span class="numbers">{badges}{html_text(layer.numbers)}</span></summary>'
             f'<div class="inside"><dl class="facts wide">{facts}</dl>{drawn}</div></details>'
         )
@@ -326,7 +331,8 @@ def _about(report: Report) -> Iterator[str]:
         return
     yield '<section id="about"><h2>What ran</h2><div class="card"><table><tbody>'
     for name, value in report.ran:
-        yield f'<tr><th scope="row">{html_text(name)}</th><td class="mono">{_lines(value)}</td></tr>'
+        cell = f'<td class="mono">{_lines(value)}</td>'
+        yield f'<tr><th scope="row">{html_text(name)}</th>{cell}</tr>'
     yield "</tbody></table></div>"
     if report.events:
         yield f'<details class="card plain"><summary>Events ({len(report.events)})</summary><table>'

@@ -1,8 +1,8 @@
 """The looks that every figure shares: colours, templates, marks of severity.
 
-Colours of lines and marks are readable on their background (at least 3:1; brighter ones on the dark)
-and differ for the colour-blind too (after Okabe and Ito); severity is told by shape as well. A figure
-names no background: it comes from the template, so one figure serves both themes.
+Colours of lines and marks are readable on their background (at least 3:1; brighter ones on the
+dark) and differ for the colour-blind too (after Okabe and Ito); severity is told by shape as well.
+A figure names no background: it comes from the template, so one figure serves both themes.
 """
 
 from __future__ import annotations

@@ -51,22 +51,33 @@ def mosaic(
         "title": {"text": plotly_text(title)},
         "height": shape + 80,
         "coloraxis": {
-            "cmin": low, "cmax": high, "colorscale": DIVERGING if signed else SEQUENTIAL,
-            "showscale": not each, "colorbar": {"tickformat": ".3~g"},
+            "cmin": low,
+            "cmax": high,
+            "colorscale": DIVERGING if signed else SEQUENTIAL,
+            "showscale": not each,
+            "colorbar": {"tickformat": ".3~g"},
         },
         "xaxis": {"visible": False, "constrain": "domain", "range": [-0.5, wide - 0.5]},
-        "yaxis": {"visible": False, "range": [tall - 0.5, -gap - 1.5], "scaleanchor": "x", "constrain": "domain"},
+        "yaxis": {
+            "visible": False,
+            "range": [tall - 0.5, -gap - 1.5],
+            "scaleanchor": "x",
+            "constrain": "domain",
+        },
         "annotations": [
             {
-                "text": plotly_text(shorten(picture.title, 24)), "showarrow": False,
-                "x": (at % columns) * (width + gap) - 0.5, "xanchor": "left",
-                "y": (at // columns) * (height + gap) - 0.5, "yanchor": "bottom",
+                "text": plotly_text(shorten(picture.title, 24)),
+                "showarrow": False,
+                "x": (at % columns) * (width + gap) - 0.5,
+                "xanchor": "left",
+                "y": (at // columns) * (height + gap) - 0.5,
+                "yanchor": "bottom",
                 "font": {"size": 10},
             }
             for at, picture in enumerate(pictures)
         ],
         "margin": {"l": 10, "r": 10, "t": 46, "b": 10},
-    }  # fmt: skip
+    }
     trace = {
         "type": "heatmap",
         "z": z,

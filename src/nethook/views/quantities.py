@@ -17,7 +17,7 @@ _ALL: Final = (
     ),
     Quantity(
         "updates", "Update by weight",
-        "Size of a step's change of a parameter by the size of the parameter; about 0.001 is usual.",
+        "Size of a step's change of a parameter by its own size; about 0.001 is usual.",
         "update / weight", "log",
     ),
     Quantity(
@@ -32,7 +32,7 @@ _ALL: Final = (
     ),
     Quantity(
         "spread", "Spread of outputs",
-        "Standard deviation of what a layer returned; alike over depth where a network is well set up.",
+        "Standard deviation of what a layer returned; alike over depth in a good start.",
         "standard deviation", "log",
     ),
     Quantity(

@@ -45,9 +45,10 @@ def themed(value: Any, theme: str, key: str = "") -> Any:
     if theme == "light":
         return value
     if isinstance(value, dict):
-        return {name: themed(entry, theme, name) for name, entry in value.items() if name != "template"} | (
-            {"template": value["template"]} if "template" in value else {}
-        )  # fmt: skip
+        return {
+            name: entry if name == "template" else themed(entry, theme, name)
+            for name, entry in value.items()
+        }
     if isinstance(value, list | tuple):
         return [themed(entry, theme, key) for entry in value]
     if isinstance(value, str):

@@ -15,7 +15,8 @@ def tree(rows: Sequence[Row], title: str = "Model") -> Spec:
     total = max(1, sum(row.parameters for row in rows if not _has_children(rows, row)))
     deepest = max((row.depth for row in rows), default=0)
     texts = [
-        f"{' ' * (3 * row.depth)}{plotly_text(shorten(row.address.rpartition('.')[2] or '(model)', 28))}"
+        " " * (3 * row.depth)
+        + plotly_text(shorten(row.address.rpartition(".")[2] or "(model)", 28))
         for row in rows
     ]
     hover = [
@@ -25,16 +26,21 @@ def tree(rows: Sequence[Row], title: str = "Model") -> Spec:
                 f"<b>{plotly_text(shorten(row.address or '(model)', 90))}</b>",
                 plotly_text(shorten(row.kind, 60)),
                 f"returns {plotly_text(row.shape)}" if row.shape else "",
-                f"{row.parameters:,} parameters, {row.parameters / total:.1%}" if row.parameters else "",
+                f"{row.parameters:,} parameters, {row.parameters / total:.1%}"
+                if row.parameters
+                else "",
                 plotly_text(row.note),
             )
             if part
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     font = {"family": MONO, "size": 12}
-    columns = ((0.0, texts), (0.40, [plotly_text(shorten(row.kind, 24)) for row in rows]),
-               (0.62, [plotly_text(shorten(row.shape, 22)) for row in rows]))  # fmt: skip
+    columns = (
+        (0.0, texts),
+        (0.40, [plotly_text(shorten(row.kind, 24)) for row in rows]),
+        (0.62, [plotly_text(shorten(row.shape, 22)) for row in rows]),
+    )
     data: list[dict[str, object]] = [
         {
             "type": "scatter", "mode": "text", "x": [place] * len(rows), "y": places,

@@ -24,6 +24,7 @@ PUBLIC = [
     "edit",
     "edits",
     "errors",
+    "figures",
     "get_module",
     "get_parameter",
     "hierarchical_subsequence",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook import classic as classic
     from nethook import errors as errors
+    from nethook import figures as figures
     from nethook.addresses.inputs import Inputs as Inputs
     from nethook.addresses.inputs import inputs as inputs
     from nethook.addresses.lookup import get_module as get_module
@@ -69,6 +70,7 @@ __all__ = [
     "edit",
     "edits",
     "errors",
+    "figures",
     "get_module",
     "get_parameter",
     "hierarchical_subsequence",
@@ -129,6 +131,7 @@ _MODULES: Final = {
     "classic": "nethook.classic",
     "edits": "nethook.editing.edits",
     "errors": "nethook.errors",
+    "figures": "nethook.figures",
 }
 
 

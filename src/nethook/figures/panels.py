@@ -10,7 +10,7 @@ import numpy as np
 from nethook.figures.reading import Reading
 from nethook.runs import names
 from nethook.runs.results import Series
-from nethook.views.palette import BLUE, GREEN, GREY, LINES, OCHRE, PURPLE, VERMILION
+from nethook.views.palette import BLUE, GREEN, GREY, LINES, BROWN, PURPLE, VERMILION
 from nethook.views.plain import Floats, Line, Panel
 
 _LOSS: Final = "@loss:"
@@ -85,7 +85,7 @@ def rate_panel(reading: Reading) -> Panel | None:
 def norm_panel(reading: Reading) -> Panel | None:
     """The norm of all gradients, before and after clipping."""
     wanted = (
-        (names.GRAD_NORM_UNCLIPPED, "before clipping", OCHRE),
+        (names.GRAD_NORM_UNCLIPPED, "before clipping", BROWN),
         (names.GRAD_NORM, "as used", GREEN),
         (names.CLIP_LIMIT, "clipped to", GREY),
     )

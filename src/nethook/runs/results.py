@@ -253,6 +253,22 @@ class EventRecord:
     rank: int
 
 
+class Findings(tuple[dict[str, Any], ...]):
+    """Findings as plain data: a tuple of mappings that a notebook shows as a table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from nethook.views.run import findings_table
+
+        return findings_table(self).html()
+
+    def __str__(self) -> str:
+        from nethook.views.run import findings_table
+
+        return findings_table(self).text()
+
+
 @dataclass(frozen=True)
 class Loss:
     """How a loss was made, at one step."""

@@ -16,6 +16,7 @@ from nethook.runs.paths import is_rank_file, rank_files, rank_path
 from nethook.runs.rankfile import RankFile, SeriesInfo, Site
 from nethook.runs.results import (
     EventRecord,
+    Findings,
     Histograms,
     Loss,
     Overview,
@@ -278,12 +279,12 @@ class Run:
         return tuple(sorted(found, key=lambda event: event.step))
 
     @property
-    def findings(self) -> tuple[dict[str, Any], ...]:
+    def findings(self) -> Findings:
         """What the doctor found while the run was written, as plain data."""
         found: list[dict[str, Any]] = []
         for file in self._files.values():
             found += [finding for finding in file.findings() if finding not in found]
-        return tuple(found)
+        return Findings(found)
 
     def frame(self, library: str | None = None, phase: str = "train") -> Any:
         """Every series as one long data frame, of pandas or polars."""
@@ -336,6 +337,11 @@ class Run:
         states = {rank.state for rank in ranks}
         state = next(each for each in ("open", "died", "finished") if each in states)
         return f"<Run {clean(str(self.path))!r}: {state}, {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        from nethook.views.run import run_html
+
+        return run_html(repr(self), self.info, self.findings, self.ranks)
 
     # Helpers
 

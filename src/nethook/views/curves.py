@@ -97,9 +97,18 @@ def _y_axis(panel: Panel, bottom: float, top: float) -> dict[str, Any]:
         axis["tickvals"], axis["ticktext"] = log_ticks(low, high, 4)
         pad = 0.06 * (np.log10(high / low) or 1.0)
         axis["range"] = [float(np.log10(low) - pad), float(np.log10(high) + pad)]
+    elif panel.scale == "linear" and (level := _level(panel)) is not None:
+        axis["range"] = sorted([0.0, 2.0 * level]) if level else [-1.0, 1.0]
     elif panel.scale == "share":
         axis |= {"tickformat": ".0%", "hoverformat": ".2~%", "rangemode": "tozero"}
     return axis
+
+
+def _level(panel: Panel) -> float | None:
+    """The one value of a panel that has but one."""
+    values = np.unique(np.concatenate([np.asarray(line.value) for line in panel.lines] or [[]]))
+    values = values[np.isfinite(values)]
+    return float(values[0]) if len(values) == 1 else None
 
 
 def _positive_ends(panel: Panel) -> tuple[float, float]:
@@ -117,7 +126,7 @@ def _positive_ends(panel: Panel) -> tuple[float, float]:
 def _caption(panel: Panel, top: float) -> dict[str, Any]:
     """The name of a panel, above it, with the names of its lines."""
     return {
-        "text": f"<b>{plotly_text(panel.title)}</b>{_legend(panel)}",
+        "text": f"<b>{plotly_text(shorten(panel.title))}</b>{_legend(panel)}",
         "xref": "paper", "yref": "paper", "x": 0.0, "y": top,
         "xanchor": "left", "yanchor": "bottom", "showarrow": False,
         "hovertext": plotly_text(panel.explain), "font": {"size": 12},

@@ -49,7 +49,12 @@ def heatmap(
     layout: dict[str, Any] = {
         "height": height_of(len(grid.rows)),
         "coloraxis": colour_axis(cells, quantity.scale, all_time=all_time),
-        "xaxis": {"title": {"text": "step"}, "tickformat": ",~f", "showgrid": False},
+        "xaxis": {
+            "title": {"text": "step"},
+            "tickformat": ",~f",
+            "showgrid": False,
+            "range": [float(grid.first_step[0]) - 0.5, float(grid.last_step[-1]) + 0.5],
+        },
         "yaxis": {"autorange": "reversed", "type": "category", "showgrid": False},
         "shapes": [shape for mark in marks[:20] for shape in onset(mark)[:1]],
         "updatemenus": [range_switch(cells, quantity.scale, all_time=all_time)],

@@ -274,7 +274,8 @@ def _tabs(title: str, prefix: str, tabs: Sequence[Tab], figures: _Figures) -> It
         chosen = at == 0
         yield (
             f'<button role="tab" type="button" id="tab-{prefix}-{at}" '
-            f'aria-controls="{prefix}-{at}" aria-selected="{str(chosen).lower()}" tabindex="{0 if chosen else -1}">'
+            f'aria-controls="{prefix}-{at}" aria-selected="{str(chosen).lower()}" '
+            f'tabindex="{0 if chosen else -1}">'
             f"{html_text(tab.name)}</button>"
         )
     yield "</div>"
@@ -312,8 +313,8 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
             for wide, spec in layer.specs
         )
         facts = "".join(
-            f"<div><dt>{html_text(name)}</dt><dd>{html_text(value)}</dd></div>"
-            for name, value in layer.facts
+            f"<div><dt>{html_text(shorten(what, 40))}</dt><dd>{html_text(shorten(value))}</dd></div>"
+            for what, value in layer.facts
         )
         yield (
             f'<details class="layer" id="{layer_id(at)}" data-name="{html_text(layer.address)}">'

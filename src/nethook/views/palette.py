@@ -11,27 +11,27 @@ from typing import Any, Final
 
 BLUE: Final = "#0072B2"
 VERMILION: Final = "#D55E00"
-GREEN: Final = "#009E73"
+GREEN: Final = "#2E9F5B"
 PURPLE: Final = "#C2679A"
-OCHRE: Final = "#B07D00"
+BROWN: Final = "#6E470C"
 GREY: Final = "#7A828E"
 
-LINES: Final = (BLUE, VERMILION, GREEN, PURPLE, OCHRE, GREY)
+LINES: Final = (BLUE, VERMILION, GREEN, PURPLE, BROWN, GREY)
 """Colours of lines, in the order in which they are used."""
 
 ON_DARK: Final = {
-    BLUE: "#56B4E9",
+    BLUE: "#4FA3E3",
     VERMILION: "#F58A45",
-    GREEN: "#3FC99A",
+    GREEN: "#2FB586",
     PURPLE: "#E59AC5",
-    OCHRE: "#E2B33F",
+    BROWN: "#FFE766",
     GREY: "#98A2AE",
 }
 """The same colours for a dark background, brighter. `render` puts them in."""
 
 SEVERITIES: Final = {
     "error": (VERMILION, "diamond"),
-    "warning": (OCHRE, "triangle-up"),
+    "warning": (BROWN, "triangle-up"),
     "info": (BLUE, "circle"),
 }
 """Severity of a finding -> its colour and the shape of its mark."""

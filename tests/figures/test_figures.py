@@ -70,7 +70,7 @@ def test_what_cannot_be_shown_is_said():
     with pytest.raises(NoSuchSiteError, match="3 findings, and none 7"):
         figures.finding(run, 7)
     with pytest.raises(NoSuchSiteError, match="no numbers that show 'unused-module'"):
-        figures.finding(run, run and {"code": "unused-module"})
+        figures.finding(run, {"code": "unused-module"})
     with pytest.raises(NoSuchSiteError, match="no layer that differs"):
         figures.parting(run, run)
     with pytest.raises(NoSuchSiteError, match="no series of 'fc9'"):
@@ -142,7 +142,14 @@ def test_snapshots_are_a_row_a_step(traced):
         with nethook.trace(model, "0") as kept[step]:
             model(torch.randn(1, 1, 8, 8))
     made = figures.snapshots(kept, "0", channels=3)
-    assert [note.text for note in made.layout.annotations] == ["step 0", "1", "2", "step 100", "1", "2"]
+    assert [note.text for note in made.layout.annotations] == [
+        "step 0",
+        "1",
+        "2",
+        "step 100",
+        "1",
+        "2",
+    ]
     np.testing.assert_allclose(made.data[0].z[:6, :6], kept[0]["0"].output[0, 0], rtol=1e-6)
 
 

@@ -91,7 +91,13 @@ def test_what_a_run_has_not_is_said(reading, tmp_path):
 
 def test_panels_of_the_overview(reading):
     made = {panel.title: panel for panel in panels(reading)}
-    assert list(made) == ["loss", "learning rate", "gradient norm", "update / weight", "val_accuracy"]
+    assert list(made) == [
+        "loss",
+        "learning rate",
+        "gradient norm",
+        "update / weight",
+        "val_accuracy",
+    ]
     train, evaluation = made["loss"].lines
     assert (train.name, evaluation.name) == ("training", "evaluation")
     assert len(train.value) == 120

@@ -70,8 +70,16 @@ def test_merged_spans_keep_all_counts_and_steps(spans, columns):
 
 def test_bands_lie_around_the_median():
     quantiles = np.array([[-2, -1, 0, 1, 2], [-4, -2, 0.5, 2, 4.0]])
-    made = figure(bands("x", np.array([0, 10]), np.array([9, 19]), quantiles, (0.05, 0.25, 0.5, 0.75, 0.95)))
-    assert [trace.name for trace in made.data] == ["5–95 %", "5–95 %", "25–75 %", "25–75 %", "median"]
+    made = figure(
+        bands("x", np.array([0, 10]), np.array([9, 19]), quantiles, (0.05, 0.25, 0.5, 0.75, 0.95))
+    )
+    assert [trace.name for trace in made.data] == [
+        "5–95 %",
+        "5–95 %",
+        "25–75 %",
+        "25–75 %",
+        "median",
+    ]
     np.testing.assert_array_equal(made.data[-1].y, [0, 0.5])
     np.testing.assert_array_equal(made.data[1].y, [2, 4])
 
@@ -91,7 +99,11 @@ def test_units_show_who_is_silent():
 
 def test_layers_side_by_side():
     quantiles = np.array([[-1, -0.5, 0, 0.5, 1.0], [0, 0, 0, 1, 2.0]])
-    made = figure(values_of_layers("x", ["a", "b"], quantiles, (0.01, 0.25, 0.5, 0.75, 0.99), np.array([0, 0.5])))
+    made = figure(
+        values_of_layers(
+            "x", ["a", "b"], quantiles, (0.01, 0.25, 0.5, 0.75, 0.99), np.array([0, 0.5])
+        )
+    )
     np.testing.assert_array_equal(made.data[0].base, [-1, 0])
     np.testing.assert_array_equal(made.data[0].x, [2, 2])
     np.testing.assert_array_equal(made.data[-1].x, [0, 0])

@@ -49,7 +49,9 @@ def test_codes_keep_extrema_exactly_and_the_rest_within_a_step(shape, log, seed)
     shown = there & (values > 0) if log else there
     if not shown.any():
         return
-    a, b = (np.log10(found[shown]), np.log10(values[shown])) if log else (found[shown], values[shown])
+    a, b = (
+        (np.log10(found[shown]), np.log10(values[shown])) if log else (found[shown], values[shown])
+    )
     step = (b.max() - b.min()) / 252
     assert np.abs(a - b).max() <= step / 2 + 1e-9
     # The ends are exact: to the last bit where they are kept as they are.
@@ -96,7 +98,7 @@ def test_a_dark_figure_has_brighter_lines_and_the_same_numbers():
 
 
 def test_only_colours_change_with_the_theme():
-    value = {"text": f"{BLUE} <span style=\"color:{BLUE}\">x</span>", "name": BLUE, "color": [BLUE]}
+    value = {"text": f'{BLUE} <span style="color:{BLUE}">x</span>', "name": BLUE, "color": [BLUE]}
     made = themed(value, "dark")
     assert made["name"] == BLUE
     assert made["text"].startswith(f"{BLUE} ")

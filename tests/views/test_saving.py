@@ -37,7 +37,9 @@ def test_an_ending_that_nobody_knows(tmp_path):
 
 def test_without_kaleido(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "kaleido", None)
-    with pytest.raises(MissingLibraryError, match=r"needs kaleido.*pip install 'nethook\[export\]'"):
+    with pytest.raises(
+        MissingLibraryError, match=r"needs kaleido.*pip install 'nethook\[export\]'"
+    ):
         save(None, tmp_path / "a.png")
 
 

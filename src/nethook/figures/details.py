@@ -18,7 +18,6 @@ from nethook.views.numbers import number, share
 from nethook.views.page import Layer
 from nethook.views.plain import Line, Panel, Spec
 from nethook.views.render import payload
-from nethook.views.thin import thin_line
 
 _DETAIL: Final = (256, 128, 64, 32, 16)
 """Columns of a layer's figures, from the finest."""
@@ -112,9 +111,10 @@ def _facts(reading: Reading, address: str) -> list[tuple[str, str]]:
 
 def _specs(reading: Reading, address: str, columns: int) -> list[tuple[bool, Spec]]:
     specs: list[tuple[bool, Spec]] = []
-    panels = [panel for panel in _panels(reading, address, 3 * columns) if panel.lines]
+    panels = [panel for panel in _panels(reading, address) if panel.lines]
     if panels:
-        specs.append((True, curves(panels, height=70 + 105 * len(panels))))
+        height = 70 + 105 * len(panels)
+        specs.append((True, curves(panels, height=height, points=3 * columns)))
     series = reading.catalogue[address, names.OUTPUTS]
     for quantity in (names.OUTPUTS, names.GRADS):
         if not reading.has(address, quantity):
@@ -146,7 +146,7 @@ def _specs(reading: Reading, address: str, columns: int) -> list[tuple[bool, Spe
     return specs
 
 
-def _panels(reading: Reading, address: str, points: int) -> list[Panel]:
+def _panels(reading: Reading, address: str) -> list[Panel]:
     """Spread, gradients and updates of a layer and its parameters."""
     own = reading.order.parameters(address)
     if not own:  # a run that does not say whose they are: those below the layer's name
@@ -164,9 +164,7 @@ def _panels(reading: Reading, address: str, points: int) -> list[Panel]:
         if shown is None:
             continue
         lines = [
-            thin_line(_short(line, address), points)
-            for row in rows
-            if (line := reading.row(name, row)) is not None
+            _short(line, address) for row in rows if (line := reading.row(name, row)) is not None
         ]
         quantity = shown.quantity
         positive = any((np.asarray(line.value) > 0).any() for line in lines)

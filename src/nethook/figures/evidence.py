@@ -23,6 +23,7 @@ from nethook.views.plain import Panel, Spec
 from nethook.views.quantities import QUANTITIES
 
 _MOST_SITES: Final = 6  # lines that can be told apart
+_POINTS: Final = 400  # of a line: the figure stands beside a text, in half the width
 
 _PANELS: Final[dict[str, Callable[[Reading], Panel | None]]] = {
     "loss": loss_panel,
@@ -101,7 +102,7 @@ def finding_specs(reading: Reading, finding: Finding) -> list[Spec]:
     specs = []
     if made:
         mark = finding.mark()
-        spec = curves(made, [mark] if finding.first_step is not None else ())
+        spec = curves(made, [mark] if finding.first_step is not None else (), points=_POINTS)
         if finding.first_step is not None:
             spec["layout"]["shapes"] += onset(mark)[1:]
             spec["layout"]["annotations"].append(_onset_text(finding))

@@ -15,7 +15,7 @@ from nethook.figures.order import tree_rows
 from nethook.figures.reading import Reading
 from nethook.figures.writing import write_whole
 from nethook.views.escape import script_json
-from nethook.views.findings import SEVERITIES, verdict
+from nethook.views.findings import SEVERITIES, Finding, verdict
 from nethook.views.heatmap import heatmap
 from nethook.views.page import Report, Tab, page
 from nethook.views.plain import Grid, Mark, Spec
@@ -26,9 +26,9 @@ from nethook.views.tree import tree
 SIZE: Final = 8_000_000
 """Bytes of a report at most, with plotly.js."""
 _ROOM: Final = 150_000  # for texts and tables
+_FINDINGS: Final = 0.35  # share of all that the figures of findings may take
 _HEATMAPS: Final = 0.5  # share of the rest that heatmaps may take
 _OVER_DEPTH: Final = ("output_gradients", "gradients", "spread", "updates")
-_MOST_FINDINGS: Final = 40  # with figures of their own
 _MOST_MODULES: Final = 400  # of the tree
 
 
@@ -65,10 +65,7 @@ def contents(reading: Reading, room: int) -> Report:
     """What a report of at most `room` bytes, without plotly.js, shows."""
     findings = reading.findings
     marks = [each.mark() for each in findings if each.first_step is not None]
-    shown = [
-        (finding, finding_specs(reading, finding) if at < _MOST_FINDINGS else [])
-        for at, finding in enumerate(findings)
-    ]
+    shown = _shown(reading, int(room * _FINDINGS))
     overview = overview_spec(reading, marks)
     depth = _depths(reading)
     rows = tree_rows(reading.order)
@@ -97,6 +94,19 @@ def contents(reading: Reading, room: int) -> Report:
         events_of(reading),
         ran_of(reading),
     )
+
+
+def _shown(reading: Reading, room: int) -> list[tuple[Finding, list[Spec]]]:
+    """Each finding with its figures, the worst first, as long as there is room for them."""
+    shown: list[tuple[Finding, list[Spec]]] = []
+    for finding in reading.findings:
+        specs = finding_specs(reading, finding)
+        size = sum(weight(spec) for spec in specs)
+        if size > room:
+            specs, size = [], 0
+        room -= size
+        shown.append((finding, specs))
+    return shown
 
 
 def weight(spec: Spec) -> int:

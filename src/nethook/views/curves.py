@@ -11,7 +11,7 @@ from nethook.views.escape import labels, plotly_text, shorten
 from nethook.views.numbers import log_ticks, number, share
 from nethook.views.palette import GREY, LINES, SEVERITIES, faint
 from nethook.views.plain import Line, Mark, Panel, Spec
-from nethook.views.thin import thin_line
+from nethook.views.thin import POINTS, thin_line
 
 _PIXELS: Final = 120  # of a panel with tall=1
 _CAPTION: Final = 26  # pixels above each panel, for its name
@@ -21,9 +21,14 @@ _MOST_MARKS: Final = 40
 
 
 def curves(
-    panels: Sequence[Panel], marks: Sequence[Mark] = (), title: str = "", *, height: int = 0
+    panels: Sequence[Panel],
+    marks: Sequence[Mark] = (),
+    title: str = "",
+    *,
+    height: int = 0,
+    points: int = POINTS,
 ) -> Spec:
-    """Panels on one axis of steps."""
+    """Panels on one axis of steps; each line has at most `points` points."""
     total = sum(panel.tall for panel in panels) or 1.0
     top = 40 if title else 6
     extra = (_STRIP if marks else 0) + _CAPTION * len(panels)
@@ -65,7 +70,7 @@ def curves(
         layout["annotations"].append(_caption(panel, upper))
         down += each * panel.tall
         layout[_axis("yaxis", place)] = _y_axis(panel, max(0.0, 1 - down / area), upper)
-        data += _lines(panel, place)
+        data += _lines(panel, place, points)
         if panel.threshold is not None:
             layout["shapes"].append(_threshold(panel, place))
             layout["annotations"].append(_threshold_text(panel, place))
@@ -106,7 +111,7 @@ def _y_axis(panel: Panel, bottom: float, top: float) -> dict[str, Any]:
 
 def _level(panel: Panel) -> float | None:
     """The one value of a panel that has but one."""
-    values = np.unique(np.concatenate([np.asarray(line.value) for line in panel.lines] or [[]]))
+    values = np.unique(np.concatenate([np.asarray(line.value) for line in panel.lines] or [np.zeros(0)]))
     values = values[np.isfinite(values)]
     return float(values[0]) if len(values) == 1 else None
 
@@ -149,13 +154,13 @@ def _colour(line: Line, at: int) -> str:
     return line.colour or LINES[at % len(LINES)]
 
 
-def _lines(panel: Panel, place: int) -> list[dict[str, Any]]:
+def _lines(panel: Panel, place: int, points: int) -> list[dict[str, Any]]:
     axis = _axis("y", place)
     data: list[dict[str, Any]] = []
     form = {"share": ":.2~%"}.get(panel.scale, ":.4~g")
     names = labels([line.name for line in panel.lines], 32)
     for at, full in enumerate(panel.lines):
-        line, colour = thin_line(full), _colour(full, at)
+        line, colour = thin_line(full, points), _colour(full, at)
         step = np.asarray(line.step)
         common = {"type": "scatter", "x": step, "yaxis": axis, "xaxis": "x"}
         if line.least is not None and line.greatest is not None:

@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.hooks.suspend import suspended as suspended
     from nethook.runs.run import open_run as open_run
     from nethook.tracing.scope import trace as trace
+    from nethook.watching.replay import replay as replay
 
     __version__: str
 
@@ -82,6 +83,7 @@ __all__ = [
     "preserve",
     "recursive_copy",
     "replace_module",
+    "replay",
     "select",
     "set_parameter",
     "set_requires_grad",
@@ -111,6 +113,7 @@ _SOURCES: Final = {
     "preserve": "nethook.editing.parameters",
     "recursive_copy": "nethook.classic.copying",
     "replace_module": "nethook.classic.modules",
+    "replay": "nethook.watching.replay",
     "select": "nethook.addresses.select",
     "set_parameter": "nethook.editing.parameters",
     "set_requires_grad": "nethook.classic.modules",

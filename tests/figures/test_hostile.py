@@ -98,8 +98,8 @@ def test_a_terminal_gets_no_control_character(tmp_path):
 
 
 def test_a_difference_is_safe_as_a_page(tmp_path):
-    from tests.figures.shared import hostile_name
     from tests.figures.made import write_training
+    from tests.figures.shared import hostile_name
 
     other = write_training(
         tmp_path / "b.db", 30, findings=[], rename=hostile_name, change_at=9, info={"x": HOSTILE}

@@ -10,7 +10,7 @@ import numpy as np
 from nethook.figures.reading import Reading
 from nethook.runs import names
 from nethook.runs.results import Series
-from nethook.views.palette import BLUE, GREEN, GREY, LINES, BROWN, PURPLE, VERMILION
+from nethook.views.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE, VERMILION
 from nethook.views.plain import Floats, Line, Panel
 
 _LOSS: Final = "@loss:"

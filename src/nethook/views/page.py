@@ -76,7 +76,7 @@ class _Figures:
         self.data.append((name, script_json(payload(spec))))
         height = int(spec["layout"].get("height", 300))
         return (
-            f'<div class="figure" role="img" aria-label="{html_text(shorten(label, 120))}" '
+            f'<div class="figure" role="group" aria-label="{html_text(shorten(label, 120))}" '
             f'data-figure="{name}" data-drawn="no" style="height:{height}px"></div>'
         )
 
@@ -304,9 +304,14 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
     for at, layer in enumerate(report.layers):
         name = html_text(shorten(layer.address or "(model)", 80))
         badges = "".join(
-            f'<a class="badge {html_text(finding.severity)}" href="#{html_text(finding.anchor)}">'
-            f"{html_text(shorten(finding.code, 32))}</a> "
+            f'<span class="badge {html_text(finding.severity)}">'
+            f"{html_text(shorten(finding.code, 32))}</span> "
             for finding in layer.findings[:3]
+        )
+        links = "".join(
+            f'<a class="chip" href="#{html_text(finding.anchor)}">'
+            f"finding: {html_text(shorten(finding.code, 48))}</a>"
+            for finding in layer.findings[:12]
         )
         drawn = "".join(
             f'<div class="{"wide" if wide else "half"}">{figures.add(spec, layer.address)}</div>'
@@ -322,7 +327,8 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
             f"<span>{html_text(shorten(layer.kind, 48))}</span>"
             f"<span>{html_text(layer.shape)}</span>"
             f'<span class="numbers">{badges}{html_text(layer.numbers)}</span></summary>'
-            f'<div class="inside"><dl class="facts wide">{facts}</dl>{drawn}</div></details>'
+            f'<div class="inside"><div class="chips wide">{links}</div>'
+            f'<dl class="facts wide">{facts}</dl>{drawn}</div></details>'
         )
     yield "</section>"
 

@@ -112,11 +112,18 @@
     Plotly.newPlot(element, themed(figure.data), layout, CONFIG).then(() => {
       element.dataset.drawn = "yes";
       element.style.height = "";
-      // A mark of a finding leads to the finding.
+      // A mark of a finding leads to the finding. The cursor goes through all panels, so a click
+      // is about a mark only where it is among the marks.
       element.on("plotly_click", (event) => {
-        const anchor = event.points && event.points[0] && event.points[0].customdata;
-        const id = Array.isArray(anchor) && typeof anchor[0] === "string" ? anchor[0] : "";
-        if (/^finding-\d+$/.test(id)) go(id);
+        const strip = figure.layout.yaxis20;
+        if (!strip || !event.event) return;
+        const { t, b } = { t: 0, b: 0, ...figure.layout.margin };
+        const { top, height } = element.getBoundingClientRect();
+        const depth = (event.event.clientY - top - t) / (height - t - b);
+        if (depth > 1.3 * (1 - strip.domain[0])) return;
+        const ids = event.points.map((point) => Array.isArray(point.customdata) && point.customdata[0]);
+        const id = ids.find((each) => /^finding-\d+$/.test(each));
+        if (id) go(id);
       });
     });
   }
@@ -170,7 +177,7 @@
       all.textContent = open ? "close all" : "open all";
     });
     window.addEventListener("beforeprint", () => {
-      for (const element of document.querySelectorAll(".figure")) if (element.offsetParent) draw(element);
+      for (const element of document.querySelectorAll(".figure")) if (element.checkVisibility()) draw(element);
     });
     if (location.hash) go(location.hash.slice(1));
     root.dataset.ready = "yes";

@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.hooks.suspend import suspended as suspended
     from nethook.runs.run import open_run as open_run
     from nethook.tracing.scope import trace as trace
+    from nethook.watching.watch import watch as watch
     from nethook.watching.replay import replay as replay
 
     __version__: str
@@ -90,6 +91,7 @@ __all__ = [
     "subsequence",
     "suspended",
     "trace",
+    "watch",
 ]
 
 # Public name -> the module that holds it; the names of modules stand below.
@@ -120,6 +122,7 @@ _SOURCES: Final = {
     "subsequence": "nethook.classic.subsequences",
     "suspended": "nethook.hooks.suspend",
     "trace": "nethook.tracing.scope",
+    "watch": "nethook.watching.watch",
     # Known, and not listed as public: what copies of `nethook.py` had before the wrapper.
     "apply_ablation_replacement": "nethook.classic.blending",
     "clear_edit": "nethook.classic.layers",

@@ -270,7 +270,7 @@ class Loop:
             optimizer.zero_grad()
             flight.forward_begins("", case.model, args, {})
             output = case.model(*args)
-            output.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", "")
+            output.grad_fn.metadata[OUTPUT_MARK] = OutputMark("")
             loss = case.loss(output, y)
             if case.scaler is not None:
                 loss = case.scaler.scale(loss)

@@ -9,6 +9,7 @@ from torch import nn
 from nethook.watching.flight import Flight
 from nethook.watching.flight_file import flight_path, load
 from tests.watching import flight_cases as cases
+from tests.watching.flight_runs import train, watched
 
 FOUND = [
     (cases.log_of_zero, "forward", "", 2),
@@ -32,56 +33,41 @@ SILENT = [
 
 @pytest.mark.parametrize(("make", "case", "site", "step"), FOUND)
 def test_the_case_the_site_and_the_step(make, case, site, step, tmp_path):
-    [(kind, message, address, data)] = cases.Loop(make(), tmp_path / "run.db").run()
-    assert kind == "non-finite"
-    assert (data["case"], address, data["step"]) == (case, site, step), message
-    assert message.startswith(f"step {step}: ")
+    [event] = watched(make(), tmp_path / "run.db", budget=None)
+    assert event.kind == "non-finite", event.message
+    assert (event.data["case"], event.address, event.data["step"]) == (case, site, step)
+    assert event.message.startswith(f"step {step}: ")
 
 
 @pytest.mark.parametrize("make", SILENT)
 def test_what_only_looks_like_it_is_silent(make, tmp_path):
-    loop = cases.Loop(make(), tmp_path / "run.db")
-    assert loop.run() == []
+    case = make()
+    assert watched(case, tmp_path / "run.db", budget=None) == []
     assert not flight_path(tmp_path / "run.db").exists()
-    assert all(each.isfinite().all() for each in loop.case.model.parameters())
+    assert all(each.isfinite().all() for each in case.model.parameters())
 
 
 @pytest.mark.parametrize("make", [make for make, *_ in FOUND] + SILENT)
 def test_training_goes_on_as_without(make, tmp_path):
-    def train(watched):
+    states = []
+    for run in (lambda case: watched(case, tmp_path / "run.db"), train):
         torch.manual_seed(3)
         case = make()
-        if watched:
-            cases.Loop(case, tmp_path / "run.db").run()
-            return case.model.state_dict(), torch.get_rng_state()
-        optimizer = case.optimizer(case.model.parameters())
-        for x, y in case.batches:
-            optimizer.zero_grad()
-            loss = case.loss(case.model(*(x if isinstance(x, tuple) else (x,))), y)
-            if case.scaler is None:
-                loss.backward()
-                optimizer.step()
-            else:
-                case.scaler.scale(loss).backward()
-                case.scaler.step(optimizer)
-                case.scaler.update()
-        return case.model.state_dict(), torch.get_rng_state()
-
-    (seen, seen_random), (unseen, unseen_random) = train(True), train(False)
+        run(case)
+        states.append((case.model.state_dict(), torch.get_rng_state()))
+    (seen, seen_random), (unseen, unseen_random) = states
     assert torch.equal(seen_random, unseen_random)
     for name, tensor in seen.items():
-        assert torch.equal(tensor, unseen[name]) or torch.allclose(
-            tensor, unseen[name], rtol=0, atol=0, equal_nan=True
-        )
+        assert torch.equal(tensor.nan_to_num(nan=1e9), unseen[name].nan_to_num(nan=1e9)), name
 
 
-def test_the_batch_and_the_weights_before_the_step_are_saved(tmp_path):
+def test_the_batch_and_the_weights_before_the_step_are_saved(tmp_path, capsys):
     case = cases.log_of_zero()
-    loop = cases.Loop(case, tmp_path / "run.db")
-    [(_, message, _, data)] = loop.run()
-    assert data["file"] == "run.flight.safetensors"
-    assert data["weights"] is True
-    assert "nethook.replay('run.flight.safetensors', model)" in message
+    [event] = watched(case, tmp_path / "run.db")
+    assert event.data["file"] == "run.flight.safetensors"
+    assert event.data["weights"] is True
+    assert f"nethook.replay({str(tmp_path / 'run.db')!r}, model)" in event.message
+    assert f"nethook: {event.message}" in capsys.readouterr().err
     saved = load(tmp_path / "run.db")
     assert torch.equal(saved.args[0], case.batches[2][0])
     assert saved.finding["step"] == 2
@@ -92,21 +78,20 @@ def test_the_batch_and_the_weights_before_the_step_are_saved(tmp_path):
 
 def test_reasons_at_the_time(tmp_path):
     def data(make):
-        return cases.Loop(make(), tmp_path / "run.db").run()[0][3]
+        return watched(make(), tmp_path / f"{make.__name__}.db")[0].data
 
     assert "overflow of float16" in data(cases.half_overflow)["reason"]
     assert "overflow of float32" in data(cases.exploding_rnn)["reason"]
-    assert "log of 0" in data(cases.log_in_loss)["reason"]
-    assert data(cases.log_in_loss)["operation"] == "Log"
+    found = data(cases.log_in_loss)
+    assert (found["operation"], "log of 0" in found["reason"]) == ("Log", True)
     assert data(cases.log_of_zero)["before"] == "fc2"
 
 
 def test_without_batches_it_is_pinned_and_nothing_is_held(tmp_path):
-    loop = cases.Loop(cases.log_of_zero(), tmp_path / "run.db", batches=0)
-    [(_, message, _, data)] = loop.run()
-    assert (data["case"], data["file"]) == ("forward", None)
-    assert "batches=0" in message
-    assert list(tmp_path.iterdir()) == []
+    [event] = watched(cases.log_of_zero(), tmp_path / "run.db", batches=0)
+    assert (event.data["case"], event.data["file"]) == ("forward", None)
+    assert "batches=0" in event.message
+    assert [path.name for path in tmp_path.iterdir()] == ["run.db"]
 
 
 def test_a_batch_that_was_written_since_is_not_saved(tmp_path):
@@ -127,25 +112,34 @@ def test_a_full_disk_is_said(tmp_path):
     assert "The batch was not saved" in message
 
 
+def test_sites_that_were_not_looked_at_are_not_called_finite(tmp_path):
+    loop = cases.Loop(cases.log_of_zero(), tmp_path / "run.db")
+    loop.on_outputs = False
+    loop._attach = list
+    [(_, message, address, data)] = loop.run()
+    assert (data["case"], address) == ("forward", "")
+    assert "its sites were not looked at in this step" in message
+
+
 def test_it_is_told_once(tmp_path):
     case = cases.nan_in_data()
     case.batches = case.batches * 3
-    assert len(cases.Loop(case, tmp_path / "run.db").run()) == 1
+    assert len(watched(case, tmp_path / "run.db")) == 1
 
 
 def test_a_forward_that_no_scale_can_help_is_told_after_some_steps(tmp_path):
     case = cases.log_of_zero()
     case.batches = case.batches[2:3] * 5
     case.scaler = torch.amp.GradScaler("cpu")
-    [(_, _, _, data)] = cases.Loop(case, tmp_path / "run.db").run()
-    assert (data["case"], data["step"]) == ("forward", 2)
+    [event] = watched(case, tmp_path / "run.db", budget=None)
+    assert (event.data["case"], event.data["step"]) == ("forward", 2)
 
 
 def test_a_mask_does_not_hide_what_comes_later(tmp_path):
     case = cases.infinite_mask()
     case.batches[2][0][0, 0, 0] = float("nan")
-    [(_, _, address, data)] = cases.Loop(case, tmp_path / "run.db").run()
-    assert (data["case"], address, data["step"]) == ("data", "q", 2)
+    [event] = watched(case, tmp_path / "run.db", budget=None)
+    assert (event.data["case"], event.address, event.data["step"]) == ("data", "q", 2)
 
 
 def test_nothing_is_held_after_the_end(tmp_path):

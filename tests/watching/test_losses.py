@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
+from nethook.addresses.paths import Item
 from nethook.watching import losses as losses_module
 from nethook.watching.losses import WAYS, Losses
 from nethook.watching.seam import OUTPUT_MARK, OutputMark
@@ -40,7 +41,7 @@ class Watching:
 
 
 def mark(output: torch.Tensor, model: str = "") -> torch.Tensor:
-    output.grad_fn.metadata[OUTPUT_MARK] = OutputMark(model, "")
+    output.grad_fn.metadata[OUTPUT_MARK] = OutputMark(model)
     return output
 
 
@@ -58,7 +59,7 @@ def network() -> nn.Linear:
 def record(loss, model=None, scale=None) -> dict[str, Any]:
     """The record of `loss(output)`."""
     watching = Watching()
-    root = loss(mark((model or network())(X)))
+    root = loss(mark((network() if model is None else model)(X)))
     Losses(watching).backward([root], scale)
     root.sum().backward()
     assert len(watching.records) == 1
@@ -259,11 +260,11 @@ def test_a_loss_that_the_model_returns_itself():
 
     watching = Watching()
     loss, logits = WithLoss()(X)
-    loss.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", "0")
-    logits.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", "1")
+    loss.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", (Item(0),))
+    logits.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", (Item(1),))
     Losses(watching).backward([loss / 2], None)
     [(_, found, _)] = watching.records
-    assert (found["model"], found["path"]) == ("", "1")
+    assert (found["model"], found["path"]) == ("", "[1]")
     assert found["kind"] == "cross_entropy"
     assert found["factor"] == 0.5
 
@@ -274,6 +275,14 @@ def test_without_a_marked_output_the_chain_is_what_there_is():
     [(_, found, _)] = watching.records
     assert names(found) == "MseLoss ← Relu ← Addmm"
     assert "model" not in found
+
+
+def test_a_compiled_model():
+    found = record(
+        lambda o: F.cross_entropy(o, CLASSES), torch.compile(network(), backend="aot_eager")
+    )
+    assert names(found) == "NllLoss ← LogSoftmax ← CompiledFunction"
+    assert found["class_counts"] == torch.bincount(CLASSES, minlength=5).tolist()
 
 
 def test_a_root_that_is_no_number_and_one_without_a_graph():
@@ -347,6 +356,15 @@ def test_of_micro_batches_the_first_is_sampled():
         for _ in range(4):
             recorder.backward([F.mse_loss(mark(network()(X)), TARGET) / 4], None)
     assert (len(watching.records), len(watching.values)) == (2, 8)
+
+
+def test_records_become_fewer_as_the_run_goes_on():
+    watching = Watching()
+    recorder = Losses(watching)
+    for watching.step in range(300):
+        recorder.backward([F.mse_loss(mark(network()(X)), TARGET)], None)
+    assert len(watching.values) == 300
+    assert 12 < len(watching.records) < 30
 
 
 # -- an observer -----------------------------------------------------------------------------------
@@ -487,7 +505,7 @@ def test_a_pass_gives_one_record_and_many_passes_ever_fewer():
         for _ in range(2):
             recorder.no_grad_loss("mse", (X, X, 1), {}, torch.zeros(()))
     assert len(watching.values) == 400
-    assert 16 < len(watching.records) < 80
+    assert 12 < len(watching.records) < 40
 
 
 def test_what_is_no_loss():

@@ -18,12 +18,12 @@ from nethook.watching.losses_kinds import (
     Operands,
     unbroadcast,
 )
-from nethook.watching.losses_numbers import SAMPLE, numbers_of, packed, unpacked
+from nethook.watching.losses_numbers import SAMPLE, numbers_of, unpacked
 
 
 def plain(operands: Operands) -> dict:
-    vector, layout = packed(numbers_of(operands))
-    return unpacked(vector.tolist(), layout)
+    numbers = numbers_of(operands)
+    return unpacked(numbers.packed().tolist(), numbers.layout())
 
 
 def entropy(shares) -> float:
@@ -148,7 +148,7 @@ def test_of_very_many_classes_shares_are_kept_and_no_list():
     ],
 )
 def test_what_cannot_be_read_gives_no_numbers(tensor):
-    assert numbers_of(Operands(tensor, torch.zeros(2, 3))) == {}
+    assert not numbers_of(Operands(tensor, torch.zeros(2, 3)))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int32])

@@ -9,6 +9,7 @@ batch is saved before the optimizer changes the weights it was run with.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +23,7 @@ from nethook.runs.names import NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
 from nethook.watching.flight_file import Flight as Saved
 from nethook.watching.flight_file import flight_path, save, weights_of
 from nethook.watching.flight_look import is_finite, range_of
-from nethook.watching.flight_loss import LossCause, cause_of, keep_loss
+from nethook.watching.flight_loss import LossCause, LossKeeper, cause_of
 from nethook.watching.flight_pin import Pinned, Suspect, look_at, pin
 from nethook.watching.flight_ring import Call, Ring
 from nethook.watching.seam import Flag, Watching
@@ -48,11 +49,13 @@ class Flight:
         self._watching = watching
         self._ring = Ring(batches) if batches > 0 else None
         self._call: Call | None = None  # the outermost call that is or was under way
+        self._keeper = LossKeeper()
         self._signs: list[Suspect] = []
         self._harmless: set[tuple[str, str, bool, bool]] = set()
         self._loss: LossCause | None = None  # of this step, where it is not finite
         self._stepped = False
         self._skipped = 0
+        self._healthy = False  # whether a step was taken with gradients that were finite
         self.reported = False
 
     # -- what the watch tells ---------------------------------------------------------------------
@@ -78,7 +81,7 @@ class Flight:
             return
         with quiet():
             if self._call is not None:
-                self._call.loss = keep_loss(roots)
+                self._call.loss = self._keeper.keep(roots)
             for root in roots:
                 if root.grad_fn is None or not _is_bad_loss(root):
                     continue
@@ -111,6 +114,7 @@ class Flight:
                 self._skipped = 0
         else:
             self._skipped = 0
+        self._healthy |= self._stepped
         self._forget()
 
     def close(self) -> None:
@@ -147,11 +151,17 @@ class Flight:
         signs = self._fresh() or self._signs
         call = signs[0].call or self._call
         with quiet():
-            found = pin(signs, self._loss, None if call is None else call.inputs)
+            inputs = None if call is None else call.inputs
+            # To keep its budget the watch may not have looked at outputs in this step.
+            measured = bool(getattr(self._watching, "on_outputs", True))
+            found = pin(signs, self._loss, inputs, healthy=self._healthy, measured=measured)
             found.step = found.step if found.step >= 0 else self._watching.step
             found.call = found.call or call
             data = found.to_dict() | self._save(found, weights=weights)
-        self._watching.event(NON_FINITE, _sentence(found, data), found.address, data)
+        said = _sentence(found, data, self._watching.run_path())
+        self._watching.event(NON_FINITE, said, found.address, data)
+        if sys.stderr is not None:  # nobody reads the file while training goes to waste
+            sys.stderr.write(f"nethook: {said}\n")
         self._forget()
         if self._ring is not None:
             self._ring.clear()
@@ -209,10 +219,10 @@ def _gradients_finite(optimizer: torch.optim.Optimizer) -> bool:
         )
 
 
-def _sentence(found: Pinned, data: dict[str, Any]) -> str:
+def _sentence(found: Pinned, data: dict[str, Any], run: str) -> str:
     said = f"step {found.step}: {found.message}."
     if data.get("file"):
-        said += f" nethook.replay({data['file']!r}, model) runs the batch again."
+        said += f" nethook.replay({run!r}, model) runs the batch again."
     elif data.get("not_saved"):
         said += f" The batch was not saved: {data['not_saved']}."
     return said

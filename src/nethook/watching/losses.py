@@ -18,13 +18,17 @@ from nethook.watching.losses_calls import operands_of_call
 from nethook.watching.losses_graph import Node, Term, follow
 from nethook.watching.losses_kinds import Operands, operands_of
 from nethook.watching.losses_late import Late
-from nethook.watching.losses_numbers import numbers_of, packed, unpacked
+from nethook.watching.losses_numbers import numbers_of, unpacked
 from nethook.watching.losses_record import Analysis, analyse, shapes
 from nethook.watching.losses_where import Where, where
 from nethook.watching.seam import Watching
 
 WAYS: Final = 8
 """Ways of making a loss that one line of a script may have; more are counted to the last."""
+
+OFTEN: Final = 4
+THINNING: Final = 1.25
+"""The first steps and passes have records, then every one that is so much further."""
 
 
 class _Series:
@@ -78,10 +82,14 @@ class Losses:
         value = _value(root, scale)
         if value is not None:
             watching.loss_value(series.name, value, "train")
-        sampled = watching.sampled() and series.last_record != watching.step
-        if new or sampled:
+        if new or (watching.sampled() and self._due(series)):
             series.last_record = watching.step
             self._record(series, node, value, scale)
+
+    def _due(self, series: _Series) -> bool:
+        """Whether a step in which samples are taken gets a record: fewer than there are samples."""
+        step, last = self._watching.step, series.last_record
+        return step != last and (step < OFTEN or step >= THINNING * last)
 
     def _find(self, node: Node, known: list[_Series]) -> _Series | None:
         for series in known:
@@ -146,7 +154,7 @@ class Losses:
             return False
         series.last_record = self._watching.step
         series.passes += 1
-        if series.passes > 16 and series.passes < 1.06 * series.recorded:
+        if series.passes > OFTEN and series.passes < THINNING * series.recorded:
             return False
         series.recorded = series.passes
         return True
@@ -167,17 +175,17 @@ class Losses:
         data |= shapes(operands)
         numbers = numbers_of(operands)
         if isinstance(value, torch.Tensor):
-            numbers["value"] = value
+            numbers.add(("value",), value.reshape(1))
         watching, name = self._watching, series.name
         if not numbers:
             watching.loss_record(name, data, phase)
             return
-        vector, layout = packed(numbers)
+        layout = numbers.layout()
 
         def done(values: list[float]) -> None:
             watching.loss_record(name, _merged(data, unpacked(values, layout)), phase)
 
-        self._late.put(vector, done)
+        self._late.put(numbers.packed(), done)
 
     def _name(self, place: Where) -> str:
         """`train.py:42`; another loss of that line is `train.py:42#1`."""

@@ -28,6 +28,7 @@ from nethook.watching.flight_reasons import backward_reason, forward_reason
 from nethook.watching.flight_ring import set_random_states
 from nethook.watching.replay_ops import (
     DATA,
+    PARAMETERS,
     Finder,
     Findings,
     FoundNode,
@@ -141,6 +142,8 @@ def replay(
         with torch.enable_grad():
             output = functional_call(whole, state, args, kwargs)
         findings = finder.findings
+        if _is_optimizers(flight, findings):
+            return _not_again(flight, notes, with_loss=True)
         if _made_it(findings, output):
             return _forward_result(flight, findings, notes)
         node = _backward(output, owner, hooks)
@@ -261,6 +264,15 @@ def _set_training(flags: dict[nn.Module, bool]) -> None:
 def _made_it(findings: Findings, output: Any) -> bool:
     """Whether the forward has an operation to blame, for something that reached the end."""
     return (findings.made or findings.met) is not None and not is_finite(output)
+
+
+def _is_optimizers(flight: Flight, findings: Findings) -> bool:
+    """Whether parameters are not finite that an optimizer has made so."""
+    return (
+        flight.finding.get("case") == "optimizer"
+        and findings.made is None
+        and findings.met_from == PARAMETERS
+    )
 
 
 def _backward(output: Any, owner: Owner, hooks: Attachment) -> FoundNode | None:

@@ -27,6 +27,8 @@ from typing import Any, Final, Protocol
 import torch
 from torch import nn
 
+from nethook.addresses.paths import Path
+
 OUTPUT_MARK: Final = "nethook.output"
 """The key in `node.metadata` of the autograd nodes that made a watched model's outputs."""
 
@@ -36,7 +38,7 @@ class OutputMark:
     """Which output it was: the model's name ("" for an only one), and where in what it returned."""
 
     model: str
-    path: str
+    path: Path = ()
 
 
 class Watching(Protocol):

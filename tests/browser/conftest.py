@@ -47,7 +47,8 @@ class Opened:
             left = self.page.evaluate(
                 f"""() => {{
                     const left = {shown}.filter((f) => f.dataset.drawn !== 'yes');
-                    if (left.length) left[0].scrollIntoView({{block: 'center', behavior: 'instant'}});
+                    const place = {{block: 'center', behavior: 'instant'}};
+                    if (left.length) left[0].scrollIntoView(place);
                     return left.length;
                 }}"""
             )

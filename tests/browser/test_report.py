@@ -108,7 +108,9 @@ def test_a_mark_on_the_loss_leads_to_its_finding(visit, report):
     opened = visit(report)
     opened.draw_all()
     figure = opened.page.locator("#overview .figure").first
-    figure.scroll_into_view_if_needed()
+    figure.evaluate(
+        "(f) => window.scrollBy({top: f.getBoundingClientRect().top - 120, behavior: 'instant'})"
+    )
     place = figure.locator(".xy20 .point").nth(1).bounding_box()
     opened.page.mouse.move(place["x"] + 5, place["y"] + 5)
     opened.page.wait_for_selector(".hoverlayer .hovertext, .hoverlayer .legend")
@@ -145,7 +147,8 @@ def test_a_script_of_others_would_not_run(visit, report):
     """The policy of the page holds even where escaping would fail."""
     bad = folder() / "bad.html"
     text = report.read_text(encoding="utf-8")
-    bad.write_text(text.replace("<h1>", "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'><h1>"))  # fmt: skip
+    markup = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'><h1>"
+    bad.write_text(text.replace("<h1>", markup), encoding="utf-8")
     opened = visit(bad)
     assert opened.page.evaluate("window.ran") is None
     assert any("Content Security Policy" in problem for problem in opened.problems)

@@ -55,10 +55,10 @@ def test_every_code_has_something_that_shows_it(reading, code):
 
 
 def test_what_is_about_depth_has_a_profile(reading):
-    curves, profile = specs(reading, code="vanishing-gradient", sites=["conv1"])
+    _, profile = specs(reading, code="vanishing-gradient", sites=["conv1"])
     made = figure(profile)
     assert [trace.name for trace in made.data] == ["step 0", "step 60", "step 119"]
-    assert list(made.data[0].y)[0] == "conv1"
+    assert made.data[0].y[0] == "conv1"
 
 
 def test_a_threshold_of_another_number_is_not_drawn(reading):
@@ -77,7 +77,8 @@ def test_evidence_can_say_itself_what_shows_it(reading):
 
 
 def test_more_sites_than_colours_are_counted(reading):
-    sites = [f"{layer}.{kind}" for layer in ("conv1", "block.conv2", "fc1", "fc2") for kind in ("weight", "bias")]  # fmt: skip
+    layers = ("conv1", "block.conv2", "fc1", "fc2")
+    sites = [f"{layer}.{kind}" for layer in layers for kind in ("weight", "bias")]
     spec = specs(reading, code="no-gradient", sites=sites)[0]
     assert "2 more not drawn" in spec["layout"]["annotations"][0]["text"]
 

@@ -106,7 +106,8 @@ def test_feature_maps_are_the_channels_of_a_sample(traced):
 def test_filters_of_a_layer_a_parameter_or_a_tensor(traced):
     model, _ = traced
     wanted = np.sort(model[0].weight.detach().flatten())
-    for made in (figures.filters(model, "0"), figures.filters(model, "0.weight"), figures.filters(model[0].weight)):  # fmt: skip
+    for named in ((model, "0"), (model, "0.weight"), (model[0].weight,)):
+        made = figures.filters(*named)
         np.testing.assert_allclose(np.sort(values_of(made)), wanted, rtol=1e-6)
     assert figures.filters(torch.randn(8, 3, 5, 5)).data[0].type == "image"
     assert figures.filters(model, "3").data[0].z.shape == (4, 180)

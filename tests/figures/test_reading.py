@@ -115,7 +115,7 @@ def test_panels_of_the_overview(reading):
 
 def test_a_tree_has_modules_without_a_record_of_their_own(reading):
     rows = {row.address: row for row in tree_rows(reading.order)}
-    assert list(rows)[0] == ""
+    assert next(iter(rows)) == ""
     assert rows["block"].parameters == rows["block.conv2"].parameters == 480
     assert rows[""].parameters == 4 * 480
     assert rows["block.conv2"].depth == rows["block"].depth + 1

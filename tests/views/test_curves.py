@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from nethook.views.curves import curves
@@ -19,7 +21,7 @@ def test_panels_share_the_axis_of_steps_and_do_not_overlap():
     made = figure(curves(panels, [MARK]))
     assert {trace.xaxis for trace in made.data} == {"x"}
     domains = [made.layout[f"yaxis{at}"].domain for at in ("", 2, 3)]
-    for above, below in zip(domains, domains[1:], strict=False):
+    for above, below in pairwise(domains):
         assert above[0] > below[1]
     assert made.layout.yaxis20.domain[0] >= domains[0][1]
     assert domains[2][0] >= 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +29,7 @@ def test_rows_cover_every_count_once_and_in_order(places):
     groups = bin_groups(total, VALUES)
     assert sum(int(total[begin:end].sum()) for begin, end in groups) == len(places)
     assert all(begin < end for begin, end in groups)
-    assert all(a[1] == b[0] for a, b in zip(groups, groups[1:], strict=False))
+    assert all(a[1] == b[0] for a, b in pairwise(groups))
     assert len(groups) <= 76
 
 
@@ -88,13 +90,21 @@ def test_units_show_who_is_silent():
     active = np.ones((4, 300), dtype=bool)
     active[2:, :30] = False
     steps = np.arange(4)
-    made = figure(units_over_time("x", steps, steps, active, rows=100))
+    made = figure(units_over_time("x", steps, steps, active, np.ones(4, bool), rows=100))
     line, cells = made.data
     np.testing.assert_allclose(line.y, [0, 0, 0.1, 0.1])
     z = np.array(cells.z)
     assert z.shape == (100, 4)
     np.testing.assert_array_equal(z[:10, 2:], 0)
     np.testing.assert_array_equal(z[10:], 1)
+
+
+def test_a_span_that_was_not_measured_is_a_gap_and_not_silent():
+    measured = np.array([True, False, True])
+    active = np.array([[True, True], [False, False], [True, False]])
+    made = figure(units_over_time("x", np.arange(3), np.arange(3), active, measured))
+    np.testing.assert_array_equal(made.data[0].y, [0, np.nan, 0.5])
+    assert np.isnan(np.array(made.data[1].z)[:, 1]).all()
 
 
 def test_layers_side_by_side():

@@ -14,10 +14,15 @@ from tests.figures.made import FINDINGS
 
 plain = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=6,
-)  # fmt: skip
-FIELDS = ("code", "severity", "sites", "first_step", "last_step", "evidence", "message", "fix", "consequences")  # fmt: skip
+)
+FIELDS = (
+    *("code", "severity", "sites", "first_step", "last_step"),
+    *("evidence", "message", "fix", "consequences"),
+)
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), plain))
@@ -30,7 +35,8 @@ def test_anything_is_read(found):
 
 
 def test_the_worst_is_first_and_the_doctors_order_is_kept():
-    found = [{"code": code, "severity": s} for code, s in zip("abcd", ("info", "error", "warning", "error"), strict=True)]  # fmt: skip
+    severities = ("info", "error", "warning", "error")
+    found = [{"code": c, "severity": s} for c, s in zip("abcd", severities, strict=True)]
     assert [finding.code for finding in read_findings(found)] == ["b", "d", "c", "a"]
 
 

@@ -58,9 +58,11 @@ def test_maps_have_a_place_each_and_names():
 
 def test_a_tree_has_a_line_a_module_with_its_shape_and_share():
     rows = [
-        Row("", "Net", 0, "64 × 10", 300), Row("a", "Block", 1, "", 100),
-        Row("a.conv", "Conv2d", 2, "64 × 20", 100), Row("fc", "Linear", 1, "64 × 10", 200, "frozen"),
-    ]  # fmt: skip
+        Row("", "Net", 0, "64 × 10", 300),
+        Row("a", "Block", 1, "", 100),
+        Row("a.conv", "Conv2d", 2, "64 × 20", 100),
+        Row("fc", "Linear", 1, "64 × 10", 200, "frozen"),
+    ]
     made = figure(tree(rows))
     names, kinds, shapes, bars = made.data
     assert [text.strip("\u00a0") for text in names.text] == ["(model)", "a", "conv", "fc"]

@@ -101,7 +101,11 @@ def _facts(reading: Reading, address: str) -> list[tuple[str, str]]:
         facts.append((parameter.rpartition(".")[2], f"{shape or '?'}{frozen}"))
     calls = info.get("calls")
     if isinstance(calls, dict):
-        counted = [(str(phase), count) for phase, count in calls.items() if isinstance(count, int)]
+        counted = [
+            (str(phase), count)
+            for phase, count in calls.items()
+            if isinstance(count, int) and count
+        ]
         facts.append(
             ("calls", ", ".join(f"{count:,} {phase}" for phase, count in counted) or "none")
         )
@@ -122,27 +126,28 @@ def _specs(reading: Reading, address: str, columns: int) -> list[tuple[bool, Spe
         found = reading.histograms(address, quantity)
         if not found.counts.any():
             continue
-        spans = merge_spans(found.first_step, found.last_step, found.counts, columns)
+        merged = merge_spans(found.first_step, found.last_step, found.counts, columns)
         title = WORDS[quantity].capitalize()
-        specs.append((False, histogram_over_time(f"{title} over time", *spans, found.values)))
+        specs.append((False, histogram_over_time(f"{title} over time", *merged, found.values)))
         if quantity == names.OUTPUTS:
-            first, last, counts = (part.astype(np.int64) for part in spans)
-            merged = Histograms(address, quantity, "train", first, last, counts)
-            quantiles = merged.quantiles(SHARES)
-            specs.append((False, bands("Percentiles of outputs", *spans[:2], quantiles, SHARES)))
+            first, last, counts = (part.astype(np.int64) for part in merged)
+            whole = Histograms(address, quantity, "train", first, last, counts)
+            quantiles = whole.quantiles(SHARES)
+            specs.append((False, bands("Percentiles of outputs", first, last, quantiles, SHARES)))
     if series.units and reading.order.info(address).get("activation", "rectifier") == "rectifier":
         units = reading.units(address)
         if len(units):
+            spans = (units.first_step, units.last_step)
             rows = 128 if columns >= 128 else 48
-            specs.append(
-                (
-                    False,
-                    units_over_time(
-                        "Units that were ever active", units.first_step, units.last_step,
-                        units.active, rows=rows, columns=columns,
-                    ),
-                )
-            )  # fmt: skip
+            spec = units_over_time(
+                "Units that were ever active",
+                *spans,
+                units.active,
+                units.measured,
+                rows=rows,
+                columns=columns,
+            )
+            specs.append((False, spec))
     return specs
 
 

@@ -220,7 +220,8 @@ def units_spec(reading: Reading, address: str, phase: str = "train", columns: in
     """The spec of `units`."""
     found = reading.units(address, phase)
     title = f"{address}: units that were ever active"
-    return units_over_time(title, found.first_step, found.last_step, found.active, columns=columns)
+    spans = (found.first_step, found.last_step)
+    return units_over_time(title, *spans, found.active, found.measured, columns=columns)
 
 
 def tree(run: AnyRun, *, theme: str = "light") -> Figure:

@@ -10,10 +10,11 @@ import numpy as np
 from nethook.figures.reading import Reading
 from nethook.runs import names
 from nethook.runs.results import Series
-from nethook.views.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE, VERMILION
+from nethook.views.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
 from nethook.views.plain import Floats, Line, Panel
 
 _LOSS: Final = "@loss:"
+_SPARSE: Final = 0.6
 _LOGGED: Final = 4  # panels of what the user logged
 _OWN: Final = ("grad_norm", "update_ratio", names.FINGERPRINT, names.PARAMS_FINGERPRINT)
 
@@ -37,19 +38,16 @@ def loss_panel(reading: Reading) -> Panel | None:
         for address, quantity in reading.catalogue
         if quantity == names.LOSS and address.startswith(_LOSS)
     ]
-    several = len(addresses) > 1
     keys = [(address, names.LOSS) for address in addresses]
     lines = []
-    for phase, word in (("train", "training"), ("eval", "evaluation")):
-        for at, series in enumerate(reading.series(keys, phase)):
-            if not np.isfinite(series["mean"]).any():
-                continue
+    for phase, word, first in (("train", "training", 0), ("eval", "evaluation", 1)):
+        found = [each for each in reading.series(keys, phase) if np.isfinite(each["mean"]).any()]
+        for at, series in enumerate(found):
             where = series.address.removeprefix(_LOSS)
-            name = f"{word}, {where}" if several else word
-            evaluated = phase == "eval"
-            colour = LINES[(2 * at + evaluated) % len(LINES)] if several else ""
-            colour = colour or (VERMILION if evaluated else BLUE)
-            lines.append(_line(series, name, colour=colour, markers=evaluated))
+            # One loss is made in one place in training and in another in evaluation.
+            name = f"{word}, {where}" if len(found) > 1 else word
+            colour = LINES[(2 * at + first) % len(LINES)]
+            lines.append(_line(series, name, colour=colour, markers=phase == "eval"))
     if not lines:
         lines = [
             Line(name, scalar.step, scalar.value, colour=LINES[at % len(LINES)])
@@ -137,6 +135,7 @@ def _line(series: Series, name: str, *, colour: str, markers: bool = False) -> L
     step = series.last_step[there]
     mean, least, greatest = (series[part][there] for part in ("mean", "min", "max"))
     band = not markers and bool((series["count"][there] > 1).any())
+    markers = markers or there.sum() < _SPARSE * len(series)  # thinned: show where it was measured
     return Line(
         name, step, mean, least if band else None, greatest if band else None,
         markers=markers, colour=colour,

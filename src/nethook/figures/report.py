@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from nethook.errors import MissingLibraryError
 from nethook.figures.about import events_of, facts_of, ran_of, subtitle_of
 from nethook.figures.details import layers_within
@@ -17,6 +19,7 @@ from nethook.figures.writing import write_whole
 from nethook.views.escape import script_json
 from nethook.views.findings import SEVERITIES, Finding, verdict
 from nethook.views.heatmap import heatmap
+from nethook.views.numbers import share
 from nethook.views.page import Report, Tab, page
 from nethook.views.plain import Grid, Mark, Spec
 from nethook.views.render import payload
@@ -29,6 +32,7 @@ _ROOM: Final = 150_000  # for texts and tables
 _FINDINGS: Final = 0.35  # share of all that the figures of findings may take
 _HEATMAPS: Final = 0.5  # share of the rest that heatmaps may take
 _OVER_DEPTH: Final = ("output_gradients", "gradients", "spread", "updates")
+_GAPS: Final = 0.02  # share of empty cells from which they are explained
 _MOST_MODULES: Final = 400  # of the tree
 
 
@@ -134,8 +138,16 @@ def _heatmaps(grids: dict[str, Grid], marks: Sequence[Mark], room: int) -> list[
     tabs = []
     for grid in grids.values():
         spec = heatmap(grid, marks, columns=columns, titled=False)
-        tabs.append(Tab(grid.quantity.title, grid.quantity.explain, spec))
+        tabs.append(Tab(grid.quantity.title, f"{grid.quantity.explain}{_gaps(grid)}", spec))
     return tabs
+
+
+def _gaps(grid: Grid) -> str:
+    """What empty cells mean, where there are some."""
+    empty = float(np.isnan(grid.last).mean())
+    if empty < _GAPS:
+        return ""
+    return f" Empty cells ({share(empty)}) were not measured: watching kept its budget."
 
 
 def _depths(reading: Reading) -> list[Tab]:

@@ -248,7 +248,11 @@ class Run:
         active = np.zeros((len(spans), found[0][1].shape[1]), dtype=bool)
         for place, part in found:
             np.logical_or.at(active, place, part)
-        return Units(address, quantity, phase, spans.first_step, spans.last_step, active)
+        # A span in which the site was not measured has no histogram, and bits that say nothing.
+        counts = self.histograms(address, quantity, phase).counts
+        same = len(counts) == len(spans)
+        measured = np.asarray((counts if same else active).any(axis=1), dtype=np.bool_)
+        return Units(address, quantity, phase, spans.first_step, spans.last_step, active, measured)
 
     # Notes
 

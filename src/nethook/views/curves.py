@@ -111,7 +111,9 @@ def _y_axis(panel: Panel, bottom: float, top: float) -> dict[str, Any]:
 
 def _level(panel: Panel) -> float | None:
     """The one value of a panel that has but one."""
-    values = np.unique(np.concatenate([np.asarray(line.value) for line in panel.lines] or [np.zeros(0)]))
+    values = np.unique(
+        np.concatenate([np.asarray(line.value) for line in panel.lines] or [np.zeros(0)])
+    )
     values = values[np.isfinite(values)]
     return float(values[0]) if len(values) == 1 else None
 

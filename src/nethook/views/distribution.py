@@ -197,19 +197,26 @@ def units_over_time(
     first: Integers,
     last: Integers,
     active: np.ndarray[Any, np.dtype[np.bool_]],
+    measured: np.ndarray[Any, np.dtype[np.bool_]],
     *,
     rows: int = 128,
     columns: int = 256,
 ) -> Spec:
-    """Which units (spans, units) were ever active: a row a unit, or a row for several of them."""
-    first, last, counts = merge_spans(first, last, active.astype(np.int64), columns)
-    active = counts > 0
+    """Which units (spans, units) were ever active: a row a unit, or a row for several of them.
+
+    A span that was not measured is a gap.
+    """
+    both = np.column_stack([active, measured]).astype(np.int64)
+    first, last, counts = merge_spans(first, last, both, columns)
+    active, measured = counts[:, :-1] > 0, counts[:, -1] > 0
     units = active.shape[1]
     every = max(1, -(-units // rows))
     starts = np.arange(0, units, every)
     share_active = np.add.reduceat(active.astype(np.float64), starts, axis=1)
     share_active /= np.append(starts[1:], units) - starts
     silent = 1.0 - active.mean(axis=1) if units else np.zeros(len(first))
+    silent = np.where(measured, silent, np.nan)
+    share_active[~measured] = np.nan
     middle = (np.asarray(first, dtype=np.float64) + last) / 2
     what = "unit %{y}" if every == 1 else f"{every} units from %{{y}}"
     data = [

@@ -318,7 +318,8 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
             for wide, spec in layer.specs
         )
         facts = "".join(
-            f"<div><dt>{html_text(shorten(what, 40))}</dt><dd>{html_text(shorten(value))}</dd></div>"
+            f"<div><dt>{html_text(shorten(what, 40))}</dt>"
+            f"<dd>{html_text(shorten(value))}</dd></div>"
             for what, value in layer.facts
         )
         yield (

@@ -163,3 +163,19 @@ def test_a_figure_weighs_what_it_takes():
     assert (
         alone < sum(len(str(np.asarray(t.get("y", [])))) for t in found.overview["data"]) + 50_000
     )
+
+
+def test_endless_texts_and_findings_do_not_make_it_larger(tmp_path):
+    with RunWriter(tmp_path / "a.db") as writer:
+        for at in range(60):
+            writer.add_site(
+                f"{at}{'x' * 19_000}", "L" * 19_000, {"shape": [1], "dtype": "d" * 9000}
+            )
+            writer.add_series(f"{at}{'x' * 19_000}", "outputs")
+        text = {name: name * 5000 for name in ("message", "fix", "code")}
+        writer.findings([{**text, "severity": "error", "consequences": ["c" * 19_000] * 9}] * 300)
+        for at in range(300):
+            writer.event("kind", at, "m" * 19_000)
+    made = nethook.figures.report(tmp_path / "a.db", tmp_path / "a.html")
+    assert made.stat().st_size <= SIZE
+    assert "Of 300 findings the first 200 are shown." in made.read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
@@ -54,6 +55,13 @@ gradient: torch.Tensor = tape.params["0.weight"].grad
 assert_type(tape.clear(), None)
 with trace(model, calls=3, copy=False, detach=False, device="cpu", dtype=torch.float64, stop=True):
     model(x)
+
+# Show: figures of runs and tapes.
+figure = nethook.figures.feature_maps(tape, "0", sample=1, each=True)
+nethook.figures.save(figure, "a.svg")
+nethook.figures.heatmap("run.db", "gradients", all_time=True, theme="dark")
+assert_type(nethook.figures.report("run.db", "report.html"), Path)
+assert_type(nethook.open_run("run.db").findings[0]["code"], Any)
 
 # Classic: the names that existing code imports.
 with nethook.Trace(model, "0", retain_input=True, edit_output=torch.relu, stop=True) as traced:

@@ -32,6 +32,7 @@ _ROOM: Final = 150_000  # for texts and tables
 _FINDINGS: Final = 0.35  # share of all that the figures of findings may take
 _HEATMAPS: Final = 0.5  # share of the rest that heatmaps may take
 _OVER_DEPTH: Final = ("output_gradients", "gradients", "spread", "updates")
+_MOST_FINDINGS: Final = 200
 _GAPS: Final = 0.02  # share of empty cells from which they are explained
 _MOST_MODULES: Final = 400  # of the tree
 
@@ -103,7 +104,7 @@ def contents(reading: Reading, room: int) -> Report:
 def _shown(reading: Reading, room: int) -> list[tuple[Finding, list[Spec]]]:
     """Each finding with its figures, the worst first, as long as there is room for them."""
     shown: list[tuple[Finding, list[Spec]]] = []
-    for finding in reading.findings:
+    for finding in reading.findings[:_MOST_FINDINGS]:
         specs = finding_specs(reading, finding)
         size = sum(weight(spec) for spec in specs)
         if size > room:
@@ -124,6 +125,8 @@ def _note(reading: Reading) -> str:
         return "The run was still being written when this report was made."
     if "died" in states:
         return "The run was cut off: its process ended without closing it."
+    if len(reading.findings) > _MOST_FINDINGS:
+        return f"Of {len(reading.findings):,} findings the first {_MOST_FINDINGS} are shown."
     gone = sum(state in ("missing", "unreadable") for state in states)
     return f"{gone} of {len(states)} ranks are missing." if gone else ""
 

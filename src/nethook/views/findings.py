@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from nethook.views.plain import Mark
 
+_LONGEST: Final = 2000  # characters of a message or a fix that are shown
+
 SEVERITIES: Final = ("error", "warning", "info")
 """From the worst."""
 
@@ -114,7 +116,8 @@ def when(finding: Finding) -> str:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    text = "" if value is None else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
 def _list(value: Any) -> list[Any]:
@@ -135,5 +138,5 @@ def _is_number(value: Any) -> bool:
 
 def _consequence(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ": ".join(str(value[name]) for name in ("code", "message") if value.get(name))
-    return str(value)
+        return ": ".join(_text(value[name]) for name in ("code", "message") if value.get(name))
+    return _text(value)

@@ -323,7 +323,7 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
             for what, value in layer.facts
         )
         yield (
-            f'<details class="layer" id="{layer_id(at)}" data-name="{html_text(layer.address)}">'
+            f'<details class="layer" id="{layer_id(at)}" data-name="{html_text(shorten(layer.address, 200))}">'
             f'<summary><span class="address">{name}</span>'
             f"<span>{html_text(shorten(layer.kind, 48))}</span>"
             f"<span>{html_text(layer.shape)}</span>"

@@ -144,7 +144,7 @@ def test_without_plotly_it_says_what_to_install(tmp_path, monkeypatch):
         nethook.figures.report(training(), tmp_path / "a.html")
 
 
-@pytest.mark.parametrize("room", [2_000_000, 700_000, 300_000])
+@pytest.mark.parametrize("room", [2_000_000, 700_000, 210_000])
 def test_it_fits_the_room_there_is(room):
     """With less room there are fewer columns, then layers without figures, and it says so."""
     found = contents(Reading(training()), room)

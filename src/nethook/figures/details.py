@@ -45,7 +45,7 @@ def layers_within(reading: Reading, room: int) -> tuple[list[Layer], str]:
         size = _weight(layer)
         if spent + size > room:
             layer = _layer(reading, address, 0)
-            size = _TEXT
+            size = _weight(layer)
             without += 1
         spent += size
         made.append(layer)
@@ -60,7 +60,8 @@ def layers_within(reading: Reading, room: int) -> tuple[list[Layer], str]:
 
 
 def _weight(layer: Layer) -> int:
-    return _TEXT + sum(len(script_json(payload(spec))) + 300 for _, spec in layer.specs)
+    texts = 60 * len(layer.facts) + 120 * len(layer.findings[:12])
+    return _TEXT + texts + sum(len(script_json(payload(spec))) + 300 for _, spec in layer.specs)
 
 
 def _layer(reading: Reading, address: str, columns: int) -> Layer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ from nethook.views.tree import tree
 
 SIZE: Final = 8_000_000
 """Bytes of a report at most, with plotly.js."""
-_ROOM: Final = 150_000  # for texts and tables
+_ROOM: Final = 20_000  # for what stands around figures
 _FINDINGS: Final = 0.35  # share of all that the figures of findings may take
 _HEATMAPS: Final = 0.5  # share of the rest that heatmaps may take
 _OVER_DEPTH: Final = ("output_gradients", "gradients", "spread", "updates")
@@ -68,8 +69,9 @@ def report(run: AnyRun, to: str | Path = "report.html") -> Path:
 
 def contents(reading: Reading, room: int) -> Report:
     """What a report of at most `room` bytes, without plotly.js, shows."""
-    findings = reading.findings
-    marks = [each.mark() for each in findings if each.first_step is not None]
+    bare = _texts(reading)
+    room -= len(page(bare, "").encode("utf-8")) + _ROOM
+    marks = [each.mark() for each in reading.findings if each.first_step is not None]
     shown = _shown(reading, int(room * _FINDINGS))
     overview = overview_spec(reading, marks)
     depth = _depths(reading)
@@ -77,27 +79,42 @@ def contents(reading: Reading, room: int) -> Report:
     model = tree(rows, "") if 1 < len(rows) <= _MOST_MODULES else None
     fixed: list[Spec] = [spec for _, specs in shown for spec in specs]
     fixed += [overview, *(tab.spec for tab in depth), *([model] if model else [])]
-    room -= _ROOM + sum(weight(spec) for spec in fixed)
+    room -= sum(weight(spec) for spec in fixed)
     tabs = _heatmaps(reading.grids(), marks, int(room * _HEATMAPS))
     room -= sum(weight(tab.spec) for tab in tabs)
     layers, note = layers_within(reading, room)
+    return replace(
+        bare,
+        findings=shown,
+        overview=overview if overview["data"] else None,
+        tabs=tabs,
+        depth=depth,
+        tree=model,
+        layers=layers,
+        layers_note=note,
+    )
+
+
+def _texts(reading: Reading) -> Report:
+    """A report without its figures and layers."""
+    findings = reading.findings
     worst = next((each for each in SEVERITIES if any(f.severity == each for f in findings)), "")
     return Report(
-        reading.run.path.stem,
-        subtitle_of(reading),
-        verdict(findings).capitalize(),
-        worst,
-        _note(reading),
-        facts_of(reading),
-        shown,
-        overview if overview["data"] else None,
-        tabs,
-        depth,
-        model,
-        layers,
-        note,
-        events_of(reading),
-        ran_of(reading),
+        title=reading.run.path.stem,
+        subtitle=subtitle_of(reading),
+        verdict=verdict(findings).capitalize(),
+        severity=worst,
+        note=_note(reading),
+        facts=facts_of(reading),
+        findings=[(finding, []) for finding in findings[:_MOST_FINDINGS]],
+        overview=None,
+        tabs=[],
+        depth=[],
+        tree=None,
+        layers=[],
+        layers_note="",
+        events=events_of(reading),
+        ran=ran_of(reading),
     )
 
 

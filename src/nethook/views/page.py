@@ -221,7 +221,8 @@ def _finding(
     if finding.evidence:
         parts.append(_evidence(finding.evidence))
     if finding.consequences:
-        rest = "".join(f"<li>{html_text(each)}</li>" for each in finding.consequences)
+        told = finding.consequences[:20]
+        rest = "".join(f"<li>{html_text(shorten(each, 300))}</li>" for each in told)
         parts.append(
             '<details class="plain"><summary>What follows from it '
             f"({len(finding.consequences)})</summary><ul>{rest}</ul></details>"
@@ -303,6 +304,7 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
         yield f'<p class="note">{html_text(report.layers_note)}</p>'
     for at, layer in enumerate(report.layers):
         name = html_text(shorten(layer.address or "(model)", 80))
+        full = shorten(layer.address, 200)
         badges = "".join(
             f'<span class="badge {html_text(finding.severity)}">'
             f"{html_text(shorten(finding.code, 32))}</span> "
@@ -323,7 +325,7 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
             for what, value in layer.facts
         )
         yield (
-            f'<details class="layer" id="{layer_id(at)}" data-name="{html_text(shorten(layer.address, 200))}">'
+            f'<details class="layer" id="{layer_id(at)}" data-name="{html_text(full)}">'
             f'<summary><span class="address">{name}</span>'
             f"<span>{html_text(shorten(layer.kind, 48))}</span>"
             f"<span>{html_text(layer.shape)}</span>"

@@ -41,6 +41,9 @@ def test_it_is_drawn_at_every_width_and_in_both_themes(visit, report, name, widt
         "(svg) => getComputedStyle(svg).backgroundColor"
     )
     assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(23, 27, 33)"}[scheme]
+    # plotly.js would offer to send figures to a service.
+    offered = page.locator("[data-title]").evaluate_all("(all) => all.map((b) => b.dataset.title)")
+    assert not [title for title in offered if "hare" in title or "loud" in title]
     opened.picture(f"report-{name}")
 
 
@@ -181,3 +184,14 @@ def test_figures_are_saved_as_pictures(ending, begin, tmp_path):
     made = nethook.figures.overview(training())
     path = nethook.figures.save(made, tmp_path / f"a.{ending}", width=700)
     assert path.read_bytes().startswith(begin)
+
+
+def test_a_saved_figure_offers_no_service_either(browser, tmp_path):
+    path = nethook.figures.save(nethook.figures.overview(training()), tmp_path / "a.html")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector(".modebar-btn", state="attached")
+    offered = page.locator("[data-title]").evaluate_all("(all) => all.map((b) => b.dataset.title)")
+    page.close()
+    assert offered
+    assert not [title for title in offered if "hare" in title or "loud" in title]

@@ -27,6 +27,7 @@ def test_html_has_all_it_needs_and_json_is_json(tmp_path):
     made = figure(curves([]))
     page = save(made, tmp_path / "a.html").read_text(encoding="utf-8")
     assert "<script src=" not in page
+    assert '"showSendToCloud": false' in page
     assert json.loads(save(made, tmp_path / "a.json").read_text(encoding="utf-8"))["layout"]
 
 

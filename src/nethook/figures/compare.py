@@ -16,7 +16,12 @@ from nethook.views.thin import thin_grid
 
 
 def curves_of_two(
-    first: Reading, second: Reading, names: tuple[str, str], marks: list[Mark]
+    first: Reading,
+    second: Reading,
+    names: tuple[str, str],
+    marks: list[Mark],
+    *,
+    titled: bool = True,
 ) -> Spec:
     """Loss and gradient norm of both."""
     made = []
@@ -32,7 +37,7 @@ def curves_of_two(
         if there:
             scale = "log" if all(panel.scale == "log" for panel in there) else "linear"
             made.append(Panel(there[0].title, lines, there[0].explain, scale=scale, tall=1.5))
-    return curves(made, marks, f"{names[0]} and {names[1]}")
+    return curves(made, marks, f"{names[0]} and {names[1]}" if titled else "")
 
 
 def _named(line: Line, name: str, colour: str) -> Line:

@@ -137,13 +137,16 @@ def write_page(found: Difference, to: str | Path) -> Path:
         "",
         [(f"loss, {name}", text) for name, text in found.losses()],
         [],
-        curves_of_two(found.first, found.second, found.names, marks),
+        curves_of_two(found.first, found.second, found.names, marks, titled=False),
         tabs,
         [],
         None,
         [],
         "",
         [],
-        [(name, f"{one}\n{two}") for name, one, two in found.parting.facts],
+        [
+            (shorten(what, 40), f"{found.names[0]}: {one}\n{found.names[1]}: {two}")
+            for what, one, two in found.parting.facts
+        ],
     )
     return write_whole(Path(to), page(made, get_plotlyjs()))

@@ -82,7 +82,7 @@ def log_ticks(low: float, high: float, most: int = 5) -> tuple[list[float], list
         fine = [part * power for power in powers for part in (1, 2, 5)]
         found = [value for value in fine if low * 0.999 <= value <= high * 1.001]
         found = found[:: max(1, math.ceil(len(found) / (most + 2)))]
-        if len(found) < 3:  # less than a factor of four or so: equal steps serve
+        if len(found) < 2:  # less than a factor of two or so: equal steps serve
             found = _round_steps(low, high)
     return found, [number(value) for value in found]
 

@@ -108,6 +108,8 @@ def template(theme: str) -> dict[str, Any]:
             },
             "sliderdefaults": {"font": {"color": soft, "size": 11}, "bordercolor": grid},
             "margin": {"l": 60, "r": 20, "t": 46, "b": 44},
+            # plotly.js offers by default to send the figure, with its data, to a service.
+            "modebar": {"remove": ["sendChartToCloud"], "bgcolor": "rgba(0,0,0,0)", "color": soft},
         }
     }
 

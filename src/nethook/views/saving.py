@@ -9,6 +9,10 @@ from nethook.errors import MissingLibraryError, OptionError
 
 PICTURES: Final = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")
 
+# plotly.js offers by default to send a figure, with its data, to a service.
+CONFIG: Final = {"displaylogo": False, "showSendToCloud": False, "plotlyServerURL": ""}
+"""How figures behave in a page of their own."""
+
 
 def save(
     figure: Any, path: str | Path, *, width: int = 1000, height: int = 0, scale: float = 2.0
@@ -30,7 +34,7 @@ def save(
     target = Path(path)
     kind = target.suffix.lower()
     if kind == ".html":
-        figure.write_html(target, include_plotlyjs=True, config={"displaylogo": False})
+        figure.write_html(target, include_plotlyjs=True, config=CONFIG)
     elif kind == ".json":
         target.write_text(figure.to_json(), encoding="utf-8")
     elif kind in PICTURES:

@@ -94,9 +94,13 @@
 
   const CONFIG = {
     displaylogo: false, responsive: true,
+    showSendToCloud: false, plotlyServerURL: "", // nothing leaves this page
     modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
     toImageButtonOptions: { format: "svg", filename: "nethook" },
   };
+
+  // On a phone the buttons would cover the titles, and fingers scroll instead of zooming.
+  const config = (element) => (element.clientWidth < NARROW && root.clientWidth < 700 ? { ...CONFIG, displayModeBar: false } : CONFIG);
 
   function draw(element) {
     if (drawn.has(element)) return;
@@ -109,7 +113,7 @@
     }
     drawn.set(element, figure);
     const layout = fitted(figure, element.clientWidth);
-    Plotly.newPlot(element, themed(figure.data), layout, CONFIG).then(() => {
+    Plotly.newPlot(element, themed(figure.data), layout, config(element)).then(() => {
       element.dataset.drawn = "yes";
       element.style.height = "";
       // A mark of a finding leads to the finding. The cursor goes through all panels, so a click
@@ -131,7 +135,7 @@
   function redraw() {
     root.dataset.theme = theme();
     for (const [element, figure] of drawn) {
-      Plotly.react(element, themed(figure.data), fitted(figure, element.clientWidth), CONFIG);
+      Plotly.react(element, themed(figure.data), fitted(figure, element.clientWidth), config(element));
     }
   }
 

@@ -66,7 +66,7 @@ def test_limits_are_passed_one_after_the_other(tmp_path):
         write(tmp_path / "a.db", [base, base]), write(tmp_path / "b.db", [base, apart])
     ))  # fmt: skip
     assert [(point.words, point.step) for point in parting.points] == [
-        ("a digit", 1), ("1 %", 2), ("10 %", 3),
+        ("a digit", 1), ("1 %", 2), ("10 %", 3), ("a factor of 2", 5),
     ]  # fmt: skip
     assert all(point.address == "b" for point in parting.points)
     assert len(LIMITS) == 4
@@ -129,6 +129,9 @@ def test_a_difference_in_words():
     assert text.startswith("They part at step 61, first in outputs of conv1 (mean ")
     assert "lr:0.0 at step 0" in text
     assert "training: loss 2.36 →" in text
+    places = [(point.step, point.address, point.quantity) for point in found.places()]
+    assert len(set(places)) == len(places)
+    assert found.places()[-1] == found.parting.points[-1]
     assert all(len(line) <= 100 for line in text.splitlines())
     assert Difference(training(), training()).headline() == (
         "They are equal in all that both recorded: 42 series in 120 windows."

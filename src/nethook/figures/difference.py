@@ -61,7 +61,7 @@ class Difference:
                     number(point.first, 5),
                     number(point.second, 5),
                 )
-                for point in self.parting.points
+                for point in self.places()
             ]
             one, two = (shorten(name, 24) for name in self.names)
             columns = ("apart by", "step", "where", "what", one, two)
@@ -81,6 +81,13 @@ class Difference:
                 for name, one, two in self.parting.facts
             ]
             yield Table("What ran", ("", *map(shorten, self.names)), facts).text()
+
+    def places(self) -> list[Point]:
+        """The points at which they part, each place once: with the largest limit passed there."""
+        found = {
+            (point.step, point.address, point.quantity): point for point in self.parting.points
+        }
+        return list(found.values())
 
     def losses(self) -> list[tuple[str, str]]:
         """The loss of each run, from its start to its end."""

@@ -15,8 +15,8 @@ from nethook.runs.run import Run
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-LIMITS: Final = ((0.0, "a digit"), (0.01, "1 %"), (0.1, "10 %"), (1.0, "a factor of 2"))
-"""How far apart two runs can be, and what it is called."""
+LIMITS: Final = ((0.0, "a digit"), (0.01, "1 %"), (0.1, "10 %"), (0.5, "a factor of 2"))
+"""How far apart two runs can be, relative to the larger number, and what it is called."""
 
 _CHUNK: Final = 64  # series that are read at once: their records lie together
 _COMPARED: Final = ("mean", "std")

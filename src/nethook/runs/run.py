@@ -248,10 +248,13 @@ class Run:
         active = np.zeros((len(spans), found[0][1].shape[1]), dtype=bool)
         for place, part in found:
             np.logical_or.at(active, place, part)
-        # A span in which the site was not measured has no histogram, and bits that say nothing.
-        counts = self.histograms(address, quantity, phase).counts
-        same = len(counts) == len(spans)
-        measured = np.asarray((counts if same else active).any(axis=1), dtype=np.bool_)
+        # A span in which the site was not measured has no histogram, and no bit that is set. Only
+        # where none is set there is something to find out.
+        measured = np.asarray(active.any(axis=1), dtype=np.bool_)
+        if not measured.all():
+            counts = self.histograms(address, quantity, phase).counts
+            if len(counts) == len(spans):
+                measured |= counts.any(axis=1)
         return Units(address, quantity, phase, spans.first_step, spans.last_step, active, measured)
 
     # Notes

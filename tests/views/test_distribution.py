@@ -117,3 +117,12 @@ def test_layers_side_by_side():
     np.testing.assert_array_equal(made.data[0].base, [-1, 0])
     np.testing.assert_array_equal(made.data[0].x, [2, 2])
     np.testing.assert_array_equal(made.data[-1].x, [0, 0])
+
+
+def test_zeros_do_not_make_room_for_what_is_nearly_zero():
+    random = np.random.default_rng(0)
+    values = np.maximum(random.normal(size=20_000), 0)
+    values[:3] = 1e-9
+    groups = bin_groups(histogram(values), VALUES)
+    names = [float(VALUES[end - 1]) for _, end in groups]
+    assert sum(0 < name < 0.001 for name in names) <= 1

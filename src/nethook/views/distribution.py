@@ -87,7 +87,8 @@ def bin_groups(total: Integers, values: Floats) -> list[tuple[int, int]]:
     low, high = int(there[0]), int(there[-1]) + 1
     size = np.abs(values)
     order = np.argsort(size[low:high], kind="stable")
-    running = np.cumsum(total[low:high][order])
+    # Zeros are no reason to look closely at what is nearly zero: half of a rectifier's are.
+    running = np.cumsum(np.where(size > 0, total, 0)[low:high][order])
     small = running <= _TINY * max(1, running[-1])
     tiny = float(size[low:high][order][small].max()) if small.any() else 0.0
     tiny = max(tiny, float(size[low:high].max()) * 2.0**-24)

@@ -8,8 +8,13 @@ from torch import nn
 
 from nethook.watching.flight import Flight
 from nethook.watching.flight_file import flight_path, load
+from nethook.watching.losses_late import Late
+from nethook.watching.seam import Flag
 from tests.watching import flight_cases as cases
 from tests.watching.flight_runs import train, watched
+from tests.watching.late_device import Elsewhere, Event, device
+
+__all__ = ["device"]  # a fixture
 
 FOUND = [
     (cases.log_of_zero, "forward", "", 2),
@@ -157,3 +162,45 @@ def test_the_ring_is_bounded(tmp_path):
         for _ in range(3):
             flight.forward_begins("", module, (torch.ones(1),), {})
     assert [call.step for call in flight._ring.calls] == [3, 3, 3, 4, 4, 4]
+
+
+# -- devices: what is known there comes later, and alone -------------------------------------------
+
+
+def test_flags_that_come_later_have_no_tensors(tmp_path):
+    loop = cases.Loop(cases.infinite_mask(), tmp_path / "run.db")
+    flight = loop.flight
+    module = nn.Linear(4, 2)
+    for loop.step in range(4):
+        flight.forward_begins("", module, (torch.ones(1, 4),), {})
+        if loop.step == 3:
+            for address, quantity in (("fc1", "outputs"), ("fc1.weight", "param_grads")):
+                flight.non_finite(Flag(address, quantity, 1, "train"))
+        flight.step_ended(loop.step, False)
+    [(_, message, address, data)] = loop.events
+    assert (data["case"], address, data["step"]) == ("forward", "fc1", 1)
+    assert message.startswith("step 1: the output of 'fc1' is not finite")
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize(
+    ("value", "told"), [(float("nan"), True), (float("inf"), True), (1.0, False)]
+)
+def test_a_loss_on_a_device_is_not_waited_for(value, told, tmp_path, monkeypatch):
+    put = Late.put  # what is computed from a tensor elsewhere is elsewhere too
+    monkeypatch.setattr(Late, "put", lambda self, x, f: put(self, x.as_subclass(Elsewhere), f))
+    loop = cases.Loop(cases.infinite_mask(), tmp_path / "run.db")
+    flight = loop.flight
+    module = nn.Linear(4, 2)
+    for loop.step in range(4):
+        flight.forward_begins("", module, (torch.ones(1, 4),), {})
+        root = torch.tensor(value if loop.step == 1 else 0.5, requires_grad=True) * 1
+        flight.backward_begins([root.as_subclass(Elsewhere)])
+        Event.arrived = loop.step >= 3  # two steps later
+        flight.step_ended(loop.step, False)
+        assert bool(loop.events) is (told and loop.step == 3)
+    if told:
+        [(_, message, _, data)] = loop.events
+        assert (data["case"], data["step"], data["weights"]) == ("loss", 1, False)
+        assert "a replay names what made it" in message
+    assert Event.waited == 0

@@ -135,6 +135,63 @@ def test_a_mask_that_hides_a_whole_row(tmp_path):
     assert "all of it is masked" in found.reason
 
 
+class Absorbed(nn.Module):
+    """Makes an infinity that a tanh takes back, and then one that stays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        hidden = self.fc(x)
+        return torch.tanh((hidden * 1e30).pow(3)) + hidden * 1e30 * 1e30
+
+
+def test_an_infinity_that_does_not_reach_the_end_is_not_blamed(tmp_path):
+    _, found = run(lambda: cases.Case(Absorbed(), cases.batches()), tmp_path)
+    assert found.operation == "/mul#2"
+
+
+class Own(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+class Behind(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return Own.apply(self.fc(x) / 0)
+
+
+def test_behind_a_function_of_the_user(tmp_path):
+    _, found = run(lambda: cases.Case(Behind(), cases.batches()), tmp_path)
+    assert found.operation == "/div#0"
+
+
+class Squares(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+        self.norm = nn.LayerNorm(2)
+
+    def forward(self, x):
+        return self.norm(self.fc(x) * 1e30)
+
+
+def test_a_norm_that_overflows_inside(tmp_path):
+    _, found = run(lambda: cases.Case(Squares(), cases.batches()), tmp_path)
+    assert found.operation == "norm/layer_norm#0"
+    assert "it squares them" in found.reason
+
+
 class InPlace(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nethook.errors import InputsError
+from nethook.errors import InputsError, NoSuchSiteError
 from nethook.figures import tapes
 from nethook.figures.tapes import CHANNELS, as_array
+from nethook.runs.run import Run, open_run
 from nethook.views.render import figure
 
 if TYPE_CHECKING:
@@ -125,7 +127,7 @@ def activations(tape: Any, *, theme: str = "light") -> Figure:
 
 
 def snapshots(
-    pictures: Mapping[int, Any],
+    pictures: Mapping[int, Any] | Run | str | Path,
     address: str = "",
     *,
     sample: int = 0,
@@ -139,10 +141,12 @@ def snapshots(
             with nethook.trace(model, "conv1") as kept[step]:
                 model(x)
         nethook.figures.snapshots(kept, "conv1")
+        nethook.figures.snapshots("runs/mnist.db", "conv1")     # what watching kept
 
     Arguments:
-        pictures: step -> tape, or step -> tensor (samples, channels, height, width).
-        address: which layer of the tapes.
+        pictures: step -> tape, or step -> tensor (samples, channels, height, width); or a run that
+            has snapshots, or its path.
+        address: which layer of the tapes or of the run.
         sample: which sample of the batch.
         channels: how many are shown.
         theme: `light` or `dark`.
@@ -150,11 +154,22 @@ def snapshots(
     Returns:
         A Plotly figure: a row a step, a column a channel, one scale of colours.
     """
+    if isinstance(pictures, Run | str | Path):
+        pictures = _kept(pictures, address)
     arrays = {
         int(step): as_array(_of(tape, address), "snapshots") for step, tape in pictures.items()
     }
     spec = tapes.snapshots_spec(arrays, address, sample=sample, channels=channels)
     return figure(spec, theme)
+
+
+def _kept(run: Run | str | Path, address: str) -> dict[int, Any]:
+    """The snapshots of a layer in a run, by step."""
+    kept = (run if isinstance(run, Run) else open_run(run)).snapshots
+    if address not in kept:
+        there = ", ".join(map(repr, list(kept)[:8])) or "none"
+        raise NoSuchSiteError(f"the run has no snapshots of {address!r}; it has {there}.")
+    return {shot.step: shot.values for shot in kept[address]}
 
 
 def _of(tape: Any, address: str) -> Any:

@@ -33,7 +33,8 @@ _NO_OPS = frozenset(
 )  # fmt: skip
 
 _MOST = 8192  # functions to remember; a program that makes new ones for ever is not followed
-_names: dict[Any, str | None] = {}
+# The names of the functions met so far. It only spares time: what a function is called is fixed.
+known_names: dict[Any, str | None] = {}
 _inplace_arguments: dict[Any, int | None] = {}
 
 SET_ITEM: Callable[..., Any] = torch.Tensor.__setitem__
@@ -46,11 +47,11 @@ def op_name(function: Callable[..., Any]) -> str | None:
     `rsub`, `x[i]` is `getitem`.
     """
     try:
-        return _names[function]
+        return known_names[function]
     except KeyError:
         name = _name(function)
-        if len(_names) < _MOST:
-            _names[function] = name
+        if len(known_names) < _MOST:
+            known_names[function] = name
         return name
     except TypeError:  # cannot be hashed
         return _name(function)

@@ -8,6 +8,7 @@ batch is saved before the optimizer changes the weights it was run with.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Sequence
@@ -18,14 +19,17 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
+from nethook.addresses.wrappers import unwrap
 from nethook.hooks.quiet import quiet
 from nethook.runs.names import NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.watching.contained import contained
 from nethook.watching.flight_file import Flight as Saved
 from nethook.watching.flight_file import flight_path, save, weights_of
 from nethook.watching.flight_look import is_finite, range_of
 from nethook.watching.flight_loss import LossCause, LossKeeper, cause_of
 from nethook.watching.flight_pin import Pinned, Suspect, look_at, pin
 from nethook.watching.flight_ring import Call, Ring
+from nethook.watching.losses_late import Late
 from nethook.watching.seam import Flag, Watching
 
 MOST_SIGNS: Final = 64
@@ -45,11 +49,15 @@ class Flight:
         batches: how many steps' inputs to hold on to; 0 holds none and saves nothing.
     """
 
+    part = "the flight recorder"
+
     def __init__(self, watching: Watching, batches: int = 3) -> None:
         self._watching = watching
+        self.off = False
         self._ring = Ring(batches) if batches > 0 else None
         self._call: Call | None = None  # the outermost call that is or was under way
         self._keeper = LossKeeper()
+        self._late = Late()
         self._signs: list[Suspect] = []
         self._harmless: set[tuple[str, str, bool, bool]] = set()
         self._loss: LossCause | None = None  # of this step, where it is not finite
@@ -60,6 +68,7 @@ class Flight:
 
     # -- what the watch tells ---------------------------------------------------------------------
 
+    @contained
     def forward_begins(
         self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
@@ -68,6 +77,7 @@ class Flight:
             with quiet():
                 self._call = self._ring.add(model, module, self._watching.step, (args, kwargs))
 
+    @contained
     def non_finite(self, flag: Flag) -> None:
         """NaN or infinities were seen at a site."""
         if self.reported or len(self._signs) >= MOST_SIGNS:
@@ -75,6 +85,7 @@ class Flight:
         with quiet():
             self._signs.append(look_at(flag, self._call, self._harmless))
 
+    @contained
     def backward_begins(self, roots: Sequence[torch.Tensor]) -> None:
         """A backward pass is about to begin, and its graph is whole."""
         if self.reported:
@@ -83,6 +94,9 @@ class Flight:
             if self._call is not None:
                 self._call.loss = self._keeper.keep(roots)
             for root in roots:
+                if root.device.type not in {"cpu", "meta"} and root.numel() == 1:
+                    told = functools.partial(self._late_loss, self._watching.step, self._call)
+                    self._late.put(root.detach().reshape(1).float(), told)
                 if root.grad_fn is None or not _is_bad_loss(root):
                     continue
                 cause = cause_of(root.grad_fn)
@@ -91,6 +105,7 @@ class Flight:
                     sign = Suspect("", LOSS, self._watching.step, self._call, range_of(root))
                     self._signs.append(sign)
 
+    @contained
     def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
         """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""
         if self.reported or skipped:
@@ -100,8 +115,10 @@ class Flight:
             # Now, for the step will change the weights.
             self._report(weights=skipped is False or skipped is None)
 
+    @contained
     def step_ended(self, step: int, skipped: bool | None) -> None:
         """A step has ended; `skipped` is None where only the device knows."""
+        self._late.poll()
         if self.reported:
             return
         if self._signs:
@@ -117,12 +134,34 @@ class Flight:
         self._healthy |= self._stepped
         self._forget()
 
+    @contained
     def close(self) -> None:
         """Watching ends."""
+        self._let_go()
+
+    def turn_off(self) -> None:
+        """After an error, maybe in what lets go: nothing is looked for any more, nothing held."""
+        self.off = True
+        self._ring = self._call = self._loss = None
+        self._signs = []
+        self._late = Late()
+
+    def _let_go(self) -> None:
         self._forget()
+        self._late = Late()
         self._call = None
         if self._ring is not None:
             self._ring.clear()
+
+    def _late_loss(self, step: int, call: Call | None, values: list[float]) -> None:
+        """The loss of an earlier step has arrived from its device: its graph is gone by now."""
+        # Where a scaler is used an infinite loss may be no more than a scale that is too large.
+        scaled = call is not None and abs(call.loss.get("factor", 1.0)) > 1.0
+        if self.reported or math.isfinite(values[0]) or (scaled and math.isinf(values[0])):
+            return
+        self._signs.append(Suspect("", LOSS, step, call))
+        self._loss = self._loss or LossCause()
+        self._report(weights=False)
 
     # -- what is made of it -----------------------------------------------------------------------
 
@@ -162,21 +201,19 @@ class Flight:
         self._watching.event(NON_FINITE, said, found.address, data)
         if sys.stderr is not None:  # nobody reads the file while training goes to waste
             sys.stderr.write(f"nethook: {said}\n")
-        self._forget()
-        if self._ring is not None:
-            self._ring.clear()
-        self._call = None
+        self._let_go()
 
     def _save(self, found: Pinned, *, weights: bool) -> dict[str, Any]:
         """Saves the batch; returns where, or why not."""
         call = found.call
-        module = None if call is None else call.module()
-        if call is None or module is None or self._ring is None:
+        watched = None if call is None else call.module()
+        if call is None or watched is None or self._ring is None:
             return {"file": None, "not_saved": "no batches were held (batches=0)"}
         if call.args is None:
             return {"file": None, "not_saved": "the batch was too large to be held"}
         if call.overwritten:
             return {"file": None, "not_saved": "the batch was written in place since"}
+        module = unwrap(watched)  # names are those of the bare model
         held = weights_of(module) if weights else None
         path = flight_path(self._watching.run_path())
         try:

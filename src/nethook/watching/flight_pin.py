@@ -221,6 +221,8 @@ def _loss(loss: LossCause, suspects: Sequence[Suspect], *, sure: bool) -> Pinned
             "data", "", step, "the targets are not finite, and so is the loss",
             reason="not finite in the targets", operation=loss.operation, ranges=loss.ranges,
         )  # fmt: skip
+    if not loss.chain:
+        return Pinned("loss", "", step, "the loss is not finite: a replay names what made it")
     made = " ← ".join(loss.chain)
     said = f": {loss.reason} in {loss.operation}" if loss.operation else ""
     output = ", and the model's output is" if sure else ""

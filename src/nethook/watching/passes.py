@@ -126,4 +126,4 @@ class Passes:
         self.turn_off()
         for window in self._windows.values():
             if window.steps:
-                self._session.writer.submit(window, "end")
+                self._session.hand_in(window)

@@ -16,6 +16,7 @@ from nethook.addresses.inputs import Inputs, as_inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.addresses.paths import show_path
 from nethook.addresses.tree import Tree
+from nethook.addresses.wrappers import unwrap
 from nethook.errors import InputsError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
@@ -130,6 +131,7 @@ def replay(
         NotARunError: the file is none of nethook's.
         InputsError: the model is another one, or the batch could not be saved as a whole.
     """
+    model = unwrap(model)  # operations inside a compiled graph could not be seen
     flight = load(path)
     given = _inputs(flight, inputs)
     state, notes = _state(flight, model)
@@ -141,6 +143,7 @@ def replay(
         watch_ops(Tree(whole), hooks, finder)
         with torch.enable_grad():
             output = functional_call(whole, state, args, kwargs)
+        finder.conclude(output)
         findings = finder.findings
         if _is_optimizers(flight, findings):
             return _not_again(flight, notes, with_loss=True)

@@ -177,6 +177,8 @@ def evaluate(path: Path, rename: Callable[[str], str], steps: int, findings: lis
             writer.submit(window)
         writer.event("order", 0, rename("zero_grad, forward, backward, step"), rename("fc1"))
         writer.event("batch", 61, rename("saved"), data={"batch": [0.123456789, rename("secret")]})
+        kept = np.full((1, 1, 2, 2), 0.7654321, dtype=np.float32)
+        writer.snapshot(rename("conv1"), 61, kept)
         writer.findings(findings)
         writer.info(
             overhead=0.021, optimizers={"0": rename("AdamW")}, models=[rename("Net")],

@@ -11,6 +11,7 @@ from torch import nn
 import nethook
 from nethook import figures
 from nethook.errors import InputsError, NoSuchSiteError, OptionError
+from nethook.runs.writer import RunWriter
 from tests.figures.shared import changed, training
 
 
@@ -152,6 +153,18 @@ def test_snapshots_are_a_row_a_step(traced):
         "2",
     ]
     np.testing.assert_allclose(made.data[0].z[:6, :6], kept[0]["0"].output[0, 0], rtol=1e-6)
+
+
+def test_snapshots_of_a_run(tmp_path):
+    pictures = np.random.default_rng(0).random((2, 3, 4, 4)).astype(np.float32)
+    with RunWriter(tmp_path / "a.db") as writer:
+        for step in (0, 50):
+            writer.snapshot("conv1", step, pictures + step)
+    made = figures.snapshots(tmp_path / "a.db", "conv1", sample=1)
+    np.testing.assert_array_equal(made.data[0].z[:4, :4], pictures[1, 0])
+    assert [note.text for note in made.layout.annotations][3] == "step 50"
+    with pytest.raises(NoSuchSiteError, match=r"no snapshots of 'fc'; it has 'conv1'"):
+        figures.snapshots(nethook.open_run(tmp_path / "a.db"), "fc")
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ def test_a_saved_batch_never_enters_a_report(made):
     assert "saved" in text  # the event is told
     assert "0.123456789" not in text  # what it holds is not
     assert "secret" not in text
+    assert "0.76543" not in text  # nor are snapshots
 
 
 def test_what_ran_is_told_and_what_it_cost(parsed):

@@ -102,8 +102,16 @@ def test_a_healthy_run_says_so(tmp_path):
     from tests.figures.made import write_training
 
     run = write_training(tmp_path / "a.db", 12, findings=[])
-    text = Page(nethook.figures.report(run, tmp_path / "a.html").read_text(encoding="utf-8")).text
-    assert "No findings" in text
+    page = Page(nethook.figures.report(run, tmp_path / "a.html").read_text(encoding="utf-8"))
+    assert "No findings" in page.text
+    assert "No diagnosis is recorded" in page.text  # nobody has looked
+    with RunWriter(run, resume=True) as writer:
+        writer.info(diagnosed=True)
+    page = Page(nethook.figures.report(run, tmp_path / "a.html").read_text(encoding="utf-8"))
+    assert "No diagnosis" not in page.text
+    assert {"class": "card verdict good", "id": "verdict", "aria-label": "Verdict"} in [
+        attrs for _, attrs in page.elements
+    ]
 
 
 def test_a_run_without_anything_is_a_report_too(tmp_path):

@@ -99,6 +99,8 @@ def _texts(reading: Reading) -> Report:
     """A report without its figures and layers."""
     findings = reading.findings
     worst = next((each for each in SEVERITIES if any(f.severity == each for f in findings)), "")
+    if not worst and reading.run.info.get("diagnosed"):
+        worst = "good"
     return Report(
         title=reading.run.path.stem,
         subtitle=subtitle_of(reading),
@@ -137,15 +139,21 @@ def weight(spec: Spec) -> int:
 
 
 def _note(reading: Reading) -> str:
+    """What to know before the verdict is believed."""
     states = [rank.state for rank in reading.run.ranks]
-    if "open" in states:
-        return "The run was still being written when this report was made."
-    if "died" in states:
-        return "The run was cut off: its process ended without closing it."
+    said = []
+    if not reading.findings and not reading.run.info.get("diagnosed"):
+        # An empty table is what a healthy run has, and what one has that nobody looked at.
+        said.append("No diagnosis is recorded in this run.")
     if len(reading.findings) > _MOST_FINDINGS:
-        return f"Of {len(reading.findings):,} findings the first {_MOST_FINDINGS} are shown."
-    gone = sum(state in ("missing", "unreadable") for state in states)
-    return f"{gone} of {len(states)} ranks are missing." if gone else ""
+        said.append(f"Of {len(reading.findings):,} findings the first {_MOST_FINDINGS} are shown.")
+    if "open" in states:
+        said.append("The run was still being written when this report was made.")
+    elif "died" in states:
+        said.append("The run was cut off: its process ended without closing it.")
+    if gone := sum(state in ("missing", "unreadable") for state in states):
+        said.append(f"{gone} of {len(states)} ranks are missing.")
+    return " ".join(said)
 
 
 def _heatmaps(grids: dict[str, Grid], marks: Sequence[Mark], room: int) -> list[Tab]:

@@ -51,7 +51,7 @@ class Report:
     title: str
     subtitle: str
     verdict: str
-    severity: str  # of the worst finding; "" where there is none
+    severity: str  # of the worst finding; "good" where a diagnosis found none; ""
     note: str
     facts: Sequence[tuple[str, str]]
     findings: Sequence[tuple[Finding, Sequence[Spec]]]

@@ -20,6 +20,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import nethook
+from nethook.tracing.tape import Tape
 
 
 class Bare(TorchFunctionMode):
@@ -38,7 +39,7 @@ def under_a_bare_mode(forward: Run) -> None:
         forward()
 
 
-def traced(model: nn.Module, forward: Run, pattern: str, **options: Any) -> nethook.Tape:
+def traced(model: nn.Module, forward: Run, pattern: str, **options: Any) -> Tape:
     """The forward with operations recorded."""
     with nethook.trace(model, pattern, **options) as tape:
         forward()

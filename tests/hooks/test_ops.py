@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules import module as module_hooks
 from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
@@ -19,8 +20,9 @@ import nethook
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
+from nethook.hooks.op_mode import ops_are_seen
 from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer
-from nethook.hooks.ops import ops_are_seen, recomputing, unseen, watch_ops
+from nethook.hooks.ops import recomputing, unseen, watch_ops
 
 
 class Net(nn.Module):
@@ -513,6 +515,53 @@ def test_a_module_that_calls_itself_has_counts_of_its_own_at_every_level() -> No
     with watched(model, Log()) as log:
         model(torch.zeros(2), 2)
     assert log.ops == ["/exp#0"] * 3 + ["/exp#1"] * 3
+
+
+def test_what_is_attached_earlier_comes_first_also_where_it_begins_later() -> None:
+    outer = nn.Sequential(Net())
+    inner = outer[0]
+    assert isinstance(inner, Net)
+    order: list[str] = []
+
+    def note(name: str) -> Callable[[Tensor], None]:
+        return lambda value: order.append(name)
+
+    with Attachment(Owner("nethook.test")) as hooks:
+        watch_ops(Tree(inner), hooks, Replace("/relu#0", note("inner, attached first")))
+        watch_ops(Tree(outer), hooks, Replace("0/relu#0", note("outer, attached last")))
+        outer(torch.zeros(2, 4))
+    assert order == ["inner, attached first", "outer, attached last"]
+
+
+def test_nothing_stays_in_the_tables_of_torch() -> None:
+    net = Net()
+    with watched(net, Log()):
+        net(torch.zeros(2, 4))
+        assert len(module_hooks._global_forward_hooks_always_called) == 1
+    assert not module_hooks._global_forward_hooks_always_called
+    assert not module_hooks._global_forward_hooks_with_kwargs
+    assert not module_hooks._global_forward_hooks
+    assert not module_hooks._global_forward_pre_hooks
+
+
+def test_what_is_shared_between_scopes_is_not_used_for_a_model_that_has_changed() -> None:
+    model, x = nn.Sequential(nn.ReLU(), nn.Tanh()), torch.zeros(2)
+
+    def addresses() -> list[str]:
+        with nethook.trace(model, "**/*") as tape:
+            model(x)
+        return list(tape)
+
+    assert addresses() == addresses() == ["0/relu#0", "1/tanh#0"]
+    model[0], model[1] = model[1], model[0]
+    assert addresses() == ["0/tanh#0", "1/relu#0"]
+    model.append(model[0])
+    assert addresses() == ["0/tanh#0", "1/relu#0"]
+    with nethook.trace(model, "**/*") as tape:
+        model(x)
+    assert tape["2/tanh"] is tape["0/tanh#0"]
+    model[1] = nn.Sigmoid()
+    assert addresses() == ["0/tanh#0", "1/sigmoid#0"]
 
 
 # -- audit and suspension ---------------------------------------------------------------------

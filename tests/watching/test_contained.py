@@ -50,7 +50,7 @@ ELSEWHERE = {
     "flight:Flight._is_fault", "flight:Flight._late_loss",
     "flight:Flight._let_go", "flight:Flight._step_was_skipped",
     "flight:Flight.turn_off", "flight:_gradients_finite",
-    "flight_file:_read", "flight_file:_read_all", "flight_file:load", "flight_look:is_poisoned",
+    "flight_file:_read", "flight_file:_read_all", "flight_file:load",
     "flight_loss:compute_again", "flight_pin:_behind", "flight_pin:_first_tensor",
     "flight_pin:_loss", "flight_pin:_reason", "flight_pin:_somewhere",
     "flight_ring:set_random_states", "losses:Losses._due", "losses:Losses.turn_off",

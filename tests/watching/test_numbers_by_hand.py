@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 import nethook
 from tests.watching.loops import LOOPS, batches, mlp
+from tests.watching.patient import patient  # noqa: F401 - used by every test
 
 pytestmark = pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
 
@@ -50,8 +51,11 @@ class Hand:
                 if each.requires_grad:
                     base = each._base if each._base is not None else each
                     base.register_hook(
-                        lambda g: self.keep("grads", name, g) if self.scale is None
-                        else self.keep("grads", name, g / self.scale)
+                        lambda g: (
+                            self.keep("grads", name, g)
+                            if self.scale is None
+                            else self.keep("grads", name, g / self.scale)
+                        )
                     )
 
         return hook
@@ -139,7 +143,11 @@ def test_numbers_equal_those_of_the_tensors(name, chosen, quantities, tmp_path):
     hands = []
 
     def start(model, optimizer):
-        models = {f"{key}.": each for key, each in model.items()} if isinstance(model, dict) else {"": model}
+        models = (
+            {f"{key}.": each for key, each in model.items()}
+            if isinstance(model, dict)
+            else {"": model}
+        )
         optimizers = optimizer if isinstance(optimizer, list) else [optimizer]
         hand = Hand(models, []) if name == "gan" else Hand(models, optimizers)
         if name == "gan":  # of two models with an optimizer each
@@ -245,7 +253,9 @@ def test_what_was_clipped_is_recorded_before_and_after(kind, tmp_path):
         assert math.isclose(raw["rms"][0], norm([a]) / math.sqrt(a.numel()), rel_tol=1e-5)
         used = run.series(name, "param_grads")
         assert math.isclose(used["rms"][0], norm([b]) / math.sqrt(b.numel()), rel_tol=1e-5)
-    loop = {name: run.series("@loop", name)["mean"][0] for name in ("clips", "clip_limit", "grad_norm")}
+    loop = {
+        name: run.series("@loop", name)["mean"][0] for name in ("clips", "clip_limit", "grad_norm")
+    }
     assert loop["clips"] == 1
     assert loop["clip_limit"] == 0.01
     assert math.isclose(loop["grad_norm"], norm(after), rel_tol=1e-5)
@@ -265,7 +275,9 @@ def test_the_norm_of_updates_relative_to_the_weights(tmp_path):
             optimizer.zero_grad()
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
-            moves = [p.detach().double() - b for p, b in zip(model.parameters(), before, strict=True)]
+            moves = [
+                p.detach().double() - b for p, b in zip(model.parameters(), before, strict=True)
+            ]
             size = sum(float(each.square().sum()) for each in before)
             ratios.append(math.sqrt(sum(float(each.square().sum()) for each in moves) / size))
             bias = moves[1]

@@ -22,7 +22,7 @@ from nethook.editing.plan import Entry
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_missing import why_no_op
 from nethook.hooks.op_names import written_arguments
-from nethook.hooks.op_sites import Op, OpConsumer, OpWatcher
+from nethook.hooks.op_sites import Met, Op, OpConsumer
 
 _Function = Callable[..., Any]
 _Args = tuple[Any, ...]
@@ -59,9 +59,9 @@ class OpEdits:
         """Whether any operation that an entry means has run."""
         return entry in self._met
 
-    def why_unfired(self, entry: Entry, pattern: OpPattern, watcher: OpWatcher | None) -> str:
+    def why_unfired(self, entry: Entry, pattern: OpPattern, met: Met | None) -> str:
         """Why no operation of an entry was met."""
-        reasons = [why_no_op(watcher, each, pattern.name or "") for each in self._modules[entry]]
+        reasons = [why_no_op(met, each, pattern.name or "") for each in self._modules[entry]]
         more = f" (and {len(reasons) - 1} more modules)" if len(reasons) > 1 else ""
         return f"no such operation has run inside the scope{more}: {reasons[0]}"
 

@@ -19,7 +19,8 @@ from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.editing.edits import Edit, Limit, patch
 from nethook.editing.functions import Apply, call_form, not_in_place
 from nethook.errors import EditError
-from nethook.hooks.ops import ops_are_seen, unseen
+from nethook.hooks.op_mode import ops_are_seen
+from nethook.hooks.ops import unseen
 
 Quantity: TypeAlias = Literal[
     "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "calls"

@@ -33,7 +33,7 @@ from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_sites import OpWatcher
+from nethook.hooks.op_sites import Met
 from nethook.hooks.ops import watch_ops
 
 _KINDS: dict[str, type[Change]] = {
@@ -110,8 +110,9 @@ class EditScope:
         self._entries = entries
         self._strict = strict
         self._hooks: Attachment | None = None
+        self._means_ops = any(_may_mean_ops(entry.pattern) for entry in entries)
         self._ops: OpEdits | None = None
-        self._watcher: OpWatcher | None = None
+        self._met: Met | None = None
 
     @property
     def firings(self) -> dict[str, int]:
@@ -134,7 +135,8 @@ class EditScope:
                 if quantity in asked:
                     self._attach_modules(tree, hooks, quantity, kind)
             self._attach_parameters(tree, hooks)
-            self._attach_ops(tree, hooks)
+            if self._means_ops:
+                self._attach_ops(tree, hooks)
         except BaseException:
             hooks.remove()
             raise
@@ -147,8 +149,10 @@ class EditScope:
         by_site: dict[str, tuple[nn.Module, list[Entry]]] = {}
         for entry in self._entries:
             if entry.quantity == quantity:
-                modules, _ = split_patterns([entry.pattern])
-                for site, _ in find_modules(tree, modules).values():
+                patterns = [entry.pattern]
+                if self._means_ops:
+                    patterns, _ = split_patterns(patterns)
+                for site, _ in find_modules(tree, patterns).values():
                     by_site.setdefault(site.address, (site.module, []))[1].append(entry)
                     entry.sites.append(site.address)
         for address, (module, entries) in by_site.items():
@@ -167,7 +171,7 @@ class EditScope:
         ]
         if at_ops:
             self._ops = OpEdits(tree, at_ops)
-            self._watcher = watch_ops(tree, hooks, ChangeOps(hooks.owner, self._ops))
+            self._met = watch_ops(tree, hooks, ChangeOps(hooks.owner, self._ops)).met
 
     def _attach_parameters(self, tree: Tree, hooks: Attachment) -> None:
         if not any(entry.quantity in ("param_grads", "params") for entry in self._entries):
@@ -245,7 +249,7 @@ class EditScope:
                 "pass"
             )
         elif ops and self._ops is not None and not self._ops.met(entry):
-            why = self._ops.why_unfired(entry, ops[0], self._watcher).removesuffix(".")
+            why = self._ops.why_unfired(entry, ops[0], self._met).removesuffix(".")
         elif entry.quantity.endswith("grads"):
             why = f"no gradient came back to {sites} inside the scope: backward() belongs inside it"
         else:
@@ -256,6 +260,10 @@ class EditScope:
         state = "attached" if self._hooks is not None else "not attached"
         edits = ", ".join(f"{what}: {count}" for what, count in self.firings.items())
         return f"<edit ({state}), applied: {edits}>"
+
+
+def _may_mean_ops(pattern: Any) -> bool:
+    return "/" in pattern if isinstance(pattern, str) else isinstance(pattern, tuple | frozenset)
 
 
 def _is_joint(entry: Entry) -> bool:

@@ -6,7 +6,7 @@ from types import FunctionType
 
 from nethook.addresses.ops import op_address
 from nethook.hooks.op_names import known_names
-from nethook.hooks.op_sites import OpWatcher
+from nethook.hooks.op_sites import Met
 
 # What happens inside functions of torch that are one kernel, or hand over to one.
 _INSIDE = {
@@ -34,13 +34,12 @@ _INSIDE = {
 }
 
 
-def why_no_op(watcher: OpWatcher | None, module: str, name: str) -> str:
+def why_no_op(met: Met | None, module: str, name: str) -> str:
     """Why a module has no operation of some name and number, and what it has."""
-    place = None if watcher is None else watcher.find(module)
-    if watcher is None or place is None:
+    counts = None if met is None else met.counts(module)
+    if met is None or counts is None:
         return f"the module {module!r} has not been called in it."
-    counts = watcher.counts[place.order]
-    if place.order in watcher.fused and not counts:
+    if not counts and met.was_fused(module):
         return (
             f"the module {module!r} runs as one fused kernel in evaluation without gradient. To "
             "see inside, call torch.backends.mha.set_fastpath_enabled(False) before the forward."

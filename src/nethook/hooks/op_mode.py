@@ -198,6 +198,12 @@ def mode_of_this_thread() -> OpMode:
     return mode
 
 
+def ops_are_seen() -> bool:
+    """Whether a torch call in this thread would be seen as an operation now."""
+    mode = getattr(_threads, "mode", None)
+    return mode is not None and bool(mode.running)
+
+
 def mode_where_there_is_one() -> OpMode | None:
     """The mode of this thread, if any module was ever watched in it."""
     mode: OpMode | None = getattr(_threads, "mode", None)

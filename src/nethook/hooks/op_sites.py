@@ -169,13 +169,47 @@ def _known_of(model: nn.Module, names: tuple[Any, ...]) -> Known:
     return entry[1]
 
 
+class Met:
+    """Which modules have run in a scope, and what operations they had: for messages."""
+
+    __slots__ = ("_counts", "_fused", "_names")
+
+    def __init__(self) -> None:
+        # By order of the module: how many operations of each name one call has had at most.
+        self._counts: dict[int, dict[str, int]] = {}
+        self._names: dict[int, tuple[str, ...]] = {}
+        self._fused: set[int] = set()
+
+    def note(self, place: Place, counts: dict[str, int]) -> None:
+        """Notes which operations a call has had."""
+        had = self._counts.get(place.order)
+        if had is None:
+            self._counts[place.order] = counts
+            self._names[place.order] = place.names
+        elif had != counts:
+            for name, count in counts.items():
+                had[name] = max(count, had.get(name, 0))
+
+    def note_fused(self, place: Place) -> None:
+        """Notes that a module may have run as one fused kernel."""
+        self._fused.add(place.order)
+
+    def counts(self, module: str) -> dict[str, int] | None:
+        """The operations that a module had, by any of its names; None if it has not run."""
+        order = next((order for order, names in self._names.items() if module in names), None)
+        return None if order is None else self._counts[order]
+
+    def was_fused(self, module: str) -> bool:
+        """Whether a module may have run as one fused kernel."""
+        return any(module in self._names.get(order, ()) for order in self._fused)
+
+
 class OpWatcher:
     """What one consumer watches: the modules of a model, each with what is known of it."""
 
     __slots__ = (
         "_addresses", "_lock", "_modules", "_others", "_tables", "after", "alive", "by_id",
-        "consumer", "counts", "fused", "number", "off", "only_after", "suspended",
-        "told",
+        "consumer", "met", "number", "off", "only_after", "suspended", "told",
     )  # fmt: skip
 
     def __init__(self, tree: Tree, consumer: OpConsumer) -> None:
@@ -194,9 +228,7 @@ class OpWatcher:
         known = _known_of(tree.root, names) if consumer.shares_ops else Known(names)
         self.by_id = known.places
         self._lock = known.lock
-        # By order of the module: how many operations of each name one call has had at most.
-        self.counts: dict[int, dict[str, int]] = {}
-        self.fused: set[int] = set()  # the orders of modules that may have run as one kernel
+        self.met = Met()
         self._tables: dict[int, int] | None = None
         # What the consumer does not override need not be called.
         cls, base = type(consumer), OpConsumer
@@ -211,23 +243,17 @@ class OpWatcher:
         self.after = consumer.after
         self.only_after = self.told.after and not (self.told.before or self.told.failed)
 
+    def end(self) -> None:
+        """Sees nothing from now on."""
+        self.alive = False
+        self.settle()
+        if not self.consumer.shares_ops:
+            for place in self.by_id.values():
+                place.known.clear()  # operations and their places hold each other, and `data`
+
     def settle(self) -> None:
         """Is off where it is not alive, or suspended."""
         self.off = not self.alive or bool(self.suspended)
-
-    def note(self, place: Place, counts: dict[str, int]) -> None:
-        """Notes which operations a call has had."""
-        had = self.counts.get(place.order)
-        if had is None:
-            self.counts[place.order] = counts
-        elif had != counts:
-            for name, count in counts.items():
-                had[name] = max(count, had.get(name, 0))
-
-    def find(self, module: str) -> Place | None:
-        """The place of a module that has run, by any of its names."""
-        ran = (each for each in self.by_id.values() if each.order in self.counts)
-        return next((each for each in ran if module in each.names), None)
 
     def place_of(self, module: nn.Module) -> Place | None:
         """The place of a module of this model, or of a replica of one; None for any other."""

@@ -40,6 +40,7 @@ from torch.nn.modules import module as module_hooks
 
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
+from nethook.hooks.compiled import without_warning_of_global_hooks
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.op_mode import OpMode, Running, mode_of_this_thread, mode_where_there_is_one
 from nethook.hooks.op_recompute import follow_checkpoints
@@ -58,6 +59,7 @@ def recomputing() -> bool:
 def watch_ops(tree: Tree, hooks: Attachment, consumer: OpConsumer) -> OpWatcher:
     """Lets `consumer` see the operations of a model until `hooks` are removed."""
     watcher = OpWatcher(tree, consumer)
+    without_warning_of_global_hooks(hooks)
     entered = module_hooks.register_module_forward_pre_hook(_Enters(hooks.owner, watcher))
     hooks.add(entered)
     hooks.add(GlobalForward(_Leaves(hooks.owner, watcher), always_call=True))
@@ -82,12 +84,6 @@ class unseen:  # noqa: N801  it is used like a function
         traceback: TracebackType | None,
     ) -> None:
         self._mode.paused -= 1
-
-
-def ops_are_seen() -> bool:
-    """Whether a torch call in this thread would be seen as an operation now."""
-    mode = mode_where_there_is_one()
-    return mode is not None and bool(mode.running)
 
 
 class ModuleHook(Hook):
@@ -142,7 +138,7 @@ class _Enters(ModuleHook):
         if call.hidden is not before:
             mode.settle()
             if call.hidden:
-                watcher.fused.add(place.order)
+                watcher.met.note_fused(place)
         if watcher.told.entered:
             with unseen():
                 watcher.consumer.entered(call, args)
@@ -173,7 +169,7 @@ class _Leaves(ModuleHook):
         place = call.place
         hidden = calls[-1].hidden
         del calls[at:]
-        watcher.note(place, call.counts)
+        watcher.met.note(place, call.counts)
         if not calls:
             mode.end(running)
         elif calls[-1].hidden is not hidden:
@@ -192,8 +188,7 @@ class _End:
         self._watcher = watcher
 
     def remove(self) -> None:
-        self._watcher.alive = False
-        self._watcher.settle()
+        self._watcher.end()
         mode = mode_where_there_is_one()
         if mode is not None:
             mode.forget_the_dead()

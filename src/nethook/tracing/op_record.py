@@ -29,5 +29,5 @@ class OpRecord(Record):
 
     def why_not_run(self) -> NotRunError:
         """The error for an operation that was not met."""
-        why = why_no_op(self.state.watcher, self.modules[0], self.name)
+        why = why_no_op(self.state.met, self.modules[0], self.name)
         return NotRunError(f"{self.address!r} has not run in this scope: {why}")

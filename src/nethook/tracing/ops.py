@@ -114,7 +114,7 @@ class OpRecords:
         why = (
             "no module has had such an operation."
             if module is None
-            else why_no_op(self.state.watcher, module, pattern.name or "")
+            else why_no_op(self.state.met, module, pattern.name or "")
         )
         return NotRunError(f"{text!r} has not run in this scope: {why}")
 

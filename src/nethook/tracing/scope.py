@@ -241,7 +241,7 @@ class _Builder:
             taps = (EveryOutput if ops.everything else OutputOps)(ops, self._keep)
         else:
             taps = CallOps(self._hooks.owner, ops, self._keep, self._most, self._plan)
-        self._state.watcher = watch_ops(self._tree, self._hooks, taps)
+        self._state.met = watch_ops(self._tree, self._hooks, taps).met
 
     def watch_parameter(self, site: ParameterSite) -> ParameterRecord:
         """Puts a tap on one parameter."""

@@ -25,7 +25,7 @@ from nethook.watching.loop import Loop, wrap_loop
 from nethook.watching.ops import OpOrder
 from nethook.watching.optimizers import StepBegins, StepEnds, Steps
 from nethook.watching.parameters import ParameterFacts
-from nethook.watching.session import Session
+from nethook.watching.session import QUEUE, Session
 from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds
 
@@ -64,7 +64,8 @@ def given_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
     for each in found:
         if not isinstance(each, torch.optim.Optimizer):
             raise InputsError(
-                f"`optimizer` is a torch.optim.Optimizer, several, or None; got {type(each).__name__}."
+                f"`optimizer` is a torch.optim.Optimizer, several, or None; got "
+                f"{type(each).__name__}."
             )
     return found
 
@@ -90,7 +91,7 @@ def attach(
     series += sum(7 * len(each) for each in parameters.values())
     rank, world = _rank()
     writer = RunWriter(
-        path, rank=rank, world_size=world,
+        path, rank=rank, world_size=world, capacity=QUEUE,
         info={
             "watch": {
                 "quantities": list(wanted), "budget": budget, "phases": list(phases),

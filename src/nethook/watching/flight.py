@@ -112,8 +112,7 @@ class Flight:
             return
         self._stepped = True
         if self._signs and (self._loss_is_bad() or not _gradients_finite(optimizer)):
-            # Now, for the step will change the weights.
-            self._report(weights=skipped is False or skipped is None)
+            self._report(weights=True)  # now, for the step will change them
 
     @contained
     def step_ended(self, step: int, skipped: bool | None) -> None:

@@ -32,6 +32,9 @@ from nethook.watching.parameters import SNAPSHOT_CAP
 from nethook.watching.passes import Passes
 from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
 
+QUEUE = 6
+"""Windows that may wait for the writer's thread; each has 5.4 KB a series."""
+
 # Backward passes without a step of an optimizer after which each counts as a step; accumulation
 # may be this long before the first step.
 PATIENCE = 32
@@ -61,6 +64,7 @@ class Session:
         batches: int,
     ) -> None:
         self.writer = writer
+        self.queue = QUEUE
         self.wanted = wanted
         self.phases = phases
         self.step = writer.next_step
@@ -68,7 +72,7 @@ class Session:
         self.depth = 0  # calls of watched models under way, one inside the other
         self.training = True  # whether the outermost call has gradients
         self.in_backward = 0
-        self.unscale = 1.0  # one by the factor of a loss scaler
+        self.unscale: Any = 1.0  # one by the factor of a loss scaler; a tensor on a device
         self.scale: torch.Tensor | float | None = None
         self.called = False  # whether anything that is watched was called in this step
         self.forwards = 0  # in this step
@@ -209,12 +213,12 @@ class Session:
         self.depth = max(0, self.depth - 1)
         if self.depth or output is None:
             return
-        if self.training:
-            if self.in_backward == 0:
-                for path, tensor in tensors(output):
-                    node = tensor.grad_fn
-                    if node is not None:
-                        node.metadata[OUTPUT_MARK] = OutputMark(model, path)
+        if self.training and self.in_backward == 0:
+            for path, tensor in tensors(output):
+                node = tensor.grad_fn
+                if node is not None:
+                    marks: Any = node.metadata
+                    marks[OUTPUT_MARK] = OutputMark(model, path)
         self.batches.outputs(model, module, args, output)
 
     # -- backward passes ----------------------------------------------------------------------
@@ -289,7 +293,8 @@ class Session:
         ends = self._window_clock.ends_with(step)
         if early and not ends:
             ends = self._window_clock.close_early()
-        if ends and self.writer.waiting < 2 and self.budget.may_write():
+        # The last two places in the queue are for evaluations, which are rare.
+        if ends and self.budget.may_write() and self.writer.waiting < QUEUE - 2:
             self._hand_over(step, "event" if early else "")
         elif self.writer.provisional_due:
             self.write_facts()

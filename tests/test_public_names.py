@@ -28,6 +28,7 @@ PUBLIC = [
     "errors",
     "extract",
     "features",
+    "figures",
     "get_module",
     "get_parameter",
     "hierarchical_subsequence",

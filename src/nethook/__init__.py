@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook import classic as classic
     from nethook import errors as errors
+    from nethook import figures as figures
     from nethook import init as init
     from nethook.addresses.inputs import Inputs as Inputs
     from nethook.addresses.inputs import inputs as inputs
@@ -82,6 +83,7 @@ __all__ = [
     "errors",
     "extract",
     "features",
+    "figures",
     "get_module",
     "get_parameter",
     "hierarchical_subsequence",
@@ -155,6 +157,7 @@ _MODULES: Final = {
     "classic": "nethook.classic",
     "edits": "nethook.editing.edits",
     "errors": "nethook.errors",
+    "figures": "nethook.figures",
     "init": "nethook.init",
 }
 

@@ -5,6 +5,7 @@
     ├── NoSuchSiteError       (KeyError)      nothing in the model answers to that name or pattern
     ├── InputsError           (TypeError)     inputs in a form that nethook does not take
     ├── OptionError           (ValueError)    an option with a value it cannot have
+    ├── MissingLibraryError   (ImportError)   something needs a library that is not installed
     ├── ScopeError            (RuntimeError)  a scope entered twice, or used where it cannot be
     ├── EditError             (ValueError)    an edit that cannot be applied
     │   ├── InPlaceEditError                  it wrote to its argument instead of returning a value
@@ -59,6 +60,10 @@ class InputsError(NethookError, TypeError):
 
 class OptionError(NethookError, ValueError):
     """An option with a value that it cannot have."""
+
+
+class MissingLibraryError(NethookError, ImportError):
+    """Something needs a library, or a program, that is not installed; the message says which."""
 
 
 class ScopeError(NethookError, RuntimeError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
@@ -66,6 +67,12 @@ node: torch.autograd.graph.Node = tape["0"].node
 assert_type(nethook.autograd_graph(result, tape=tape)[0].address, str | None)
 assert_type(nethook.autograd_graph(result, model=model).tree(rows=20), str)
 attention: dict[str, torch.Tensor] = nethook.attention_probs(model, x)
+# Show: figures of runs and tapes.
+figure = nethook.figures.feature_maps(tape, "0", sample=1, each=True)
+nethook.figures.save(figure, "a.svg")
+nethook.figures.heatmap("run.db", "gradients", all_time=True, theme="dark")
+assert_type(nethook.figures.report("run.db", "report.html"), Path)
+assert_type(nethook.open_run("run.db").findings[0]["code"], Any)
 
 # Classic: the names that existing code imports.
 with nethook.Trace(model, "0", retain_input=True, edit_output=torch.relu, stop=True) as traced:

@@ -301,9 +301,7 @@ class _Walk:
                 add_address(name)
                 add_module(child)
                 below = child._modules
-                if below and (
-                    "parametrizations" in below or not self._collect(child, name + ".")
-                ):
+                if below and ("parametrizations" in below or not self._collect(child, name + ".")):
                     return False
         return True
 

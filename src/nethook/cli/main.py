@@ -3,6 +3,7 @@
     nethook --help
     nethook --version
     nethook sites models.py:Net --input 1x3x224x224
+    nethook report RUN
 
 A command imports what it needs inside its function: printing the help must not
 load torch, and a script that is run by nethook must be the first to import it.
@@ -14,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from nethook.cli import diff, export, report
 from nethook.cli.sites import sites
 
 # Tracebacks stay Python's own: the scripts of users will run below this command, and their errors
@@ -43,6 +45,11 @@ def root(
     """Look inside any PyTorch network without changing it."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+app.command("report")(report.report)
+app.command("diff")(diff.diff)
+app.command("export")(export.export)
 
 
 def main() -> None:

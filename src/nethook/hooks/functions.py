@@ -36,18 +36,26 @@ class Stub:
 
 
 class WrappedFunction:
-    """A handle: one wrapper around one torch function."""
+    """A handle: one wrapper around one torch function, which is on when it is made."""
 
     def __init__(self, holder: str, name: str, wrapper: Hook) -> None:
         self.function = f"{holder}.{name}"
         self.wrapper = wrapper
         self._holder = sys.modules[holder]
         self._name = name
-        current = getattr(self._holder, name)
+        self._stub: Stub | None = None
+        self.put_on()
+
+    def put_on(self) -> None:
+        """Puts the wrapper on again after it was taken off. A second call does nothing."""
+        if self in _ON:
+            return
+        current = getattr(self._holder, self._name)
         if not isinstance(current, Stub):
-            current = Stub(current)
-            setattr(self._holder, name, current)
-        current.wrappers.append(wrapper)
+            ours = self._stub  # from the last time: making one costs more than all the rest
+            current = ours if ours is not None and ours.original is current else Stub(current)
+            setattr(self._holder, self._name, current)
+        current.wrappers.append(self.wrapper)
         self._stub = current
         _ON.append(self)
 
@@ -57,6 +65,7 @@ class WrappedFunction:
             return
         _ON.remove(self)
         stub = self._stub
+        assert stub is not None
         stub.wrappers.remove(self.wrapper)
         if not stub.wrappers and getattr(self._holder, self._name) is stub:
             setattr(self._holder, self._name, stub.original)

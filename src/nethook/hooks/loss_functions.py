@@ -1,0 +1,98 @@
+"""Seeing the calls of torch's loss functions where there is no autograd graph to read.
+
+`F.cross_entropy`, a copy of it that was imported by name, and `nn.CrossEntropyLoss` all end in
+`torch._C._nn.cross_entropy_loss`, which is looked up anew at every call. That is what is wrapped,
+so that all of them are seen, and that functions of `torch.nn.functional` stay what they are for
+`torch.compile`, which knows them by identity.
+
+Not seen are the three losses that torch has written in Python alone (`gaussian_nll_loss`,
+`multilabel_soft_margin_loss`, `triplet_margin_with_distance_loss`), losses written by hand, and
+whatever runs in a compiled graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+from torch.overrides import get_overridable_functions
+
+from nethook.hooks.functions import WrappedFunction
+from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.quiet import modes_are_active
+
+LOSSES: Final = {
+    ("torch._C._nn", "cross_entropy_loss"): "cross_entropy",
+    ("torch._C._nn", "nll_loss_nd"): "nll",
+    ("torch._C._nn", "mse_loss"): "mse",
+    ("torch._C._nn", "l1_loss"): "l1",
+    ("torch._C._nn", "smooth_l1_loss"): "smooth_l1",
+    ("torch._C._nn", "huber_loss"): "huber",
+    ("torch._C._nn", "binary_cross_entropy"): "bce",
+    ("torch._C._nn", "multi_margin_loss"): "multi_margin",
+    ("torch._C._nn", "multilabel_margin_loss"): "multilabel_margin",
+    ("torch._C._nn", "soft_margin_loss"): "soft_margin",
+    ("torch", "binary_cross_entropy_with_logits"): "bce_with_logits",
+    ("torch", "kl_div"): "kl_div",
+    ("torch", "ctc_loss"): "ctc",
+    ("torch", "poisson_nll_loss"): "poisson_nll",
+    ("torch", "cosine_embedding_loss"): "cosine_embedding",
+    ("torch", "hinge_embedding_loss"): "hinge_embedding",
+    ("torch", "margin_ranking_loss"): "margin_ranking",
+    ("torch", "triplet_margin_loss"): "triplet_margin",
+}
+"""Where `torch.nn.functional` finds a loss function -> the kind of loss it is."""
+
+Seen = Callable[[str, tuple[Any, ...], dict[str, Any], Any], object]
+"""`seen(kind, args, kwargs, result)`: the arguments are those of the function that was wrapped."""
+
+
+class LossFunctions:
+    """A handle: `seen` is told of every call of torch's loss functions without gradient.
+
+        calls = LossFunctions(owner, seen)   # they are on now
+        calls.remove()                       # and off; any number of times
+        calls.put_on()                       # and on again, for some 15 µs
+
+    Calls that a graph is built for, and those that a mode of the user's or a compiler sees, are
+    passed on and not told.
+    """
+
+    def __init__(self, owner: Owner, seen: Seen) -> None:
+        # torch lists its functions once in a process, when it first needs the list; a function
+        # that was wrapped at that moment would be missing from it for ever.
+        get_overridable_functions()
+        self._handles: list[WrappedFunction] = []
+        try:
+            for (holder, name), kind in LOSSES.items():
+                wrapper = _OnLoss(owner, f"{holder}.{name}", kind, seen)
+                self._handles.append(WrappedFunction(holder, name, wrapper))
+        except BaseException:
+            self.remove()
+            raise
+
+    def put_on(self) -> None:
+        """Puts the wrappers on again."""
+        for handle in self._handles:
+            handle.put_on()
+
+    def remove(self) -> None:
+        """Takes the wrappers off; `put_on` can put them on again."""
+        for handle in self._handles:
+            handle.remove()
+
+
+class _OnLoss(Hook):
+    __slots__ = ("kind", "seen")
+
+    def __init__(self, owner: Owner, address: str, kind: str, seen: Seen) -> None:
+        super().__init__(owner, address)
+        self.kind = kind
+        self.seen = seen
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if not torch.is_grad_enabled() and self.owner.alive and not modes_are_active():
+            self.seen(self.kind, args, kwargs, result)
+        return result

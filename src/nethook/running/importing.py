@@ -32,7 +32,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != self._name or path is not None or self._asking:
+        if name != self._name or self._asking:
             return None
         self._asking = True
         try:
@@ -58,10 +58,13 @@ class _Loader(Loader):
         self._finder = finder
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        spec.loader = self._real  # before the module gets its `__loader__` from it
         return self._real.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        # The module finds its own loader when its code begins.
+        module.__loader__ = self._real
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._real
         self._real.exec_module(module)
         # An import that fails may be tried again, so the finder stays until one has succeeded.
         self._finder.imported()

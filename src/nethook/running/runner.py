@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import time
@@ -60,24 +61,33 @@ def run_program(
             outcome.seconds = outcome.seconds or time.monotonic() - outcome.began
             session.end()
             close(outcome)
+            if outcome.interrupted:
+                _mark_as_interrupted()
 
     atexit.register(finish)
     when_imported("torch", session.begin)
-    try:
-        program.run()
-    except SystemExit as stop:
-        if stop.code not in (None, 0):
-            outcome.error = f"sys.exit({stop.code!r})"
-        _end_with(code_of, outcome, session)
-        raise
-    except BaseException as error:
+    error = _error_of(program)
+    # Not inside `except`: what a hook of the script raises now has no context.
+    if error is not None and not isinstance(error, SystemExit):
         outcome.error = one_line(error)
         outcome.interrupted = isinstance(error, KeyboardInterrupt)
         show(error)
         _end_with(code_of, outcome, session)
         sys.excepthook = _Silent(sys.excepthook)
-        raise
-    _end_with(code_of, outcome, session)
+    else:
+        if error is not None and error.code not in (None, 0):
+            outcome.error = f"sys.exit({error.code!r})"
+        _end_with(code_of, outcome, session)
+    if error is not None:
+        raise error
+
+
+def _error_of(program: Program) -> BaseException | None:
+    try:
+        program.run()
+    except BaseException as error:
+        return error
+    return None
 
 
 def _end_with(
@@ -91,6 +101,16 @@ def _end_with(
     code = code_of(outcome)
     if code is not None:
         raise SystemExit(code)
+
+
+def _mark_as_interrupted() -> None:
+    """Lets the process end as one that Ctrl-C has ended, which its parent can tell.
+
+    Python notes that when code of the outermost level ends so, and forgets it as soon as a text is
+    executed again, as the import of many a module does.
+    """
+    with contextlib.suppress(KeyboardInterrupt):
+        exec("raise KeyboardInterrupt")
 
 
 class _Silent:

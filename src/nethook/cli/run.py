@@ -40,11 +40,11 @@ def main(arguments: Sequence[str]) -> None:
     if program is None:
         _parser().error("which script? Type `nethook run train.py`, or `-m` and a module.")
     chosen = _chosen(options, program)
-    from nethook.running.children import follow_children
+    from nethook.running.children import Children
     from nethook.running.follow import start_watching
 
     session = Session(chosen, start_watching)
-    children = follow_children(chosen, program)
+    children = Children(chosen, program)
     closing = _Closing(session, options, children)
     run_program(program, session, closing.show, code_of=closing.code if options.fail_on else None)
 
@@ -179,7 +179,8 @@ class _Closing:
         from nethook.running.closing import closing_text
 
         stream = sys.__stderr__
-        if stream is None or stream.closed:
+        # Of the ranks that a launcher has started, the first speaks for all.
+        if stream is None or stream.closed or os.environ.get("RANK", "0") != "0":
             return
         with _suppressed():
             if sys.stdout is not None:

@@ -7,6 +7,8 @@ module was given a parameter, or an optimizer stepped.
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -68,6 +70,13 @@ class Newcomers:
             unseen = _Unseen(self._calls.owner, "_has_any_global_hook")
             self._calls.add(WrappedFunction(_MODULES, "_has_any_global_hook", unseen))
 
+    def see_compiling(self, compiling: Callable[[], None]) -> None:
+        """`compiling()` while on, before torch compiles anything: a module that a compiled function
+        calls is never called outside it. For when `torch._dynamo` was imported.
+        """
+        callbacks: Any = sys.modules["torch._dynamo.callback"]
+        self._signs.add(_Compiling(callbacks.callback_handler, self, compiling))
+
     def turn_off(self) -> None:
         """See no more calls."""
         if self._calls is not None:
@@ -78,6 +87,25 @@ class Newcomers:
         """Take everything off."""
         self.turn_off()
         self._signs.remove()
+
+
+class _Compiling:
+    """A handle: a function that torch calls before it compiles."""
+
+    def __init__(self, handler: Any, newcomers: Newcomers, act: Callable[[], None]) -> None:
+        self._handler = handler
+        self._newcomers = weakref.ref(newcomers)
+        self._act = act
+        handler.register_start_callback(self._start)
+
+    def _start(self, _: object) -> None:
+        newcomers = self._newcomers()
+        if newcomers is not None and newcomers.on:
+            self._act()
+
+    def remove(self) -> None:
+        if self._start in self._handler.start_callbacks:
+            self._handler.remove_start_callback(self._start)
 
 
 class _Call(Hook):

@@ -1,85 +1,136 @@
 """Processes that the script starts.
 
 - `spawn` and `forkserver` (torch.multiprocessing.spawn): the child is told, in the data that Python
-  hands to it, to follow what it trains as well. It writes a file of its own.
+  hands to it, to follow what it trains as well.
+- The same script started again by `subprocess` (launchers of ranks and sweeps do that): it is
+  started under nethook.
 - `fork`: everything is off in the child (`Session.abandon`).
 - Other Python processes: named at the end, with the command that would follow them.
+
+A child that is followed writes a file of its own and prints nothing.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from nethook.running.importing import when_imported
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
+from nethook.running.runner import run_program
 from nethook.running.session import Session
 
-_BEGIN = """\
+_ROOT: Final = str(Path(__file__).parents[2])
+_SPAWNED: Final = """\
 import sys
 sys.path.append({root!r})
 try:
-    from nethook.running.children import begin_child
-    begin_child({options!r})
+    from nethook.running.children import begin_spawned
+    begin_spawned({options!r})
 except Exception:
     pass
 finally:
     sys.path.remove({root!r})
 """
+_AGAIN: Final = (
+    "import sys; sys.path.append({root!r}); "
+    "from nethook.running.children import run_again; run_again({options!r})"
+)
 
 
 class Children:
-    """What is known of the processes that the script has started."""
+    """The processes that the script starts, from now on.
 
-    def __init__(self, program: Program) -> None:
+    Arguments:
+        options: how they are followed.
+        program: the script.
+    """
+
+    def __init__(self, options: RunOptions, program: Program) -> None:
+        self._options = options
         self._program = program
-        self._commands: list[str] = []
-
-    def started(self, args: object) -> None:
-        """A process is about to be started by `subprocess`."""
-        words = [os.fsdecode(each) for each in args] if isinstance(args, list | tuple) else []
-        if words and _is_python(words[0]):
-            script = _script(words[1:])
-            if script is not None and script[0] not in ("-c", "-m nethook"):
-                self._commands.append(shlex.join(script))
+        self._folder = Path.cwd()
+        self._strangers: list[str] = []
+        when_imported("multiprocessing.spawn", self._tell_spawned)
+        when_imported("subprocess", self._see_started)
 
     def notes(self) -> list[str]:
-        """What a person should know of them at the end."""
-        if not self._commands:
+        """What a person should know of those that were not followed."""
+        if not self._strangers:
             return []
-        count = len(self._commands)
-        what = "1 other Python process was" if count == 1 else f"{count} Python processes were"
-        return [
-            f"{what} started and not followed; this would: nethook run {self._commands[0]}"
-            + (" (and so on)" if len(set(self._commands)) > 1 else "")
-        ]
+        count = len(self._strangers)
+        what = "Another Python process was" if count == 1 else f"{count} Python processes were"
+        more = " (and so on)" if len(set(self._strangers)) > 1 else ""
+        return [f"{what} started and not followed. This would: {self._strangers[0]}{more}"]
 
+    # subprocess
 
-def follow_children(options: RunOptions, program: Program) -> Children:
-    """Follows the processes that this one starts from now on, as far as that can be done."""
-    children = Children(program)
-    when_imported("multiprocessing.spawn", lambda: _tell_spawned(options))
-    when_imported("subprocess", lambda: _watch_started(children))
-    return children
+    def _see_started(self) -> None:
+        import subprocess
 
+        popen: Any = subprocess.Popen
+        original = popen._execute_child
+        signature = inspect.signature(original)
 
-def begin_child(text: str) -> None:
-    """Called in a spawned process, before it has read anything of the script."""
-    from multiprocessing import util
+        def _execute_child(*args: Any, **named: Any) -> Any:
+            try:
+                call = signature.bind(*args, **named)
+                self._look_at(call.arguments)
+                args, named = call.args, call.kwargs
+            except Exception:
+                pass  # another form of call than is known here: it goes its way
+            return original(*args, **named)
 
-    from nethook.running.follow import start_watching
+        popen._execute_child = _execute_child
 
-    options = RunOptions.from_json(text)
-    session = Session(options, start_watching)
-    follow_children(options, Program(sys.argv[0]))
-    when_imported("torch", session.begin)
-    # The way in which processes of multiprocessing end; `atexit` is not asked in all of them.
-    util.Finalize(None, session.end, exitpriority=-100)
+    def _look_at(self, call: dict[str, Any]) -> None:
+        """Has a process started under nethook, or remembers it as a stranger."""
+        words = call["args"]
+        if call.get("shell") or not isinstance(words, list | tuple) or not words:
+            return
+        words = [os.fsdecode(word) for word in words]
+        executable = call.get("executable") or words[0]
+        if os.path.basename(os.fsdecode(executable)).startswith("python"):  # noqa: PTH119
+            at = _where_script(words)
+            if at is None:
+                return
+            folder = Path(os.fsdecode(call.get("cwd") or os.curdir)).absolute()
+            if self._is_same(words[at:], folder):
+                text = _AGAIN.format(root=_ROOT, options=self._options.to_json())
+                call["args"] = [*words[:at], "-c", text, *words[at:]]
+            else:
+                python = [] if words[1:at] == [] else [words[0], *words[1:at], "-m"]
+                self._strangers.append(shlex.join([*python, "nethook", "run", *words[at:]]))
+
+    def _is_same(self, words: Sequence[str], folder: Path) -> bool:
+        if self._program.module or words[0] == "-m":
+            return self._program.module and list(words[:2]) == ["-m", self._program.name]
+        try:
+            mine = Path(self._folder, self._program.name)
+            return mine.samefile(Path(folder, words[0]))
+        except OSError:
+            return False
+
+    # multiprocessing
+
+    def _tell_spawned(self) -> None:
+        from multiprocessing import spawn
+
+        original = spawn.get_preparation_data
+        told = _Told(self._options)
+
+        def get_preparation_data(name: str) -> dict[str, Any]:
+            data: dict[str, Any] = original(name)
+            data["nethook"] = told  # Python reads the entries that it knows
+            return data
+
+        spawn.get_preparation_data = get_preparation_data
 
 
 class _Told:
@@ -89,50 +140,45 @@ class _Told:
         self._options = options
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
-        root = str(Path(__file__).parents[2])
-        return exec, (_BEGIN.format(root=root, options=self._options.to_json()),)
+        return exec, (_SPAWNED.format(root=_ROOT, options=self._options.to_json()),)
 
 
-def _tell_spawned(options: RunOptions) -> None:
-    from multiprocessing import spawn
+def begin_spawned(text: str) -> None:
+    """In a spawned process, before it has read anything of the script: follow what it trains."""
+    from multiprocessing import util
 
-    original = spawn.get_preparation_data
+    from nethook.running.follow import start_watching
 
-    def get_preparation_data(name: str) -> dict[str, Any]:
-        data: dict[str, Any] = original(name)
-        data["nethook"] = _Told(options)
-        return data
-
-    spawn.get_preparation_data = get_preparation_data
-
-
-def _watch_started(children: Children) -> None:
-    import subprocess
-
-    popen: Any = subprocess.Popen
-    original = popen._execute_child
-
-    def _execute_child(self: Any, args: Any, *rest: Any, **named: Any) -> Any:
-        children.started(args)
-        return original(self, args, *rest, **named)
-
-    popen._execute_child = _execute_child
+    session = Session(RunOptions.from_json(text), start_watching)
+    when_imported("torch", session.begin)
+    # The way in which processes of multiprocessing end; `atexit` is not asked in all of them.
+    util.Finalize(None, session.end, exitpriority=-100)
 
 
-def _is_python(word: str) -> bool:
-    return word == sys.executable or os.path.basename(word).startswith("python")  # noqa: PTH119
+def run_again(text: str) -> None:
+    """In a process that was started in the place of the same script: run it, and follow it."""
+    from nethook.running.follow import start_watching
+
+    options = RunOptions.from_json(text)
+    words = sys.argv[1:]
+    program = Program(words[0], tuple(words[1:]))
+    if words[0] == "-m":
+        program = Program(words[1], tuple(words[2:]), module=True)
+    session = Session(options, start_watching)
+    Children(options, program)
+    run_program(program, session, lambda _: None)
 
 
-def _script(words: Sequence[str]) -> list[str] | None:
-    """The script and its arguments, of the words after `python`; None where there is none."""
-    at = 0
+def _where_script(words: Sequence[str]) -> int | None:
+    """Where in `python …` the script begins, or `-m`; None where no script is run."""
+    at = 1
     while at < len(words):
         word = words[at]
-        if word == "-c" or (word.startswith("-c") and not word.startswith("--")):
-            return None
         if word == "-m":
-            return None if words[at + 1 : at + 2] == ["nethook"] else list(words[at:])
+            return None if words[at + 1 : at + 2] == ["nethook"] else at
         if not word.startswith("-"):
-            return list(words[at:])
+            return at
+        if word == "-" or "c" in word.lstrip("-")[:1] or word.startswith("--"):
+            return None  # -c text, the standard input, or a wish for help
         at += 2 if word in ("-W", "-X") else 1
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -57,11 +57,16 @@ class Census:
 
 def take_census() -> Census:
     """Every module and optimizer that is alive. Takes some ten milliseconds."""
+    return census_of(gc.get_objects())
+
+
+def census_of(objects: Iterable[object]) -> Census:
+    """The modules and optimizers among some objects."""
     kinds = _with_subclasses(nn.Module)
     steppers = _with_subclasses(Optimizer)
     both = kinds | steppers
-    found = [each for each in gc.get_objects() if type(each) in both]
-    modules = [each for each in found if type(each) in kinds]
+    found: list[Any] = [each for each in objects if type(each) in both]
+    modules: list[nn.Module] = [each for each in found if type(each) in kinds]
     above: dict[int, list[nn.Module]] = {}
     for module in modules:
         # Read without `__getattr__`: a module that is half built has none of its attributes.
@@ -79,12 +84,12 @@ def parameters_of(optimizer: Optimizer) -> Iterator[Any]:
         yield from group.get("params", ())
 
 
-def trainees(census: Census, called: nn.Module, covered: set[int]) -> list[nn.Module]:
+def trainees(census: Census, called: nn.Module | None, covered: set[int]) -> list[nn.Module]:
     """The networks that are trained and not followed yet, from their highest owners.
 
     Arguments:
         census: what is alive.
-        called: the module that is being called.
+        called: the module that is being called, if one is.
         covered: the ids of parameters that are followed already.
 
     Returns:
@@ -94,12 +99,12 @@ def trainees(census: Census, called: nn.Module, covered: set[int]) -> list[nn.Mo
     """
     trained = census.trained()
     if not trained:
-        if not torch.is_grad_enabled():
+        if called is None or not torch.is_grad_enabled():
             return []
         owners = [each for each in census.owners(called) if _could_train(each)]
         return [each for each in owners[:1] if not covered & _parameters(each)]
     missing = trained - covered
-    mine = {id(owner) for owner in census.owners(called)}
+    mine = {id(owner) for owner in census.owners(called)} if called is not None else set()
     candidates = [(root, _parameters(root) & missing) for root in census.roots]
     # Of two that own the same, the one that is called, and then the smaller one, is meant.
     candidates.sort(key=lambda each: (-len(each[1]), id(each[0]) not in mine, _size(each[0])))
@@ -108,14 +113,9 @@ def trainees(census: Census, called: nn.Module, covered: set[int]) -> list[nn.Mo
         if parameters & missing and not _cannot_be_followed(root):
             found.append(root)
             missing -= parameters
-    return _in_order_of_calls(found, called, census)
-
-
-def why_not(root: nn.Module) -> str:
-    """Why a network that is trained is not followed; "" where it can be."""
-    if _cannot_be_followed(root):
-        return "it is a ScriptModule, whose layers are not called as modules"
-    return ""
+    # What is called comes first, then the others in the order in which they were made.
+    made = {id(root): at for at, root in enumerate(census.roots)}
+    return sorted(found, key=lambda root: (id(root) not in mine, made[id(root)]))
 
 
 def name_of(root: nn.Module, frame: FrameType | None) -> str:
@@ -134,15 +134,6 @@ def name_of(root: nn.Module, frame: FrameType | None) -> str:
     return type(unwrap(root)).__name__
 
 
-def _in_order_of_calls(
-    found: list[nn.Module], called: nn.Module, census: Census
-) -> list[nn.Module]:
-    """What is called comes first, then the others in the order in which they were made."""
-    mine = {id(owner) for owner in census.owners(called)}
-    made = {id(root): at for at, root in enumerate(census.roots)}
-    return sorted(found, key=lambda root: (id(root) not in mine, made[id(root)]))
-
-
 def _with_subclasses(kind: type) -> set[type]:
     found, waiting = set[type](), [kind]
     while waiting:
@@ -154,23 +145,21 @@ def _with_subclasses(kind: type) -> set[type]:
 
 
 def _parameters(root: nn.Module) -> set[int]:
-    return {id(parameter) for parameter in _each_parameter([root])}
+    return {id(parameter) for parameter in _of(root)}
 
 
 def _size(root: nn.Module) -> int:
-    return sum(1 for _ in _each_parameter([root]))
+    return sum(1 for _ in _of(root))
 
 
 def _could_train(root: nn.Module) -> bool:
-    return not _cannot_be_followed(root) and any(
-        parameter.requires_grad for parameter in _each_parameter([root])
-    )
+    return not _cannot_be_followed(root) and any(each.requires_grad for each in _of(root))
 
 
 def _cannot_be_followed(root: nn.Module) -> bool:
     return isinstance(root, torch.jit.ScriptModule)
 
 
-def _each_parameter(modules: Sequence[nn.Module]) -> Iterator[nn.Parameter]:
-    for module in modules:
-        yield from module.parameters()
+def _of(root: nn.Module) -> Iterator[nn.Parameter]:
+    """Parameters of a module; none of one that is half built."""
+    return root.parameters() if "_parameters" in vars(root) else iter(())

@@ -114,10 +114,11 @@ def _fresh_main() -> types.ModuleType:
 
 def _set_orig_argv(command: Sequence[str]) -> None:
     """`sys.orig_argv` as if Python had been called with the program: some launchers read it."""
-    # [python, options …, -m, nethook, run, …] or [python, options …, bin/nethook, run, …]
+    # [python, options …, -m, nethook, run, …], [python, options …, bin/nethook, run, …], or
+    # [python, options …, -c, text, …]: the last word of what is not in `sys.argv` is no option.
     own = len(sys.orig_argv) - len(sys.argv)
     options = sys.orig_argv[: max(own, 1)]
-    if len(options) > 1 and options[-1] == "-m":
+    if len(options) > 1 and options[-1] in ("-m", "-c"):
         options = options[:-1]
     sys.orig_argv[:] = [*options, *command]
 

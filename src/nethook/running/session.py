@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from nethook.running.importing import when_imported
 from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
 
@@ -74,6 +75,7 @@ class Session:
         self._always: Attachment | None = None
         self._began = time.monotonic()
         self._spent = 0.0
+        self._ended = False
         # By id, with a weak reference to be sure that it is the same object.
         self._judged: dict[tuple[int, bool], weakref.ref[nn.Module]] = {}
         self._covered: dict[int, weakref.ref[Any]] = {}
@@ -93,6 +95,7 @@ class Session:
                 "nethook run", called=self._called, stepped=self._stepped, built=self._built
             )
             self._newcomers.turn_on()
+            when_imported("torch._dynamo.callback", self._see_compiling)
             os.register_at_fork(after_in_child=self.abandon)
         except Exception as error:
             self._give_up(error)
@@ -102,7 +105,8 @@ class Session:
         if os.getpid() != self._pid:
             return
         self._take_off()
-        if self.watcher is not None:
+        if self.watcher is not None and not self._ended:
+            self._ended = True
             try:
                 self.watcher.close()
             except Exception as error:
@@ -126,14 +130,7 @@ class Session:
         known = self._judged.get(key)
         if known is not None and known() is module:
             return
-        if not self._busy.acquire(blocking=False):
-            return
-        try:
-            self._judge(module)
-        except Exception as error:
-            self._give_up(error)
-        finally:
-            self._busy.release()
+        self._judge_alone(module)
 
     def _built(self) -> None:
         """A module got a parameter: there may be a new model soon."""
@@ -153,9 +150,25 @@ class Session:
         except Exception as error:
             self._give_up(error)
 
+    def _see_compiling(self) -> None:
+        if self._newcomers is not None:
+            self._newcomers.see_compiling(lambda: self._judge_alone(None))
+
     # Decisions
 
-    def _judge(self, module: nn.Module) -> None:
+    def _judge_alone(self, module: nn.Module | None) -> None:
+        """Judges, unless another thread does, or this one, further up."""
+        if not self._busy.acquire(blocking=False):
+            return
+        try:
+            self._judge(module)
+        except Exception as error:
+            self._give_up(error)
+        finally:
+            self._busy.release()
+
+    def _judge(self, module: nn.Module | None) -> None:
+        """Is a model being trained that is not followed? `module` is what is being called."""
         from nethook.running.discover import name_of, take_census, trainees
 
         assert self._newcomers is not None
@@ -180,7 +193,7 @@ class Session:
         if trained and trained <= self._live_parameters():
             self._newcomers.turn_off()
             return
-        for owner in census.owners(module):
+        for owner in census.owners(module) if module is not None else ():
             for part in owner.modules():
                 self._judged[self._key(part)] = weakref.ref(part)
 

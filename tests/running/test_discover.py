@@ -94,7 +94,7 @@ def test_without_any_optimizer_what_is_called_with_gradient_is_meant() -> None:
 
 
 def test_script_modules_cannot_be_followed() -> None:
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="jit"):
         scripted = torch.jit.script(net())
     assert trainees(census(scripted, sgd(scripted)), scripted, set()) == []
 

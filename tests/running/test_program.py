@@ -92,51 +92,137 @@ def test_options_of_python_go_before_nethook(folder: Path, options: tuple[str, .
     same(one, bare("script.py", options=options, cwd=folder))
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        "import sys; sys.exit()",
-        "import sys; sys.exit(3)",
-        "import sys; sys.exit('a text')",
-        "import sys; sys.exit(True)",
-        "raise SystemExit((1, 2))",
-        "import os; print('lost'); os._exit(4)",
-        "import sys; sys.stdout.write('not flushed'); sys.exit(0)",
-        "raise ValueError('plain')",
-        "def f():\n    1 / 0\nf()",
-        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('second') from e",
-        "try:\n    1 / 0\nexcept ZeroDivisionError:\n    raise ValueError('second')",
-        "try:\n    1 / 0\nexcept ZeroDivisionError:\n    raise ValueError('second') from None",
-        "def f(n):\n    raise ValueError(n)\nfound = []\nfor n in range(2):\n    try:\n        f(n)\n"
-        "    except ValueError as e:\n        found.append(e)\n"
-        "raise ExceptionGroup('several', [*found, ExceptionGroup('in', found)])",
-        "e = ValueError('noted')\ne.add_note('a note')\nraise e",
-        "def f(:\n    pass",
-        "import broken",
-        "# -*- coding: latin-1 -*-\nprint('\\xe9')\nraise ValueError",
-        "import no_such_module",
-        "raise KeyboardInterrupt",
-        "import sys\nsys.excepthook = lambda *e: print('mine', e[0], e[1], e[2].tb_lineno)\n1 / 0",
-        "import sys\ndef hook(*e):\n    raise TypeError('in the hook')\nsys.excepthook = hook\n1 / 0",
-        "import sys\ndef hook(*e):\n    sys.exit(7)\nsys.excepthook = hook\n1 / 0",
-        "import threading\nt = threading.Thread(target=lambda: 1 / 0)\nt.start()\nt.join()",
-        "import threading, time\ndef late():\n    time.sleep(0.2)\n    print('late')\n"
-        "threading.Thread(target=late).start()\nprint('main is done')",
-        "import atexit, sys\natexit.register(print, 1)\n"
-        "atexit.register(lambda: print(2, file=sys.stderr))\natexit.register(int, 'x')",
-        "import warnings\nwarnings.warn('here')\nwarnings.warn('above', stacklevel=2)\n"
-        "def f():\n    warnings.warn('far above', stacklevel=4)\nf()\n"
-        "warnings.warn('old', DeprecationWarning)",
-        "import sys\nclass Last:\n    def __del__(self): print('deleted')\nlast = Last()",
-        "import sys\nsys.stderr = None\nprint('no stderr')",
-        "import sys\nsys.stdout.close()",
-        "import signal\nprint(signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))",
-        "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'print(1)'],"
-        " capture_output=True).stdout)\nsubprocess.run(['/no/such/program'])",
-    ],
-)
-def test_a_program_ends_as_ever(tmp_path: Path, program: str) -> None:
-    (tmp_path / "script.py").write_text(program + "\n", encoding="latin-1")
+ENDS = r"""
+#: exit
+import sys; sys.exit()
+#: exit 3
+import sys; sys.exit(3)
+#: exit with a text
+import sys; sys.exit('a text')
+#: exit True
+import sys; sys.exit(True)
+#: exit with a tuple
+raise SystemExit((1, 2))
+#: os._exit
+import os; print('lost'); os._exit(4)
+#: not flushed
+import sys; sys.stdout.write('not flushed'); sys.exit(0)
+#: an error
+raise ValueError('plain')
+#: an error in a function
+def f():
+    1 / 0
+f()
+#: a cause
+try:
+    1 / 0
+except ZeroDivisionError as e:
+    raise ValueError('second') from e
+#: a context
+try:
+    1 / 0
+except ZeroDivisionError:
+    raise ValueError('second')
+#: no context
+try:
+    1 / 0
+except ZeroDivisionError:
+    raise ValueError('second') from None
+#: groups
+def f(n):
+    raise ValueError(n)
+found = []
+for n in range(2):
+    try:
+        f(n)
+    except ValueError as e:
+        found.append(e)
+raise ExceptionGroup('several', [*found, ExceptionGroup('in', found)])
+#: a note
+e = ValueError('noted')
+e.add_note('a note')
+raise e
+#: syntax
+def f(:
+    pass
+#: syntax of an import
+import broken
+#: coding
+# -*- coding: latin-1 -*-
+print('\xe9')
+raise ValueError
+#: no such module
+import no_such_module
+#: interrupted
+raise KeyboardInterrupt
+#: excepthook
+import sys
+sys.excepthook = lambda *e: print('mine', e[0], e[1], e[2].tb_lineno)
+1 / 0
+#: failing excepthook
+import sys
+def hook(*e):
+    raise TypeError('in the hook')
+sys.excepthook = hook
+1 / 0
+#: exiting excepthook
+import sys
+def hook(*e):
+    sys.exit(7)
+sys.excepthook = hook
+1 / 0
+#: error in a thread
+import threading
+t = threading.Thread(target=lambda: 1 / 0)
+t.start()
+t.join()
+#: a thread that lasts
+import threading, time
+def late():
+    time.sleep(0.2)
+    print('late')
+threading.Thread(target=late).start()
+print('main is done')
+#: atexit
+import atexit, sys
+atexit.register(print, 1)
+atexit.register(lambda: print(2, file=sys.stderr))
+atexit.register(int, 'x')
+#: warnings
+import warnings
+warnings.warn('here')
+warnings.warn('above', stacklevel=2)
+def f():
+    warnings.warn('far above', stacklevel=4)
+f()
+warnings.warn('old', DeprecationWarning)
+#: deleted at the end
+import sys
+class Last:
+    def __del__(self): print('deleted')
+last = Last()
+#: no stderr
+import sys
+sys.stderr = None
+print('no stderr')
+#: closed stdout
+import sys
+sys.stdout.close()
+#: signals
+import signal
+print(signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
+#: processes
+import subprocess, sys
+print(subprocess.run([sys.executable, '-c', 'print(1)'], capture_output=True).stdout)
+subprocess.run(['/no/such/program'])
+"""
+# One program a title.
+PROGRAMS = dict(part.split("\n", 1) for part in ENDS.split("#: ")[1:])
+
+
+@pytest.mark.parametrize("title", PROGRAMS)
+def test_a_program_ends_as_ever(tmp_path: Path, title: str) -> None:
+    (tmp_path / "script.py").write_text(PROGRAMS[title], encoding="latin-1")
     (tmp_path / "broken.py").write_text("def f(:\n    pass\n")
     same(under("script.py", cwd=tmp_path), bare("script.py", cwd=tmp_path))
 

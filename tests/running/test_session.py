@@ -102,9 +102,7 @@ def test_a_model_is_met_before_its_first_forward_and_then_nobody_listens(
     assert given(session) == [[model]]
 
 
-def test_a_model_that_is_built_late_is_met_as_well(
-    session: Session, alive: list[object]
-) -> None:
+def test_a_model_that_is_built_late_is_met_as_well(session: Session, alive: list[object]) -> None:
     first = nn.Linear(3, 3)
     alive += [first, optimizer := sgd(first)]
     step(first, optimizer)
@@ -257,5 +255,5 @@ def test_exports_are_made_without_hooks(session: Session) -> None:
 def test_scripted_classes_find_their_names(session: Session) -> None:
     from tests.running.scripted import scripted_class
 
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="jit"):
         assert scripted_class()(2).times(torch.ones(1)) == 6

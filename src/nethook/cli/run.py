@@ -32,6 +32,11 @@ say at the end what was seen. The script needs no change.
 """
 
 
+def listed() -> None:
+    """Run a training script unchanged, follow it, and say what was seen."""
+    main([])  # `nethook run …` never comes here: it is in the list of commands
+
+
 def main(arguments: Sequence[str]) -> None:
     """Run a script; `arguments` are what follows `nethook run`."""
     ours, rest = _split(list(arguments))
@@ -45,12 +50,13 @@ def main(arguments: Sequence[str]) -> None:
 
     session = Session(chosen, start_watching)
     children = Children(chosen, program)
-    closing = _Closing(session, options, children)
+    live = _live(session) if options.live else None
+    closing = _Closing(session, options, children, live)
     run_program(program, session, closing.show, code_of=closing.code if options.fail_on else None)
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """nethook's own arguments, and the script with all of its."""
+    """Nethook's own arguments, and the script with all of its."""
     at = 0
     while at < len(arguments):
         word = arguments[at]
@@ -161,10 +167,11 @@ def _chosen(options: Any, program: Program) -> RunOptions:
 class _Closing:
     """What is said at the end, and the code that the process ends with."""
 
-    def __init__(self, session: Session, options: Any, children: Any) -> None:
+    def __init__(self, session: Session, options: Any, children: Any, live: Any) -> None:
         self._session = session
         self._options = options
         self._children = children
+        self._live = live
 
     def code(self, outcome: Outcome) -> int | None:
         """3 where a finding is as severe as `--fail-on` says; None keeps the script's code."""
@@ -178,6 +185,8 @@ class _Closing:
         """Write the verdict to the process's own standard error."""
         from nethook.running.closing import closing_text
 
+        if self._live is not None:
+            self._live.stop()
         stream = sys.__stderr__
         # Of the ranks that a launcher has started, the first speaks for all.
         if stream is None or stream.closed or os.environ.get("RANK", "0") != "0":
@@ -201,6 +210,12 @@ class _Closing:
         if self._options.open:
             with _suppressed():
                 _open_report(self._session, commands)
+
+
+def _live(session: Session) -> Any:
+    from nethook.running.live import Live
+
+    return None if sys.__stderr__ is None else Live(session, sys.__stderr__)
 
 
 def _suppressed() -> Any:

@@ -71,8 +71,10 @@ class Newcomers:
             self._calls.add(WrappedFunction(_MODULES, "_has_any_global_hook", unseen))
 
     def see_compiling(self, compiling: Callable[[], None]) -> None:
-        """`compiling()` while on, before torch compiles anything: a module that a compiled function
-        calls is never called outside it. For when `torch._dynamo` was imported.
+        """Calls `compiling()`, while on, before torch compiles anything.
+
+        A module that a compiled function calls is never called outside it. `torch._dynamo` must
+        have been imported.
         """
         callbacks: Any = sys.modules["torch._dynamo.callback"]
         self._signs.add(_Compiling(callbacks.callback_handler, self, compiling))
@@ -120,7 +122,7 @@ class _Call(Hook):
         # hook that was taken off during a call is still called for the rest of it.
         if torch.compiler.is_compiling():
             return
-        if self.owner.alive and not torch._C._get_tracing_state():
+        if self.owner.alive and torch._C._get_tracing_state() is None:
             self._called(module)
 
 

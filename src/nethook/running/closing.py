@@ -37,7 +37,7 @@ def closing_text(
     if quiet:
         return f"{path}\n" if path else ""
     lines = [_rule()]
-    lines += _verdict(path, outcome, colour) if path else _nothing(session, outcome)
+    lines += _verdict(path, outcome, colour) if path else _nothing(outcome)
     for note in (*session.notes, *notes):
         lines += _paragraph(clean(note))
     if path is None:
@@ -85,7 +85,7 @@ def _verdict(path: Path, outcome: Outcome, colour: bool) -> Iterable[str]:
         return _paragraph(f"The run file cannot be read: {error}")
 
 
-def _nothing(session: Session, outcome: Outcome) -> Iterable[str]:
+def _nothing(outcome: Outcome) -> Iterable[str]:
     import sys
 
     if "torch" not in sys.modules:

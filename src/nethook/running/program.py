@@ -1,7 +1,7 @@
 """Running a program of the user's exactly as `python` runs it.
 
-`python` gives a script a `__main__` of its own, its arguments, its folder as the first of `sys.path`,
-and nothing of Python's above it on the stack. Everything here is held against bare Python by
+`python` gives a script a `__main__` of its own, its arguments, its folder as the first of
+`sys.path`, and nothing of Python's above it on the stack. Everything here is held against bare Python by
 tests/running/test_program.py.
 """
 
@@ -105,8 +105,7 @@ def _run_module_as_main(name: str, alter_argv: bool) -> None:
 def _fresh_main() -> types.ModuleType:
     """A new `__main__`, with what bare Python puts into it, in its order."""
     main = types.ModuleType("__main__")
-    main.__dict__["__annotations__"] = {}
-    main.__dict__["__builtins__"] = builtins
+    main.__dict__.update({"__annotations__": {}, "__builtins__": builtins})
     main.__loader__ = importlib.machinery.BuiltinImporter
     sys.modules["__main__"] = main
     return main
@@ -160,7 +159,7 @@ def _load(path: str) -> tuple[types.CodeType, Any]:
             f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}\n"
         )
         raise SystemExit(2) from None
-    code = pkgutil.read_code(io.BytesIO(source))  # type: ignore[attr-defined]
+    code = pkgutil.read_code(io.BytesIO(source))
     if code is not None:
         return code, importlib.machinery.SourcelessFileLoader("__main__", path)
     return _compiled(source, path), importlib.machinery.SourceFileLoader("__main__", path)

@@ -82,7 +82,7 @@ class Session:
         self._optimizers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
 
     def begin(self) -> None:
-        """torch is there: wait for the first call of a module."""
+        """Torch is there: wait for the first call of a module."""
         try:
             from nethook.hooks.attachment import Attachment
             from nethook.hooks.exporting import export_without_hooks

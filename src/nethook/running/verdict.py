@@ -21,6 +21,7 @@ from nethook.runs.run import Run
 WIDTH: Final = 78
 """Columns of the verdict: it fits a terminal of 80."""
 _MOST: Final = 12  # findings that are listed; a report has them all
+_MANY: Final = 0.5  # share of silent units from which a layer is named
 _CODES: Final = {"error": "31", "warning": "33", "info": "36", "good": "32", "bold": "1"}
 
 
@@ -51,12 +52,26 @@ def verdict_lines(
     if error:
         lines += _ending(run, error, interrupted)
     lines += _events(run, style)
+    lines += _silent(run)
     findings = run.findings
     if findings:
         lines += _findings(findings, style)
     elif run.info.get("diagnosis"):
         lines.append(style("good", "healthy") + ": nothing was found that is wrong with it.")
     return lines
+
+
+def course(run: Run) -> str:
+    """Where a run is, in one line; "" before its first step."""
+    steps = _steps(run)
+    if steps <= 0:
+        return ""
+    parts = [f"nethook: step {steps:,}"]
+    for name, scalar in run.scalars.items():
+        if len(scalar) and (name.startswith(_LOSS) or name == names.GRAD_NORM):
+            label = "loss" if name.startswith(_LOSS) else "gradient norm"
+            parts.append(f"{label} {_number(float(scalar.value[-1]))}")
+    return "  ".join([*parts[:4], *filter(None, [_cost(run)])])
 
 
 # What ran
@@ -203,6 +218,25 @@ def _event(event: EventRecord) -> str:
         )
     place = f" at {event.address}" if event.address else ""
     return f"first NaN or infinity in step {event.step}{place}: {event.message}"
+
+
+def _silent(run: Run) -> Iterator[str]:
+    """Rectifiers with many units that were silent over the whole last span of training."""
+    units = {
+        info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS
+    }
+    found = []
+    for site in run.sites:
+        if site.address in units and site.info.get("activation") == "rectifier":
+            active = run.units(site.address, names.OUTPUTS).active
+            silent = int((~active[-1]).sum()) if len(active) else 0
+            if silent >= _MANY * max(1, active.shape[-1]):
+                found.append(f"{site.address} {silent} of {active.shape[-1]}")
+    if found:
+        more = f" and {len(found) - 4} more layers" if len(found) > 4 else ""
+        yield from _wrapped(
+            f"units that were never active at the end: {', '.join(found[:4])}{more}"
+        )
 
 
 # Findings

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import torch
@@ -20,7 +22,7 @@ from nethook.running.session import Session
 class Recorder:
     """A stand-in for a watch: remembers what it was given, and when forwards had run."""
 
-    path = Path("nowhere.db")
+    paths: ClassVar[list[Path]] = [Path("nowhere.db")]
 
     def __init__(self, _: RunOptions, models: Mapping[str, nn.Module]) -> None:
         self.given: list[dict[str, nn.Module]] = []
@@ -29,6 +31,9 @@ class Recorder:
 
     def add(self, models: Mapping[str, nn.Module]) -> None:
         self.given.append(dict(models))
+
+    def settle(self, trained: AbstractSet[int]) -> None:
+        self.ended += ["settled"] if trained else []
 
     def close(self) -> None:
         self.ended.append("closed")

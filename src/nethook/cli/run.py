@@ -240,9 +240,12 @@ def _open_report(session: Session, commands: frozenset[str]) -> None:
     import subprocess
     import webbrowser
 
-    path = None if session.watcher is None else session.watcher.path
-    if path is None or "report" not in commands:
+    from nethook.running.closing import written_files
+
+    paths = written_files(session)
+    if not paths or "report" not in commands:
         return
+    path = paths[0]
     report = path.with_suffix(".html")
     command = [sys.executable, "-m", "nethook", "report", str(path), "-o", str(report)]
     if subprocess.run(command, check=False, stdout=sys.__stderr__).returncode == 0:

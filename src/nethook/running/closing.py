@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import sys
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 from nethook.errors import RunFileError
 from nethook.running.runner import Outcome
 from nethook.running.session import Session
 from nethook.runs.paths import rank_files
 from nethook.runs.texts import clean
+
+_MOST: Final = 4
+"""Runs that are shown one by one; a script may train a hundred."""
 
 
 def closing_text(
@@ -33,40 +39,57 @@ def closing_text(
         quiet: whether the path alone is wanted.
         commands: the commands of nethook that may be recommended.
     """
-    path = written_file(session)
+    paths = written_files(session)
     if quiet:
-        return f"{path}\n" if path else ""
+        return f"{clean(str(paths[0]))}\n" if paths else ""
     lines = [_rule()]
-    lines += _verdict(path, outcome, colour) if path else _nothing(outcome)
+    for path in paths[:_MOST]:
+        if len(paths) > 1:
+            lines.append(f"run {clean(path.name)}")
+        lines += _verdict(path, outcome if path == paths[-1] else Outcome(), colour)
+    if len(paths) > _MOST:
+        lines.append(f"and {len(paths) - _MOST} more runs beside them")
+    if not paths:
+        lines += _nothing(outcome)
     for note in (*session.notes, *notes):
         lines += _paragraph(clean(note))
-    if path is None:
+    if not paths:
         return "\n".join(lines) + "\n"
-    lines += _next(path, commands)
-    return "\n".join([*lines, clean(str(path))]) + "\n"
+    return "\n".join([*lines, *_next(paths[0], commands), clean(str(paths[0]))]) + "\n"
 
 
-def written_file(session: Session) -> Path | None:
-    """The run file: that of this process, or of the processes that it has started."""
-    if session.watcher is not None and session.watcher.path.exists():
-        return session.watcher.path
+def written_files(session: Session) -> list[Path]:
+    """The run files of this process and of those that it has started, the first one first.
+
+    Files of ranks are one run: the file of its first rank stands for it.
+    """
+    known = list(session.watcher.paths) if session.watcher is not None else []
     planned = Path(session.options.to)
-    found = list(rank_files(planned).values())
-    return found[0] if found else None
+    pattern = re.compile(
+        rf"{re.escape(planned.stem)}(-\d+)?(\.rank\d+)?{re.escape(planned.suffix)}"
+    )
+    beside = planned.parent.iterdir() if planned.parent.is_dir() else ()
+    found = [*known, *(path for path in beside if pattern.fullmatch(path.name))]
+    runs: dict[Path, Path] = {}
+    for path in sorted(dict.fromkeys(found), key=lambda each: (len(each.name), each.name)):
+        if path.exists() and path.stat().st_mtime >= session.started - 1:
+            main = path.with_name(re.sub(r"\.rank\d+$", "", path.stem) + path.suffix)
+            runs.setdefault(main, next(iter(rank_files(path).values())))
+    return list(runs.values())
 
 
 def severities(session: Session) -> list[str]:
     """How severe the findings of the run are."""
     from nethook.runs.run import open_run
 
-    path = written_file(session)
-    if path is None:
-        return []
-    try:
-        with open_run(path) as run:
-            return [str(finding.get("severity", "warning")) for finding in run.findings]
-    except RunFileError:
-        return []
+    found = []
+    for path in written_files(session):
+        try:
+            with open_run(path) as run:
+                found += [str(finding.get("severity", "warning")) for finding in run.findings]
+        except RunFileError:
+            continue
+    return found
 
 
 def _verdict(path: Path, outcome: Outcome, colour: bool) -> Iterable[str]:
@@ -86,8 +109,6 @@ def _verdict(path: Path, outcome: Outcome, colour: bool) -> Iterable[str]:
 
 
 def _nothing(outcome: Outcome) -> Iterable[str]:
-    import sys
-
     if "torch" not in sys.modules:
         why = "The script did not import torch, so there was nothing to follow."
     elif outcome.error and not outcome.interrupted:

@@ -47,4 +47,4 @@ def train(run: DemoRun, folder: Path) -> tuple[Path, str]:
         session.end()
     assert session.watcher is not None
     text = closing_text(session, Outcome(), colour=sys.stdout.isatty(), commands=())
-    return session.watcher.path, text
+    return session.watcher.paths[0], text

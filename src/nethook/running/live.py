@@ -40,7 +40,7 @@ class Live:
         said = ""
         while not self._stop.wait(self._every):
             watcher = self._session.watcher
-            line = "" if watcher is None else status_line(watcher.path)
+            line = "" if watcher is None else status_line(watcher.paths[-1])
             if line and line != said:
                 said = line
                 self._write(f"{_CLEAR}{line}" if self._terminal else f"{line}\n")

@@ -1,8 +1,8 @@
 """Running a program of the user's exactly as `python` runs it.
 
 `python` gives a script a `__main__` of its own, its arguments, its folder as the first of
-`sys.path`, and nothing of Python's above it on the stack. Everything here is held against bare Python by
-tests/running/test_program.py.
+`sys.path`, and nothing of Python's above it on the stack. Everything here is held against bare
+Python by tests/running/test_program.py.
 """
 
 from __future__ import annotations

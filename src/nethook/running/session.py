@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -38,6 +39,9 @@ class Watcher(Protocol):
     def add(self, models: Mapping[str, nn.Module]) -> None:
         """Follow these as well."""
 
+    def settle(self, trained: AbstractSet[int]) -> None:
+        """End the runs of models that no optimizer holds; `trained` are ids of what one does."""
+
     def close(self) -> None:
         """Follow nothing any more."""
 
@@ -45,8 +49,8 @@ class Watcher(Protocol):
         """Leave everything as it is, in a process that was forked."""
 
     @property
-    def path(self) -> Path:
-        """The run file."""
+    def paths(self) -> list[Path]:
+        """The run files, the first one first."""
 
 
 class Session:
@@ -68,6 +72,7 @@ class Session:
         self.models: dict[str, str] = {}
         """The name of each model that is followed, and its class."""
         self.watcher: Watcher | None = None
+        self.started = time.time()
         self._start = start
         self._pid = os.getpid()
         self._busy = threading.Lock()
@@ -187,9 +192,11 @@ class Session:
             name = self._free_name(name_of(root, sys._getframe(1)), named)
             named[name] = root
         self._spent += time.monotonic() - began  # without what attaching takes: that is once
-        if named:
-            self._follow(named)
         trained = census.trained()
+        if named:
+            if self.watcher is not None and trained:
+                self.watcher.settle(trained)
+            self._follow(named)
         if trained and trained <= self._live_parameters():
             self._newcomers.turn_off()
             return

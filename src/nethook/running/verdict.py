@@ -81,14 +81,13 @@ def _what(run: Run) -> Iterator[str]:
     info = run.info
     models = info.get("models")
     leaves = sum(bool(site.info.get("leaf")) for site in run.sites)
-    parts = [_models(models)] if models else []
-    parts.append(_counted(leaves, "layer"))
+    parts = [_models(models), _counted(leaves, "layer")]
     steps = _steps(run)
     clock = {"backward": "backward passes", "forward": "forward passes"}.get(str(info.get("clock")))
     parts.append(f"{steps:,} {clock}" if clock else _counted(steps, "step"))
     if cost := _cost(run):
         parts.append(cost)
-    yield from _wrapped(", ".join(parts))
+    yield from _wrapped(", ".join(filter(None, parts)))
     ranks = run.ranks
     if len(ranks) > 1:
         gone = [str(rank.rank) for rank in ranks if rank.state in ("missing", "unreadable", "died")]
@@ -100,18 +99,11 @@ def _what(run: Run) -> Iterator[str]:
 
 def _models(models: Any) -> str:
     """The models by name and class; the file may say anything."""
-    entries = list(models.items()) if isinstance(models, dict) else []
     shown = []
-    for name, about in entries[:4]:
-        kind = about.get("class", about.get("type", "")) if isinstance(about, dict) else about
-        shown.append(f"{name} ({kind})" if name and kind and name != kind else str(kind or name))
-    if not shown and isinstance(models, list):
-        for about in models[:4]:
-            if isinstance(about, dict):
-                name, kind = about.get("name", ""), about.get("class", about.get("type", ""))
-                shown.append(f"{name} ({kind})" if name and kind else str(kind or name))
-        entries = models
-    more = len(entries) - len(shown)
+    for name, about in list(models.items())[:4] if isinstance(models, dict) else ():
+        kind = about.get("type", "") if isinstance(about, dict) else about
+        shown.append(f"{name} ({kind})" if name and kind and name != kind else f"{kind or name}")
+    more = len(models) - len(shown) if shown else 0
     return " and ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
@@ -129,7 +121,11 @@ def _cost(run: Run) -> str:
     if not isinstance(overhead, int | float) or not math.isfinite(overhead):
         return ""
     share = max(0.0, overhead) * 100
-    return f"watching took {share:.1f} %" if share >= 0.05 else "watching took less than 0.1 %"
+    shown = f"{share:,.1f} %" if share >= 0.05 else "less than 0.1 %"
+    # Of a run of a second, a share says little: the seconds are said as well.
+    ends = [event.data.get("watch_seconds") for event in run.events if event.kind == names.CLOSED]
+    seconds = [each for each in ends if isinstance(each, int | float)]
+    return f"watching took {shown}" + (f" ({seconds[-1]:.1f} s)" if seconds else "")
 
 
 # Numbers

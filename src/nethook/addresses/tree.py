@@ -152,6 +152,19 @@ class Tree(Index[Site]):
         return [self._site(order) for order in range(len(self._walk.modules))]
 
     @property
+    def addresses(self) -> list[str]:
+        """Every address, in the order of `sites`."""
+        return self._walk.addresses
+
+    def other_names(self) -> dict[int, tuple[str, ...]]:
+        """The names and long spellings of modules beside their addresses, by order."""
+        walk = self._walk
+        return {
+            order: (*walk.aliases.get(order, ()), *walk.long.get(order, ()))
+            for order in walk.aliases.keys() | walk.long.keys()
+        }
+
+    @property
     def modules(self) -> list[nn.Module]:
         """Every module object, in the order of `sites`."""
         return self._walk.modules

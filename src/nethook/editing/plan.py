@@ -19,6 +19,8 @@ from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.editing.edits import Edit, Limit, patch
 from nethook.editing.functions import Apply, call_form, not_in_place
 from nethook.errors import EditError
+from nethook.hooks.op_mode import ops_are_seen
+from nethook.hooks.ops import unseen
 
 Quantity: TypeAlias = Literal[
     "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "calls"
@@ -87,13 +89,18 @@ class Entry:
             return value
         if not recomputed:
             self.fired += 1
-        new: Any
-        if isinstance(self.edit, Edit):
-            self._check_is_tensor(value, site)
-            new = self.edit(value, call) if isinstance(self.edit, patch) else self.edit(value)
+        if ops_are_seen():
+            with unseen():  # what an edit does is no operation of the model
+                new = self._applied(value, site, call)
         else:
-            new = not_in_place(self.apply, value, site)
+            new = self._applied(value, site, call)
         return value if new is None else new
+
+    def _applied(self, value: Any, site: str, call: int) -> Any:
+        if not isinstance(self.edit, Edit):
+            return not_in_place(self.apply, value, site)
+        self._check_is_tensor(value, site)
+        return self.edit(value, call) if isinstance(self.edit, patch) else self.edit(value)
 
     def _check_is_tensor(self, value: Any, site: str) -> None:
         if not isinstance(value, torch.Tensor):

@@ -52,6 +52,7 @@ def verdict_lines(
     if error:
         lines += _ending(run, error, interrupted)
     lines += _events(run, style)
+    lines += _unseen(run)
     lines += _silent(run)
     findings = run.findings
     if findings:
@@ -216,6 +217,18 @@ def _event(event: EventRecord) -> str:
     known = event.message.startswith(f"step {event.step}")
     where = f" at {event.address!r}" if event.address else ""
     return f"first NaN or infinity: {'' if known else f'step {event.step}{where}, '}{event.message}"
+
+
+def _unseen(run: Run) -> Iterator[str]:
+    """Layers of which no call was seen although the model was trained."""
+    leaves = [site for site in run.sites if site.info.get("leaf")]
+    counted = [site.info.get("calls") for site in leaves]
+    calls = [sum(each.values()) for each in counted if isinstance(each, dict)]
+    if calls and not any(calls) and _steps(run) > 0:
+        yield from _wrapped(
+            "No call of a layer was seen: they run in compiled code. Of outputs and their "
+            "gradients nothing is in the run; of parameters everything is."
+        )
 
 
 def _silent(run: Run) -> Iterator[str]:

@@ -265,6 +265,15 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class Snapshot:
+    """What a site returned for a few samples at one step: `values` is (samples, …) of float32."""
+
+    address: str
+    step: int
+    values: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
 class Rank:
     """One rank of a run: its file, how far it came, and its state.
 

@@ -22,6 +22,7 @@ from nethook.runs.results import (
     Rank,
     Scalar,
     Series,
+    Snapshot,
     Units,
 )
 from nethook.runs.schema import LEVELS, PHASES
@@ -276,6 +277,17 @@ class Run:
             EventRecord(*row, rank) for rank, file in self._files.items() for row in file.events()
         ]
         return tuple(sorted(found, key=lambda event: event.step))
+
+    @property
+    def snapshots(self) -> Mapping[str, tuple[Snapshot, ...]]:
+        """Outputs that were kept for a few samples, by site and in the order of steps."""
+        found: dict[str, tuple[Snapshot, ...]] = {}
+        for file in self._files.values():
+            for address in file.snapshot_sites():
+                if address not in found:
+                    kept = file.snapshots(address)
+                    found[address] = tuple(Snapshot(address, *each) for each in kept)
+        return found
 
     @property
     def findings(self) -> tuple[dict[str, Any], ...]:

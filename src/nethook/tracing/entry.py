@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from nethook.addresses.nested import map_tensors
 from nethook.hooks.gradients import Sink
+from nethook.hooks.op_sites import Met
 from nethook.tracing.keep import read_value
 from nethook.tracing.options import Options
 
@@ -35,7 +36,7 @@ class Gradients(NamedTuple):
 class State:
     """What all records of a tape share: what was asked, and how the scope stands."""
 
-    __slots__ = ("depth", "forward", "forwards", "options", "stopped_at")
+    __slots__ = ("depth", "forward", "forwards", "met", "options", "stopped_at")
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -43,6 +44,7 @@ class State:
         self.forwards = 0
         self.depth = 0  # how many calls of the model itself are under way: it may call itself
         self.stopped_at: str | None = None
+        self.met: Met | None = None  # what ran, where operations are traced
 
 
 class _Place:

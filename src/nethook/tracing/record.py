@@ -128,15 +128,20 @@ class Record:
                 f"{self.state.stopped_at!r}, because in an earlier forward of this model {name} "
                 "did not run. Trace without stop=True, or ask for it on its own."
             )
+        raise self.why_not_run()
+
+    def why_not_run(self) -> NotRunError:
+        """The error for a site that nothing kept from being called."""
+        name = repr(self.address)
         if self.why is not None:
-            raise NotRunError(f"{name} has not been called: {self.why}")
+            return NotRunError(f"{name} has not been called: {self.why}")
         ran = (
             f"although the model ran {self.state.forwards} times in it: this forward does not "
             "call it, or calls its .forward(), or uses its parameters directly"
             if self.state.forwards
             else "nor has the model"
         )
-        raise NotRunError(f"{name} has not been called in this scope, {ran}.")
+        return NotRunError(f"{name} has not been called in this scope, {ran}.")
 
     def __repr__(self) -> str:
         calls = "1 call" if self.total == 1 else f"{self.total} calls"

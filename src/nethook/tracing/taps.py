@@ -18,8 +18,8 @@ from nethook.hooks.quiet import quiet
 from nethook.tracing.entry import Entry, Gradients, State, outline
 from nethook.tracing.keep import Keep, keep_value
 from nethook.tracing.order import StopPlan
+from nethook.tracing.parameters import ParameterRecord
 from nethook.tracing.record import Record
-from nethook.tracing.tape import ParameterRecord
 
 _Tensor = torch.Tensor
 _graph_task = torch._C._current_graph_task_id

@@ -25,7 +25,8 @@ from nethook.watching.loop import Loop, wrap_loop
 from nethook.watching.ops import OpOrder
 from nethook.watching.optimizers import StepBegins, StepEnds, Steps
 from nethook.watching.parameters import ParameterFacts
-from nethook.watching.session import Session
+from nethook.watching.session import QUEUE, Session
+from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds
 
 OWNER = "nethook.watch"
@@ -89,7 +90,7 @@ def attach(
     series += sum(7 * len(each) for each in parameters.values())
     rank, world = _rank()
     writer = RunWriter(
-        path, rank=rank, world_size=world,
+        path, rank=rank, world_size=world, capacity=QUEUE,
         info={
             "watch": {
                 "quantities": list(wanted), "budget": budget, "phases": list(phases),
@@ -111,6 +112,7 @@ def attach(
             capacity=series + 128 + 64 * len(models), batches=batches,
         )  # fmt: skip
         _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
+        _put_snapshots(session, hooks, trees, checked(snapshots))
     except BaseException:
         hooks.remove()
         writer.close()
@@ -138,6 +140,26 @@ def _rank() -> tuple[int, int]:
     return 0, 1
 
 
+def _put_snapshots(
+    session: Session, hooks: Attachment, trees: Mapping[str, Tree], wanted: Mapping[str, int]
+) -> None:
+    store = Snapshots(session)
+    session.on_window.append(store.fetch)
+    routers = RouterPair(hooks)
+    for pattern, samples in wanted.items():
+        name, _, rest = pattern.partition(".") if "" not in trees else ("", "", pattern)
+        if name not in trees:
+            raise OptionError(f"`snapshots` has {pattern!r}; models are {', '.join(trees)}.")
+        tree = trees[name]
+        routed = routed_modules(tree)
+        prefix = f"{name}." if name else ""
+        for _, site in select_sites(tree, rest):
+            address = f"{prefix}{site.address}".rstrip(".")
+            tap = SnapshotTap(hooks.owner, address, session, store, samples)
+            place = routers if id(site.module) in routed else hooks
+            place.forward(site.module, tap)
+
+
 class _Builder:
     """Puts the parts of one watch on."""
 
@@ -162,7 +184,7 @@ class _Builder:
     def build(self) -> None:
         """Everything."""
         session, hooks = self._session, self._hooks
-        session.on_give_up.append(hooks.remove)
+        session.on_give_up += [hooks.remove, session.passes.turn_off]
         for name, tree in self._trees.items():
             self._model(name, tree)
         facts: list[tuple[ParameterFacts, ParameterSite, dict[str, Any]]] = []

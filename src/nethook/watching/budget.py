@@ -11,8 +11,11 @@ from __future__ import annotations
 import time
 from typing import Final
 
-ALLOWANCE: Final = 0.5
+ALLOWANCE: Final = 0.25
 """Seconds of nethook's own time that are not held against the budget: a run begins in detail."""
+
+DETAIL: Final = 2.0
+"""Without a budget: seconds that the writer's thread may take before windows merge."""
 
 LOOK: Final = 8
 """Steps between two looks at the clock."""
@@ -73,14 +76,25 @@ class Budget:
         rest = self.elapsed - self.own
         return own / rest if rest > 0 else 0.0
 
+    def as_dict(self) -> dict[str, float]:
+        """What watching has cost, as plain data."""
+        return {
+            "overhead": self.overhead,
+            "seconds": self.elapsed,
+            "watch_seconds": self.own,
+            "writer_seconds": self._writer_now,
+            "every": self.every,
+        }
+
     def writer_took(self, seconds: float) -> None:
         """The writer's thread has used so many seconds of the processor."""
         self._writer_now = seconds
 
     def may_write(self) -> bool:
         """Whether a window may be handed over now; otherwise it goes on and grows."""
-        share = WRITER_SHARE if self.share is None else self.share / 2
-        return self._writer_now <= ALLOWANCE + share * self.elapsed
+        if self.share is None:
+            return self._writer_now <= DETAIL + WRITER_SHARE * self.elapsed
+        return self._writer_now <= ALLOWANCE + self.share / 2 * self.elapsed
 
     # -- what is due --------------------------------------------------------------------------
 

@@ -192,7 +192,8 @@ class _OnBackward(_Wrapper):
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A backward pass."""
         session = self.session
-        if not self.on or torch._C._current_graph_task_id() != -1:  # of a reentrant checkpoint
+        # Not that of another model, nor the one that a reentrant checkpoint runs inside a pass.
+        if not (self.on and session.called) or torch._C._current_graph_task_id() != -1:
             return function(*args, **kwargs)
         self.guarded(self.before, args, kwargs)
         session.in_backward += 1

@@ -39,6 +39,7 @@ class OpOrder(OpConsumer):
         self._session = session
         self._prefix = prefix
         self._hooks: Attachment | None = hooks
+        self._off = False
         self._ops: list[dict[str, Any]] = []
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         session.on_step.append(self._done)
@@ -50,11 +51,11 @@ class OpOrder(OpConsumer):
         """An operation has run."""
         session = self._session
         try:
-            if self._hooks is not None and session.guard.alive and session.training:
-                if session.forwards == 1 and len(self._ops) < MOST:
-                    self._note(op, args, kwargs, result)
+            first = session.training and session.forwards == 1 and len(self._ops) < MOST
+            if first and not self._off and session.guard.alive:
+                self._note(op, args, kwargs, result)
         except Exception as error:
-            session.guard.failed("the order of operations", error, self._remove)
+            session.guard.failed("the order of operations", error, self._turn_off)
 
     def _note(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
@@ -77,9 +78,15 @@ class OpOrder(OpConsumer):
         for _, tensor in tensors(result):
             self._made[id(tensor)] = (weakref.ref(tensor), number)
 
+    def _turn_off(self) -> None:
+        """Nothing more is written down; the hooks go when the step ends, outside all operations."""
+        self._off = True
+
     def _done(self, step: int) -> None:
         """The first step has ended."""
-        if self._hooks is not None and self._ops:
+        if self._off:
+            self._remove()
+        elif self._hooks is not None and self._ops:
             known = self._session.op_lists
             known[self._prefix.rstrip(".")] = self._ops
             only = known.get("") if len(known) == 1 else None

@@ -27,6 +27,9 @@ from typing import Any, Final, Protocol
 import torch
 from torch import nn
 
+from nethook.addresses.paths import Path
+from nethook.watching.guarded import Guard
+
 OUTPUT_MARK: Final = "nethook.output"
 """The key in `node.metadata` of the autograd nodes that made a watched model's outputs."""
 
@@ -36,7 +39,7 @@ class OutputMark:
     """Which output it was: the model's name ("" for an only one), and where in what it returned."""
 
     model: str
-    path: str
+    path: Path = ()
 
 
 class Watching(Protocol):
@@ -46,6 +49,8 @@ class Watching(Protocol):
     """The step that is under way."""
     phase: str
     """`train`, `eval` or `aux`: that of the outermost call under way, or of the last one."""
+    guard: Guard
+    """Who is told of an error."""
 
     def loss_value(self, name: str, value: torch.Tensor | float, phase: str) -> None:
         """One value of a loss, unscaled; a tensor stays on its device until the window ends."""

@@ -17,6 +17,7 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
+from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
 from nethook.watching.batches import Batches
@@ -30,6 +31,9 @@ from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
 from nethook.watching.passes import Passes
 from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
+
+QUEUE = 6
+"""Windows that may wait for the writer's thread; each has 5.4 KB a series."""
 
 # Backward passes without a step of an optimizer after which each counts as a step; accumulation
 # may be this long before the first step.
@@ -60,6 +64,7 @@ class Session:
         batches: int,
     ) -> None:
         self.writer = writer
+        self.queue = QUEUE
         self.wanted = wanted
         self.phases = phases
         self.step = writer.next_step
@@ -69,6 +74,7 @@ class Session:
         self.in_backward = 0
         self.unscale = 1.0  # one by the factor of a loss scaler
         self.scale: torch.Tensor | float | None = None
+        self.called = False  # whether anything that is watched was called in this step
         self.forwards = 0  # in this step
         self.backwards = 0
         self.totals = {"steps": 0, "forwards": 0, "backwards": 0, "evaluations": 0}
@@ -96,6 +102,7 @@ class Session:
         self.flight = Flight(self, batches)
         self.on_give_up: list[Any] = []  # what takes hooks off
         self.on_step: list[Any] = []  # called with the number of the step that has ended
+        self.on_window: list[Any] = []  # called before a window is handed over
         self.on_gradients: list[Any] = []  # called with an optimizer's track, before its step
         self.op_lists: dict[str, Any] = {}  # model -> its operations
         self._first_calls = 0
@@ -171,6 +178,7 @@ class Session:
         self.batches.inputs(model, args, kwargs)
 
     def _enter_training(self) -> None:
+        self.called = True
         if self.passes.open:
             self.passes.end()
         if self.clock != "optimizer":
@@ -244,6 +252,7 @@ class Session:
         self._tell_modes()
         self._window_ends(step)
         self.step = step + 1
+        self.called = False
         self.forwards = self.backwards = 0
         self.skipped = False
         self._next_step()
@@ -284,7 +293,8 @@ class Session:
         ends = self._window_clock.ends_with(step)
         if early and not ends:
             ends = self._window_clock.close_early()
-        if ends and self.writer.waiting < 2 and self.budget.may_write():
+        # The last two places in the queue are for evaluations, which are rare.
+        if ends and self.budget.may_write() and self.writer.waiting < QUEUE - 2:
             self._hand_over(step, "event" if early else "")
         elif self.writer.provisional_due:
             self.write_facts()
@@ -299,11 +309,16 @@ class Session:
         window.steps += self._window_steps
 
     def _hand_over(self, step: int, why: str) -> None:
-        self.pending.fetch()
+        self._fetch()
         self._fill(keep=False)
         self._window = self.writer.submit(self._window, why)
         self._window_steps = 0
         self._window_clock.open(step + 1)
+
+    def _fetch(self) -> None:
+        self.pending.fetch()
+        for told in self.on_window:
+            told()
 
     def _show(self) -> None:
         if self._window.steps == 0:
@@ -423,6 +438,12 @@ class Session:
         for take_off in self.on_give_up:
             take_off()
 
+    def hand_in(self, window: Window) -> Window:
+        """The last window of a phase: it would be lost to a writer that is behind."""
+        if self.writer.waiting:
+            self.writer.flush()
+        return self.writer.submit(window, "end")
+
     def finish(self) -> None:
         """Everything that is still open goes to the file."""
         if self.passes.open:
@@ -434,10 +455,10 @@ class Session:
             self.end_step()
         self.order.finish()
         self.passes.finish()
-        self.pending.fetch()
+        self._fetch()
         if self._window_steps:
             self.step -= 1
             self._fill(keep=False)
             self.step += 1
-            self._window = self.writer.submit(self._window, "end")
+            self._window = self.hand_in(self._window)
         self.write_facts()

@@ -158,34 +158,25 @@ class Watch:
             return
         self._closed = True
         session = self._session
-        alive = session.guard.alive
-        session.budget.writer_took(session.writer.seconds)
         self._hooks.remove()
+        session.passes.turn_off()
+        text = ""
         try:
-            if alive:
+            session.budget.writer_took(session.writer.seconds)
+            if session.guard.alive:
                 session.finish()
                 session.losses.close()
                 session.flight.close()
+            text = self._summary()
+            session.writer.event(
+                names.CLOSED, max(0, session.step - 1), text, "", session.budget.as_dict()
+            )  # fmt: skip
         except Exception as error:
             session.guard.failed("closing", error, None)
         session.guard.alive = False
-        text = self._summary()
-        steps = session.totals["steps"]
-        session.writer.event(
-            names.CLOSED,
-            max(0, session.step - 1),
-            text,
-            "",
-            {
-                "overhead": session.budget.overhead,
-                "steps": steps,
-                "seconds": session.budget.elapsed,
-                "watch_seconds": session.budget.own,
-                "writer_seconds": session.writer.seconds,
-            },
-        )
         session.writer.close()
-        _say(text)
+        if text:
+            _say(text)
 
     def _summary(self) -> str:
         session = self._session

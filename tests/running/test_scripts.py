@@ -149,8 +149,8 @@ def _check_runs(case: Case, folder: Path, plain: Done) -> None:
 
 def _check_run(run: Run, *, seen: bool) -> None:
     """Model and loss were found, and every layer that was called has outputs."""
-    assert run.losses
-    assert run.losses[0].step == 0
+    if seen:  # how a loss was made is told from the output of the model
+        assert run.losses[0].step == 0
     assert any(name.startswith(names.loss_name("")) for name in run.scalars)
     outputs = {info.address for info in run.catalogue if info.quantity == names.OUTPUTS}
     params = {info.address for info in run.catalogue if info.quantity == names.PARAMS}

@@ -1,4 +1,4 @@
-"""What watching a training step costs: without it, with hooks as the notes write them, with nethook.
+"""What watching a training step costs: without, with hooks as the notes have them, with nethook.
 
     OMP_NUM_THREADS=1 python benchmarks/watch.py [mnist] [mlp] [gpt2] [--profile]
 
@@ -69,7 +69,7 @@ def notes_hooks(model: nn.Module) -> None:
     kept: dict[str, list[tuple[float, ...]]] = {}
 
     def hook_of(name: str) -> Callable[[nn.Module, Any, Any], None]:
-        def hook(module: nn.Module, args: Any, output: Any) -> None:
+        def hook(_module: nn.Module, _args: Any, output: Any) -> None:
             if isinstance(output, Tensor):
                 values = output.detach()
                 kept.setdefault(name, []).append((
@@ -123,7 +123,7 @@ def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
         pipe.send(steps(abs(count)))
     if watch is not None:
         watch.close()
-    pipe.send((None if watch is None else watch.overhead))
+    pipe.send(None if watch is None else watch.overhead)
 
 
 def measure(name: str, profile: bool) -> None:

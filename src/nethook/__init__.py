@@ -54,8 +54,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.hooks.suspend import suspended as suspended
     from nethook.runs.run import open_run as open_run
     from nethook.tracing.scope import trace as trace
-    from nethook.watching.watch import watch as watch
     from nethook.watching.replay import replay as replay
+    from nethook.watching.watch import watch as watch
 
     __version__: str
 

@@ -1,4 +1,4 @@
-"""An error inside nethook never reaches the script: one test for each function of the watch path."""
+"""An error inside nethook never reaches the script: one test a function of the watch path."""
 
 from __future__ import annotations
 

@@ -84,7 +84,8 @@ class WrappedFunction:
         stub = self._stub
         assert stub is not None
         stub.wrappers.remove(self.wrapper)
-        if not stub.wrappers and vars(self._holder).get(self._name) is stub:
+        in_place = vars(self._holder).get(self._name) is stub
+        if in_place and not stub.wrappers:
             setattr(self._holder, self._name, stub.kept)
 
 

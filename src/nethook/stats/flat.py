@@ -59,7 +59,7 @@ def lies_flat(tensor: torch.Tensor) -> bool:
 
 def start_of(tensor: torch.Tensor) -> int:
     """The address of the first element of a flat tensor, to be read only."""
-    offset = tensor.storage_offset()
+    offset = int(tensor.storage_offset())
     address = native.data_address(tensor)
     return address + offset * tensor.element_size() if offset else address
 

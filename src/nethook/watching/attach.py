@@ -64,7 +64,8 @@ def given_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
     for each in found:
         if not isinstance(each, torch.optim.Optimizer):
             raise InputsError(
-                f"`optimizer` is a torch.optim.Optimizer, several, or None; got {type(each).__name__}."
+                f"`optimizer` is a torch.optim.Optimizer, several, or None; got "
+                f"{type(each).__name__}."
             )
     return found
 

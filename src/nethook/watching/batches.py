@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
+from nethook.addresses.paths import show_path
 from nethook.runs import names
 from nethook.stats.flat import fingerprint
 from nethook.stats.rows import Slot
@@ -43,7 +44,7 @@ class Batches:
         if session.on_outputs or not training:
             for at, (path, tensor) in enumerate(found):
                 quantity = names.INPUTS if at == 0 else f"{names.INPUTS}:{at}"
-                slot = self._slot(model, quantity, training, path, tensor)
+                slot = self._slot(model, quantity, training, show_path(path), tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:
@@ -84,7 +85,7 @@ class Batches:
         found = tensors(output)
         if measures and model not in self.leaves:
             for path, tensor in found[:MOST_INPUTS]:
-                slot = self._slot(model, names.OUTPUTS, training, path, tensor)
+                slot = self._slot(model, names.OUTPUTS, training, show_path(path), tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:

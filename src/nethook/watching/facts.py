@@ -1,4 +1,4 @@
-"""What is known of sites besides their numbers: how often they were called, in which mode, and so on."""
+"""What is known of sites besides their numbers: how often they were called, in which mode."""
 
 from __future__ import annotations
 

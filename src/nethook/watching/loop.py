@@ -337,6 +337,7 @@ def wrap_loop(hooks: Attachment, loop: Loop) -> None:
 def _schedulers(base: type) -> list[type]:
     """Every class of scheduler that has a `step` of its own."""
     found = [base] if "step" in vars(base) else []
-    for each in base.__subclasses__():
+    below: list[type] = base.__subclasses__()
+    for each in below:
         found += [other for other in _schedulers(each) if other not in found]
     return found

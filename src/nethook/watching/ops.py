@@ -20,12 +20,13 @@ MOST: Final = 4000
 
 # By the names that addresses have. Linear in what passes through: no bend comes from them.
 _LINEAR: Final = frozenset(
-    """linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm bmm
-    addmm baddbmm einsum add sub rsub neg mean sum cat stack getitem view reshape flatten unflatten
-    squeeze unsqueeze transpose permute swapaxes movedim expand repeat contiguous clone to float half
-    double bfloat16 type chunk split unbind pad avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d
-    adaptive_avg_pool2d adaptive_avg_pool3d interpolate upsample dropout dropout1d dropout2d dropout3d
-    identity cumsum roll flip narrow select t detach unfold fold pixel_shuffle""".split()
+    """linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm
+    bmm addmm baddbmm einsum add sub rsub neg mean sum cat stack getitem view reshape
+    flatten unflatten squeeze unsqueeze transpose permute swapaxes movedim expand repeat
+    contiguous clone to float half double bfloat16 type chunk split unbind pad avg_pool1d
+    avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+    interpolate upsample dropout dropout1d dropout2d dropout3d identity cumsum roll flip
+    narrow select t detach unfold fold pixel_shuffle""".split()  # noqa: SIM905 - names read better without quotes
 )
 # Linear where only one of their arguments is a tensor that was computed.
 _BY_A_CONSTANT: Final = frozenset({"mul", "div", "truediv"})

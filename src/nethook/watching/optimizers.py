@@ -368,10 +368,11 @@ class Steps:
         for track in self.tracks.values():
             for parameter, key, version in track.used:
                 grad = parameter.grad
-                if grad is not None and id(grad) == key and grad._version == version:
-                    # Zeroed by way of `.data`, the version is what it was.
-                    if grad.device.type != "cpu" or bool(grad.detach().count_nonzero()):
-                        return True
+                if grad is None or id(grad) != key or grad._version != version:
+                    continue
+                # Zeroed by way of `.data`, the version is what it was.
+                if grad.device.type != "cpu" or bool(grad.detach().count_nonzero()):
+                    return True
         return False
 
 

@@ -1,6 +1,6 @@
 """The parameters of one optimizer: weights, gradients and true updates, measured in a few calls.
 
-Before a step one pass reads the weights, keeps a copy of them, and reads the gradients; after it one
+Before a step one pass reads the weights and copies them, and one reads the gradients; after it one
 pass reads what was added. Tensors that lie in one piece of CPU memory go through the native kernel
 together (`stats.flat`); all others, one by one, through slots, and stay on their device.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 SNAPSHOT_CAP: Final = 256 << 20
-"""Bytes of weights that are kept from before a step to after it; above them parameters take turns."""
+"""Bytes of weights that are kept from before a step to after it; above, parameters take turns."""
 
 _keys = torch._C._dispatch_keys
 _Tensor = torch.Tensor
@@ -116,7 +116,7 @@ class ParameterSet:
                 self._clones[at] = parameter.clone()
 
     def gradients(self, factor: float, measure: bool) -> None:
-        """Reads the gradients as the optimizer will use them; or only looks whether they are odd."""
+        """Reads the gradients as the optimizer will use them, or only looks for NaN in them."""
         session, count = self.session, len(self.flat)
         self._fit()
         self.looked += 1

@@ -72,9 +72,9 @@ class Passes:
         try:
             # A training call ends a pass, so where one is open the gradient is not merely
             # switched off for a moment. The loss may be taken inside the model, too.
-            if self.open and session.guard.alive:
-                if session.losses.no_grad_loss(kind, args, kwargs, result):
-                    self._evaluates = True
+            watched = self.open and session.guard.alive
+            if watched and session.losses.no_grad_loss(kind, args, kwargs, result):
+                self._evaluates = True
         except Exception as error:
             session.guard.failed("the losses of passes without gradient", error, self.turn_off)
 

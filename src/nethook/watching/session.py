@@ -72,7 +72,7 @@ class Session:
         self.depth = 0  # calls of watched models under way, one inside the other
         self.training = True  # whether the outermost call has gradients
         self.in_backward = 0
-        self.unscale = 1.0  # one by the factor of a loss scaler
+        self.unscale: Any = 1.0  # one by the factor of a loss scaler; a tensor on a device
         self.scale: torch.Tensor | float | None = None
         self.called = False  # whether anything that is watched was called in this step
         self.forwards = 0  # in this step
@@ -213,12 +213,12 @@ class Session:
         self.depth = max(0, self.depth - 1)
         if self.depth or output is None:
             return
-        if self.training:
-            if self.in_backward == 0:
-                for path, tensor in tensors(output):
-                    node = tensor.grad_fn
-                    if node is not None:
-                        node.metadata[OUTPUT_MARK] = OutputMark(model, path)
+        if self.training and self.in_backward == 0:
+            for path, tensor in tensors(output):
+                node = tensor.grad_fn
+                if node is not None:
+                    marks: Any = node.metadata
+                    marks[OUTPUT_MARK] = OutputMark(model, path)
         self.batches.outputs(model, module, args, output)
 
     # -- backward passes ----------------------------------------------------------------------

@@ -88,7 +88,7 @@ def checked(snapshots: Mapping[str, int]) -> dict[str, int]:
     from nethook.errors import OptionError
 
     for address, samples in snapshots.items():
-        if not isinstance(samples, int) or samples < 1:
+        if type(samples) is not int or samples < 1:
             raise OptionError(
                 f"`snapshots` keeps a number of samples a layer, such as {{'conv1': 8}}; got "
                 f"{samples!r} for {address!r}."

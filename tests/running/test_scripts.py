@@ -149,17 +149,14 @@ def _check_runs(case: Case, folder: Path, plain: Done) -> None:
 
 def _check_run(run: Run, *, seen: bool) -> None:
     """Model and loss were found, and every layer that was called has outputs."""
-    if seen:  # how a loss was made is told from the output of the model
-        assert run.losses[0].step == 0
+    assert run.losses[0].step == 0
     assert any(name.startswith(names.loss_name("")) for name in run.scalars)
+    assert any(info.quantity == names.PARAMS for info in run.catalogue)
     outputs = {info.address for info in run.catalogue if info.quantity == names.OUTPUTS}
-    params = {info.address for info in run.catalogue if info.quantity == names.PARAMS}
-    assert params
-    called = [
-        s for s in run.sites if s.info.get("leaf") and (s.info.get("calls") or {}).get("train")
-    ]
-    assert bool(called) is bool(outputs) is seen
-    assert {site.address for site in called} <= outputs
+    leaves = [site for site in run.sites if site.info.get("leaf")]
+    called = {site.address for site in leaves if (site.info.get("calls") or {}).get("train")}
+    assert bool(called) is seen
+    assert called <= outputs
     assert {rank.state for rank in run.ranks} == {"finished"}
 
 

@@ -87,7 +87,6 @@ CASES = [
     Case("vae.py", (12,), only("VAE")),
     Case("workers.py", (12, 12), SEQUENTIAL, cold=True),
     Case("-m package.train a --to b", (6,), only("Model"), printed=6, cold=True),
-    Case("-m package", (6,), only("Model"), printed=6, cold=True),
 ]
 
 

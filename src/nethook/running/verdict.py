@@ -21,7 +21,8 @@ from nethook.runs.run import Run
 WIDTH: Final = 78
 """Columns of the verdict: it fits a terminal of 80."""
 _MOST: Final = 12  # findings that are listed; a report has them all
-_MANY: Final = 0.5  # share of silent units from which a layer is named
+_MANY: Final = 0.5  # share of silent units from which a layer is named ...
+_BATCHES: Final = 4  # ... where at least this many batches were looked at
 _CODES: Final = {"error": "31", "warning": "33", "info": "36", "good": "32", "bold": "1"}
 
 
@@ -232,22 +233,25 @@ def _unseen(run: Run) -> Iterator[str]:
 
 
 def _silent(run: Run) -> Iterator[str]:
-    """Rectifiers with many units that were silent over the whole last span of training."""
-    units = {
-        info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS
-    }
+    """Rectifiers of which many units were silent all through the last quarter of training."""
+    kept = {info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS}
     found = []
     for site in run.sites:
-        if site.address in units and site.info.get("activation") == "rectifier":
-            active = run.units(site.address, names.OUTPUTS).active
-            silent = int((~active[-1]).sum()) if len(active) else 0
-            if silent >= _MANY * max(1, active.shape[-1]):
-                found.append(f"{silent} of {active.shape[-1]} of {site.address!r}")
+        if site.address in kept and site.info.get("activation") == "rectifier":
+            units, series = run.units(site.address), run.series(site.address)
+            last = int(units.last_step[-1]) if len(units) else -1
+            start = last - last // 4
+            # One batch says nothing of a unit, and under a budget not every step was measured.
+            measured = int(series.seen[series.last_step >= start].sum())
+            if measured >= _BATCHES:
+                active = units.active[units.last_step >= start].any(axis=0)
+                silent = int((~active).sum())
+                if silent >= _MANY * active.size:
+                    found.append(f"{silent} of {active.size} of {site.address!r}")
     if found:
         more = f" and {len(found) - 4} more layers" if len(found) > 4 else ""
-        yield from _wrapped(
-            f"units that were never active at the end: {', '.join(found[:4])}{more}"
-        )
+        shown = ", ".join(found[:4])
+        yield from _wrapped(f"units that were never active in the last quarter: {shown}{more}")
 
 
 # Findings

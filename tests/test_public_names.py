@@ -42,6 +42,7 @@ PUBLIC = [
     "subsequence",
     "suspended",
     "trace",
+    "watch",
 ]
 
 

@@ -140,6 +140,11 @@ class Follower:
             self.cosines.ctypes.data,
         )
 
+    def restart(self) -> None:
+        """What comes next is not compared with what was before."""
+        self._seen = 0
+        self.moves[...] = 0.0
+
     def look(self) -> bool:
         """Takes the sample again; whether `cosines` has those of the last two moves."""
         native.functions.follow(*self._addresses)

@@ -38,6 +38,7 @@ class Batches:
         session = self._session
         training = session.training
         first = training and self._step.get(model) != session.step
+        first = first and (session.on_outputs or session.looks)
         if not (session.on_outputs or first or not training):
             return
         found = tensors((args, kwargs))[:MOST_INPUTS]

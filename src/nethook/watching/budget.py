@@ -143,6 +143,8 @@ class Budget:
             # What was overdrawn is paid back over some hundred steps, and what was saved is used.
             saved = self.share * (self.elapsed - self.own) + ALLOWANCE - self.own - self._writer_now
             allowed += saved / 128
+            # However much was overdrawn, a run is never without measurements for long.
+            allowed = max(allowed, self.share * self._step / 8)
             total = sum(self._cost)
             every = MOST if allowed * MOST <= total else max(1, -int(-total // allowed))
         before_every, self.every = self.every, min(every, MOST)

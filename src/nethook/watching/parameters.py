@@ -94,6 +94,7 @@ class ParameterSet:
         self.with_grad = np.zeros(count, np.int64)
         self.moved = np.zeros((2, count), np.int64)
         self.looked = 0
+        self._looked_at = -2
         self.empty = 0.0
 
     # -- before the step ----------------------------------------------------------------------
@@ -203,9 +204,12 @@ class ParameterSet:
                     each.moved[0] += bool(change.any())
                     each.moved[1] += 1
 
-    def look(self) -> None:
+    def look(self, step: int) -> None:
         """Follows the sample of coordinates: cosines of this update with the one before."""
         self._follow.address[:] = [start_of(each) for each in self._tensors]
+        if step != self._looked_at + 1:
+            self.follower.restart()  # there was a step in between: no two updates in a row
+        self._looked_at = step
         if self.follower.look():
             self._cosines.values[:] = self.follower.cosines
             self._cosines.fold()

@@ -35,6 +35,9 @@ from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
 QUEUE = 6
 """Windows that may wait for the writer's thread; each has 5.4 KB a series."""
 
+LOOK_EVERY = 16
+"""Of so many steps in which nothing is measured, three have a look at gradients and batches."""
+
 # Backward passes without a step of an optimizer after which each counts as a step; accumulation
 # may be this long before the first step.
 PATIENCE = 32
@@ -84,7 +87,8 @@ class Session:
         self.snapshot_cap = SNAPSHOT_CAP
         self._models = dict(models)
         thinned = tuple(each for each in QUANTITIES if each in wanted)
-        if "updates" in wanted and "params" not in wanted:
+        self.wants_params = "params" in wanted or "updates" in wanted
+        if self.wants_params and "params" not in wanted:
             thinned += ("params",)
         self.budget = Budget(budget, thinned)
         self.spent = self.budget.spent
@@ -278,6 +282,8 @@ class Session:
 
     def _decide(self) -> None:
         due = self.budget.due
+        # Where nothing is due, what costs little is looked at three steps in a row, now and then.
+        self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
 
     def measure_all(self) -> None:

@@ -2,11 +2,13 @@
 
     nethook --help
     nethook --version
-    nethook sites models.py:Net --input 1x3x224x224
+    nethook run train.py
+    nethook demo
     nethook report RUN
+    nethook sites models.py:Net --input 1x3x224x224
 
-A command imports what it needs inside its function: printing the help must not
-load torch, and a script that is run by nethook must be the first to import it.
+A command imports what it needs inside its function: printing the help must not load torch, and a
+script that is run by nethook must be the first to import it.
 """
 
 from __future__ import annotations
@@ -15,13 +17,10 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import diff, export, report
-from nethook.cli.sites import sites
+from nethook.cli import demo, diff, export, report, run, sites
 
-# Tracebacks stay Python's own: the scripts of users will run below this command, and their errors
-# must look as they always do.
+# Tracebacks stay Python's own.
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-app.command()(sites)
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,11 +46,14 @@ def root(
         typer.echo(context.get_help())
 
 
+app.command("run", add_help_option=False)(run.listed)
+app.command("demo")(demo.demo)
 app.command("report")(report.report)
 app.command("diff")(diff.diff)
 app.command("export")(export.export)
+app.command("sites")(sites.sites)
 
 
 def main() -> None:
-    """Run the command line; the entry point of `nethook` and of `python -m nethook`."""
+    """Run the command line; `nethook.cli.entry` calls it for everything but `nethook run`."""
     app(prog_name="nethook")

@@ -206,7 +206,7 @@ class _Builder:
         session, hooks = self._session, self._hooks
         prefix = f"{name}." if name else ""
         routed = routed_modules(tree)
-        root = tree.root
+        root = _entry(tree)
         begins = RootBegins(hooks.owner, name, session, name)
         (self._routers if id(root) in routed else hooks).forward_pre(root, begins)
         leaves = {id(site.module) for site in tree.leaves()}
@@ -251,6 +251,18 @@ class _Builder:
             "elements": tensor.numel(),
         }
         return ParameterFacts(f"{prefix}{site.address}", tensor), site, fixed
+
+
+def _entry(tree: Tree) -> nn.Module:
+    """What is called from outside: of a compiled model its wrapper, which runs in no graph.
+
+    There, whole calls are seen, and so are inputs, outputs and what becomes of them in a loss.
+    """
+    if can_be_compiled():
+        for address, wrapper in tree.wrappers:
+            if not address and is_compiled(wrapper):
+                return wrapper
+    return tree.root
 
 
 def _own(site: Site) -> list[tuple[str, torch.Tensor]]:

@@ -198,7 +198,8 @@ class Flight:
             data = found.to_dict() | self._save(found, weights=weights)
         said = _sentence(found, data, self._watching.run_path())
         self._watching.event(NON_FINITE, said, found.address, data)
-        if sys.stderr is not None:  # nobody reads the file while training goes to waste
+        # Nobody reads the file while training goes to waste. `nethook run` says it at the end.
+        if sys.stderr is not None and not getattr(self._watching, "silent", False):
             sys.stderr.write(f"nethook: {said}\n")
         self._let_go()
 

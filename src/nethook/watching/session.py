@@ -74,6 +74,7 @@ class Session:
         self.first_step = self.step
         self.depth = 0  # calls of watched models under way, one inside the other
         self.training = True  # whether the outermost call has gradients
+        self.silent = False  # whether nothing is said on standard error
         self.in_backward = 0
         self.unscale: Any = 1.0  # one by the factor of a loss scaler; a tensor on a device
         self.scale: torch.Tensor | float | None = None

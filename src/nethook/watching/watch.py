@@ -177,7 +177,7 @@ class Watch:
             session.guard.failed("closing", error, None)
         session.guard.alive = False
         session.writer.close()
-        if text:
+        if text and not session.silent:
             _say(text)
 
     def _summary(self) -> str:

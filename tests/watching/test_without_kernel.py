@@ -32,8 +32,8 @@ run = nethook.open_run(path)
 found = {"failed": [event.message for event in run.events if event.kind == "watch-failed"]}
 for info in run.catalogue:
     if info.quantity not in ("step_seconds", "watch_seconds"):
-        series = run.series(info.address, info.quantity)
-        found[f"{info.address} {info.quantity}"] = [series["rms"].tolist(), series["count"].tolist()]
+        one = run.series(info.address, info.quantity)
+        found[f"{info.address} {info.quantity}"] = [one["rms"].tolist(), one["count"].tolist()]
 print(json.dumps(found))
 """
 

@@ -280,9 +280,15 @@ def test_flipped_bytes_are_read_or_refused(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", [0.01, 0.1, 0.5, 0.9, 0.999])
 def test_a_truncated_file_is_refused_or_read(path: Path, part: float) -> None:
     good = path.read_bytes()
+    whole = nethook.open_run(path).series("layer0").rows
     path.write_bytes(good[: int(len(good) * part)])
-    with pytest.raises(RunFileError):
+    try:
         read_everything(path)
+    except RunFileError:
+        return
+    # The last page may be one that holds nothing; then nothing is missing.
+    assert part > 0.99
+    assert np.array_equal(nethook.open_run(path).series("layer0").rows, whole, equal_nan=True)
 
 
 def test_what_was_truncated_is_not_continued(path: Path) -> None:

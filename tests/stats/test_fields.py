@@ -56,7 +56,7 @@ def test_the_native_kernel_has_the_same_fields_in_the_same_order():
 @pytest.mark.parametrize("file", ["native.h", "native.cpp", "tables.cpp"])
 def test_the_native_kernel_is_short_files(file):
     lines = (FOLDER / file).read_text(encoding="utf-8").splitlines()
-    assert len(lines) < 700
+    assert len(lines) <= 700
     assert max(map(len, lines)) <= 100
 
 

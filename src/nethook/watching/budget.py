@@ -11,10 +11,10 @@ from __future__ import annotations
 import time
 from typing import Final
 
-ALLOWANCE: Final = 0.25
+ALLOWANCE: Final = 0.1
 """Seconds of nethook's own time that are not held against the budget: a run begins in detail."""
 
-DETAIL: Final = 2.0
+DETAIL: Final = 0.5
 """Without a budget: seconds that the writer's thread may take before windows merge."""
 
 LOOK: Final = 8
@@ -23,7 +23,7 @@ LOOK: Final = 8
 MOST: Final = 512
 """A quantity is measured at least once in so many steps."""
 
-WRITER_SHARE: Final = 0.02
+WRITER_SHARE: Final = 0.01
 """Without a budget: the part of the time that the writer's thread may take, by merging windows."""
 
 QUANTITIES: Final = ("outputs", "grads", "param_grads", "params")
@@ -94,7 +94,7 @@ class Budget:
         """Whether a window may be handed over now; otherwise it goes on and grows."""
         if self.share is None:
             return self._writer_now <= DETAIL + WRITER_SHARE * self.elapsed
-        return self._writer_now <= ALLOWANCE + self.share / 2 * self.elapsed
+        return self._writer_now <= ALLOWANCE + self.share / 4 * self.elapsed
 
     # -- what is due --------------------------------------------------------------------------
 

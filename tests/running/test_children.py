@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from nethook.running.children import Children
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
+from nethook.runs.run import open_run
+from tests.running.both import RULE, environment
 
 
 @pytest.fixture
@@ -98,3 +101,38 @@ def test_several_are_counted(folder: Path) -> None:
     assert children.notes() == [
         "2 Python processes were started and not followed. This would: nethook run a.py (and so on)"
     ]
+
+
+RANKS = """\
+import torch, torch.distributed as dist
+from torch import nn
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+model = nn.parallel.DistributedDataParallel(nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
+dist.destroy_process_group()
+"""
+
+
+def test_ranks_of_torchrun_write_one_run_and_the_first_speaks(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RANKS)
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = subprocess.run(
+        [sys.executable, *launcher, "-m", "nethook", "run", "train.py"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(RULE) == 1
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+    with open_run(done.stderr.splitlines()[-1]) as run:
+        assert [rank.state for rank in run.ranks] == ["finished", "finished"]
+        assert run.info["totals"]["steps"] == 3

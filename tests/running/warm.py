@@ -44,7 +44,7 @@ def become(job: dict) -> None:
 
 def run(words: list[str]) -> None:
     """`python` with these words."""
-    if words[:3] == ["-m", "nethook", "run"]:
+    if words[:2] == ["-m", "nethook"]:
         from nethook.cli.entry import main
 
         sys.argv[:] = ["nethook", *words[2:]]

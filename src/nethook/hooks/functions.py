@@ -14,6 +14,7 @@ from types import MethodType
 from typing import Any
 
 from nethook.hooks.hook import Hook
+from nethook.hooks.unseen import hide_from_warnings
 
 # Every wrapper that is on, for `audit`: one that others have wrapped in turn cannot be found from
 # the function. What is wrapped is the same for the whole process, and so is this list.
@@ -45,6 +46,9 @@ class Stub:
         return call(*args, **kwargs)
 
 
+hide_from_warnings(Stub.__call__)
+
+
 class WrappedFunction:
     """A handle: one wrapper around one torch function, which is on when it is made.
 
@@ -61,6 +65,7 @@ class WrappedFunction:
         self._holder = _module_or_class(holder) if isinstance(holder, str) else holder
         self._name = name
         self._stub: Stub | None = None
+        hide_from_warnings(type(wrapper).__call__)
         self.put_on()
 
     def put_on(self) -> None:

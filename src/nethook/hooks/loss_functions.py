@@ -13,6 +13,7 @@ whatever runs in a compiled graph.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 import torch
@@ -60,9 +61,7 @@ class LossFunctions:
     """
 
     def __init__(self, owner: Owner, seen: Seen) -> None:
-        # torch lists its functions once in a process, when it first needs the list; a function
-        # that was wrapped at that moment would be missing from it for ever.
-        get_overridable_functions()
+        list_functions()
         self._handles: list[WrappedFunction] = []
         try:
             for (holder, name), kind in LOSSES.items():
@@ -81,6 +80,17 @@ class LossFunctions:
         """Takes the wrappers off; `put_on` can put them on again."""
         for handle in self._handles:
             handle.remove()
+
+
+@cache
+def list_functions() -> None:
+    """Has torch list its functions now.
+
+    It does so once in a process, when it first needs the list; a function that was wrapped at that
+    moment would be missing from it for ever. It also changes the filters of warnings meanwhile,
+    each time that it is asked, and Python then shows warnings again that it has shown.
+    """
+    get_overridable_functions()
 
 
 class _OnLoss(Hook):

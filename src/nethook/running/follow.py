@@ -67,8 +67,10 @@ class Watches:
 
 
 def _watch(options: RunOptions, models: Mapping[str, nn.Module]) -> Watch:
+    from nethook.hooks.loss_functions import list_functions
     from nethook.watching.watch import watch
 
+    list_functions()  # before the script has shown a warning, as a rule
     [*several] = models.values()
     for path in _free_paths(Path(options.to)):
         try:
@@ -82,7 +84,8 @@ def _watch(options: RunOptions, models: Mapping[str, nn.Module]) -> Watch:
             )
         except RunExistsError:  # another process, or the run before
             continue
-        begun._session.silent = True  # it is all said at the end of the run
+        # It is all said at the end of the run.
+        begun._session.silent = begun._session.guard.silent = True
         writer = begun._session.writer
         writer.info(name=options.name)
         # A writer that nobody has closed ends before what was registered with `atexit` earlier.

@@ -37,6 +37,7 @@ class Guard:
     def __init__(self, tell: Callable[[str, str, str], None], give_up: Callable[[], None]) -> None:
         self.alive = True
         self.failures = 0
+        self.silent = False  # whether it is in the run's events alone
         self._tell = tell
         self._give_up = give_up
         self._parts: set[str] = set()
@@ -59,7 +60,7 @@ class Guard:
                 self._tell(part, f"{type(error).__name__}: {error}", lines)
         except Exception:  # what reports a failure may be what fails
             self.alive = False
-        if self.failures == 1:
+        if self.failures == 1 and not self.silent:
             self._warn(part, error)
 
     def stop(self) -> None:

@@ -1,0 +1,26 @@
+"""`nethook demo`: two runs, of which one has a fault that its verdict shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.running.both import Warm
+
+
+def test_the_demo_shows_a_healthy_run_and_dead_units(tmp_path: Path) -> None:
+    warm = Warm()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    done = warm.run("-m", "nethook", "demo", "--to", "out", cwd=folder)
+    warm.stop()
+    assert (done.code, done.err) == (0, "")
+    healthy, faulty = done.out.split("$ nethook run --budget none digits.py")[1:]
+    assert "100% of 128 new digits are read rightly" in healthy
+    assert re.search(r"Net, 10 layers, 128 steps", healthy)
+    assert "never active" not in healthy
+    assert re.search(r"never active in the last quarter: (5|6)\d of 64 of 'relu3'", faulty)
+    assert re.search(r"loss 2\.\d+ → \d\.\d+  \(digits\.py:\d+\)", faulty)
+    made = sorted(path.name.rpartition("-20")[0] for path in (folder / "out").glob("*.db"))
+    assert made == ["demo-dead-units", "demo-healthy"]
+    assert (folder / "out" / "digits.py").exists()

@@ -1,0 +1,77 @@
+"""Errors and warnings in the middle of a training that is followed look as they do without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.running.both import Warm
+
+HEAD = """\
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(6, 4), torch.randint(3, (6,))
+def step(loss_of):
+    optimizer.zero_grad()
+    loss = loss_of(model(x))
+    loss.backward()
+    optimizer.step()
+for _ in range(3):
+    step(lambda output: nn.functional.cross_entropy(output, y))
+class Bad(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a.clone()
+    @staticmethod
+    def backward(ctx, grad):
+        raise ValueError("in backward")
+def closure():
+    raise KeyError("closure")
+"""
+ERRORS = {
+    "in the backward": "step(lambda output: Bad.apply(output).sum())",
+    "a target": "nn.functional.cross_entropy(model(x), torch.full((6,), 9))",
+    "a shape": "model(torch.ones(2, 5))",
+    "a closure": "optimizer.step(closure)",
+    "a clip": "nn.utils.clip_grad_norm_(model.parameters(), 'x')",
+    "a scheduler": "torch.optim.lr_scheduler.StepLR(optimizer, 1).step(1, 2, 3)",
+    "warnings": """
+s = torch.optim.lr_scheduler.StepLR(optimizer, 1); s.step(); s.step()
+other = torch.optim.SGD(model.parameters(), lr=0.1)
+torch.optim.lr_scheduler.StepLR(other, 1).step()
+nn.functional.mse_loss(torch.ones(3), torch.ones(3, 1))
+nn.MSELoss()(model(x)[:, 0], torch.ones(6, 1)).backward()
+with torch.no_grad():
+    nn.MSELoss()(model(x)[:, 0], torch.ones(6, 1))
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    process = Warm()
+    yield process
+    process.stop()
+
+
+@pytest.mark.parametrize("where", ERRORS)
+def test_they_look_as_ever(where: str, tmp_path: Path, warm: Warm) -> None:
+    """The bare traceback begins with the frames of tests/running/warm.py and of runpy."""
+    project = tmp_path / "project"
+    project.mkdir()
+    script = project / "script.py"
+    script.write_text(HEAD + ERRORS[where] + "\n")
+    plain = warm.run(str(script), cwd=project)
+    ours = ("-m", "nethook", "run", "--to", str(tmp_path / "run.db"))
+    followed = warm.run(*ours, str(script), cwd=project)
+    assert (followed.code, followed.out) == (plain.code, plain.out)
+    frames = plain.err.split("  File ")
+    kept = [each for each in frames if "warm.py" not in each and "<frozen runpy>" not in each]
+    assert followed.err == "  File ".join(kept)
+    # A step that was begun and not ended counts.
+    assert "3 steps" in followed.closing or "4 steps" in followed.closing

@@ -294,30 +294,8 @@ def test_a_copy_of_the_model_is_not_edited(model, x):
         assert torch.equal(copy.deepcopy(model)(x), plain)
 
 
-# -- a part of a Sequential -----------------------------------------------------------------------
-
-
-@pytest.fixture
-def sequential():
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3), nn.Tanh())
-
-
-def test_a_sequential_is_run_in_part(sequential):
-    inst, x = InstrumentedModel(sequential), torch.randn(2, 3)
-    assert torch.equal(inst(x), sequential(x))
-    assert torch.equal(inst(x, layer="2"), sequential[2](x))
-    assert torch.equal(inst(x, layer=2), sequential[2](x))
-    assert torch.equal(inst(x, first_layer="1", last_layer="2"), sequential[1:3](x))
-    assert torch.equal(inst(x, first_layer="2"), sequential[2:](x))
-    assert torch.equal(inst(x, last_layer="1"), sequential[:2](x))
-    with pytest.raises(AssertionError, match=r"^7 not found$"):
-        inst(x, layer="7")
-    with pytest.raises(AssertionError, match="not both"):
-        inst(x, layer="1", first_layer="1")
-
-
-def test_layers_that_are_run_in_part_are_retained_and_edited(sequential):
+def test_layers_that_are_run_in_part_are_retained_and_edited():
+    sequential = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3), nn.Tanh())
     x = torch.randn(2, 3)
     with InstrumentedModel(sequential) as inst:
         inst.retain_layer("0")

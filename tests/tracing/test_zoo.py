@@ -40,7 +40,7 @@ def test_tracing_everything_changes_nothing(
 ) -> None:
     @contextmanager
     def traced(model: nn.Module) -> Iterator[None]:
-        with nethook.trace(model, *patterns, copy=exhibit.copy(copy), **EVERYTHING):
+        with nethook.trace(model, *patterns, copy=copy, **EVERYTHING):
             yield
 
     assert_same(bare(exhibit), observe(exhibit, around=traced, audit=hooks_of), "traced")
@@ -50,7 +50,7 @@ def test_tracing_everything_changes_nothing(
 def test_backward_after_the_scope_and_reading_in_between_change_nothing(exhibit: Exhibit) -> None:
     @contextmanager
     def traced(model: nn.Module) -> Iterator[None]:
-        with nethook.trace(model, every_module, copy=exhibit.copy(None), **EVERYTHING) as tape:
+        with nethook.trace(model, every_module, **EVERYTHING) as tape:
             yield
             repr(tape)
             tape._repr_html_()
@@ -81,7 +81,7 @@ def test_hooks_of_nethook_are_gone_also_where_others_stay(exhibit: Exhibit) -> N
         return None
 
     def traced(model: nn.Module) -> Any:
-        return nethook.trace(model, copy=exhibit.copy(None), **EVERYTHING)
+        return nethook.trace(model, **EVERYTHING)
 
     observe(exhibit, around=traced, audit=after)
     assert found == []

@@ -91,7 +91,7 @@ def test_values_equal_those_of_hand_written_hooks(exhibit: Exhibit, copy: bool |
     @contextmanager
     def traced(model: nn.Module) -> Iterator[None]:
         known.append(addresses(model))
-        with nethook.trace(model, every_module, inputs=True, copy=exhibit.copy(copy)) as tape:
+        with nethook.trace(model, every_module, inputs=True, copy=copy) as tape:
             yield
         tapes.append(tape)
 
@@ -131,8 +131,7 @@ def test_gradients_equal_those_of_autograd(exhibit: Exhibit) -> None:
             oracle = Oracle(loss_of(exhibit.call(model, Given())), hand)
         # … the other is traced. Backward passes inside of the call come first.
         model = built(exhibit)
-        copy = exhibit.copy(None)
-        with nethook.trace(model, every_module, grads=True, input_grads=True, copy=copy) as tape:
+        with nethook.trace(model, every_module, grads=True, input_grads=True) as tape:
             loss = loss_of(exhibit.call(model, Given()))
             calls = {name: finished(tape[address]) for name, address in names.items()}
             before = {
@@ -276,7 +275,7 @@ def test_parameter_gradients_equal_those_of_hand_written_hooks(exhibit: Exhibit)
     @contextmanager
     def traced(model: nn.Module) -> Iterator[None]:
         known = {name: address_of(model, model.get_parameter(name)) for name in by_hand}
-        with nethook.trace(model, param_grads=True, copy=exhibit.copy(None)) as tape:
+        with nethook.trace(model, param_grads=True) as tape:
             yield
         by_tape.update({name: grads_of(tape.params[each]) for name, each in known.items()})
 

@@ -75,12 +75,6 @@ class Exhibit:
     no_oracle: str = ""
     # It writes down every operation of torch: what a function of the tester's does, too.
     logs_operations: bool = False
-    # Why a lazy copy is not safe here, as docs/look.md says; empty where it is.
-    must_copy: str = ""
-
-    def copy(self, asked: bool | None) -> bool | None:
-        """What a trace of this exhibit is told as `copy`."""
-        return True if asked is None and self.must_copy else asked
 
     def __repr__(self) -> str:
         return f"<exhibit {self.name}>"

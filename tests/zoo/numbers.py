@@ -109,22 +109,45 @@ class NumpyAlias(nn.Module):
 class StorageAlias(nn.Module):
     """The memory of a child's output is handed to numpy before the child returns."""
 
-    def __init__(self, share: Callable[[Tensor], Any]) -> None:
+    def __init__(
+        self,
+        share: Callable[[Tensor], Any],
+        make: Callable[[Tensor], Tensor] = lambda x: x.detach() * 3,
+        returned: Callable[[Tensor], Tensor] = lambda made: made,
+    ) -> None:
         super().__init__()
         self.source = Change(self._make)
-        self._share = share
+        self._share, self._compute, self._returned = share, make, returned
         self.scale = Change(lambda t: t.mul_(2))
         self.alias = np.zeros(0)
 
     def _make(self, x: Tensor) -> Tensor:
-        made = x.detach() * 3
+        made = self._compute(x)
         self.alias = self._share(made)
-        return made
+        return self._returned(made)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = self.scale(self.source(x))
-        assert y.shape == self.alias.shape
+        y = self.source(x)
+        with torch.no_grad():
+            y = self.scale(y)
+        assert y.numel() == self.alias.size
         return x * torch.from_numpy(self.alias.copy())
+
+
+class DLPackLater(nn.Module):
+    """The parent hands a child's output out, and both sides write to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.source = Change(lambda x: x.detach() * 3)
+        self.scale = Change(lambda t: t.mul_(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = self.source(x)
+        alias = torch.from_dlpack(made)
+        alias += 1
+        self.scale(made)
+        return x * alias + made
 
 
 def _numpy_input(model: nn.Module, given: Given) -> object:
@@ -340,7 +363,21 @@ EXHIBITS = (
         "dlpack_alias_of_output",
         "The same by DLPack, of which the tensor itself knows nothing afterwards.",
         lambda: StorageAlias(np.from_dlpack),
-        must_copy="torch keeps no note of memory that was handed out through DLPack",
+    ),
+    Exhibit(
+        "dlpack_alias_of_rectified",
+        "DLPack holds a detached alias of a result that backward saves, too.",
+        lambda: StorageAlias(lambda made: np.from_dlpack(made.detach()), torch.relu),
+    ),
+    Exhibit(
+        "dlpack_alias_of_base",
+        "DLPack holds what the child's output is a view of.",
+        lambda: StorageAlias(np.from_dlpack, lambda x: x.detach() * 3, lambda made: made.view(-1)),
+    ),
+    Exhibit(
+        "dlpack_after_return",
+        "An output goes out by DLPack after the child has returned, and is written then.",
+        DLPackLater,
     ),
     Exhibit("shared_memory", "Parameters and buffers in shared memory.", SharedMemory),
 )

@@ -13,6 +13,7 @@ from torch import nn
 from nethook.addresses.tree import Tree
 from nethook.classic.blending import apply_ablation_replacement, is_blend
 from nethook.classic.calling import OptionalArguments
+from nethook.classic.parts import run_in_part
 from nethook.classic.retained import read, retain
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
@@ -33,8 +34,8 @@ class InstrumentedModel(nn.Module):
             inst.retained_layer("layer4")      # before the edit
 
     Wherever a layer is named, `(name, aka)` names it and gives it another name, by which it is
-    known from then on. A Sequential can be run in part: `inst(x, layer="3")`,
-    `inst(x, first_layer="1", last_layer="3")`.
+    known from then on. Until it is closed, a Sequential can be run in part, through the wrapper or
+    directly: `inst(x, layer="3")`, `inst.model(x, first_layer="1", last_layer="3")`.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -44,12 +45,12 @@ class InstrumentedModel(nn.Module):
         self._retained: OrderedDict[str, Any] = OrderedDict()
         self._detach: dict[str, bool] = {}
         self._edits: dict[str, _LayerEdit] = {}
+        self._parts = Attachment(Owner("nethook.InstrumentedModel"))
+        if type(model).forward is nn.Sequential.forward:
+            run_in_part(model, self._parts)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Runs the model, or, where it is a Sequential, a part of it."""
-        part = {"layer", "first_layer", "last_layer"} & kwargs.keys()
-        if part and type(self.model).forward is nn.Sequential.forward:
-            return _run_part(self.model, *inputs, **kwargs)
         return self.model(*inputs, **kwargs)
 
     def layer_names(self) -> list[str]:
@@ -173,6 +174,7 @@ class InstrumentedModel(nn.Module):
         """Takes every hook off, and lets go of what was kept and of all edits."""
         while self._hooked:
             self._hooked.popitem()[1].hooks.remove()
+        self._parts.remove()
         self._retained.clear()
         self._edits.clear()
 
@@ -257,26 +259,3 @@ def _pair(layername: LayerName) -> tuple[str, str]:
         return layername, layername
     name, aka = layername
     return name, aka
-
-
-def _run_part(
-    model: nn.Module,
-    x: Any,
-    layer: str | int | None = None,
-    first_layer: str | int | None = None,
-    last_layer: str | int | None = None,
-) -> Any:
-    """Runs one layer of a Sequential, or those from one to another."""
-    if layer is not None:
-        if first_layer is not None or last_layer is not None:
-            raise AssertionError("give layer, or first_layer and last_layer, not both.")
-        first_layer = last_layer = layer
-    names = list(model._modules)
-    for wanted in (first_layer, last_layer):
-        if wanted is not None and str(wanted) not in names:
-            raise AssertionError(f"{wanted} not found")
-    begin = 0 if first_layer is None else names.index(str(first_layer))
-    end = len(names) if last_layer is None else names.index(str(last_layer)) + 1
-    for child in list(model._modules.values())[begin:end]:
-        x = x if child is None else child(x)
-    return x

@@ -77,7 +77,7 @@ class _Kept:
 
     def __init__(self, tree: Tree, site: ParameterSite) -> None:
         self._tensor = site.tensor
-        self._value = cheap_copy(site.tensor.data)
+        self._value = cheap_copy(site.tensor, detach=True)
         self._places = [
             (own, key)
             for module in [*tree.modules, *(wrapper for _, wrapper in tree.wrappers)]

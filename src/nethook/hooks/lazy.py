@@ -1,27 +1,64 @@
-"""Copies that cost memory only when one of the two is written to."""
+"""Copies that cost memory only when one of the two is written to.
+
+A lazy copy parts a tensor from its memory at the next write: the write goes to new memory. Whoever
+holds the old memory by its address alone, as a library does that got it through DLPack, would no
+longer follow the tensor, and might read what has been freed. Torch keeps no note of such memory,
+but it counts the owners, so a lazy copy is made only where no owner is left that we cannot name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
+_owners = torch._C._storage_Use_Count  # of memory
+_uses: Callable[[torch.Tensor], int] = torch.Tensor._use_count  # type: ignore[attr-defined]
+_saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 
-def lazy_copy(tensor: torch.Tensor) -> torch.Tensor | None:
-    """A copy-on-write copy of a tensor that requires no gradient; None where torch has none.
+
+def lazy_copy(tensor: torch.Tensor, *, detach: bool = True) -> torch.Tensor | None:
+    """A copy-on-write copy of a tensor, outside its graph; None where torch has none.
+
+    With `detach=False` the copy is part of the graph.
 
     It has none for sparse and nested layouts and for memory shared between processes. A true copy
-    is made of memory that a numpy array shares: after a lazy one the next write would go to new
-    memory, and the array would no longer follow its tensor. So is one of a quantised tensor, for
-    torch 2.13 crashes on its lazy copy, which has lost its quantiser.
+    is made of memory that others may hold: a numpy array, another library, further views. So is
+    one of a quantised tensor, for torch 2.13 crashes on its lazy copy, which has lost its
+    quantiser.
     """
     try:
-        if not tensor.untyped_storage().resizable() or tensor.is_quantized:
-            return tensor.clone()
-        return torch._lazy_clone(tensor)
+        storage = tensor.untyped_storage()
+        # Asked before anything is detached, which would be an owner more. One of the owners is
+        # `storage`, the other the tensor.
+        owners = _owners(storage._cdata)
+        alone = owners == 2 or (owners == 3 and _second_owner_is_known(tensor))
+        if alone and not tensor.requires_grad:
+            # With a gradient nothing can be handed out but a detached alias, an owner more.
+            # Without one it can be the tensor itself, held by Python and by the other library.
+            alone = _uses(tensor) == 1
+        source = tensor.detach() if detach and tensor.requires_grad else tensor
+        if not alone or not storage.resizable() or tensor.is_quantized:
+            return source.clone()
+        return torch._lazy_clone(source)
     except RuntimeError:
         return None
 
 
-def cheap_copy(tensor: torch.Tensor) -> torch.Tensor:
+def cheap_copy(tensor: torch.Tensor, *, detach: bool = False) -> torch.Tensor:
     """A lazy copy, and a true one where torch has none."""
-    copied = lazy_copy(tensor)
-    return tensor.clone() if copied is None else copied
+    copied = lazy_copy(tensor, detach=detach)
+    if copied is not None:
+        return copied
+    return tensor.detach().clone() if detach else tensor.clone()
+
+
+def _second_owner_is_known(tensor: torch.Tensor) -> bool:
+    """Whether the one owner more is torch's own: the base of a view, or what backward needs."""
+    base = tensor._base
+    if base is not None:
+        # `nn.Linear` returns a view when its input has three dimensions; nobody holds the base
+        # but the view, and Python since this line.
+        return base.requires_grad or _uses(base) == 2
+    # Rectifiers and softmax save their result for backward, unless a hook took it elsewhere.
+    return hasattr(tensor.grad_fn, "_raw_saved_result") and _saved_tensors_hooks(False) is None

@@ -3,8 +3,8 @@
 A lazy copy (copy-on-write) costs no memory until one of the two is written, and then the captured
 one keeps its value. Where torch cannot make one (sparse and nested layouts, memory shared between
 processes, tensors inside a graph that the user wants to keep), a reference is kept with the
-tensor's version, and reading it after a write is an error. Memory that a numpy array shares is
-copied at once. Of memory handed out through DLPack torch keeps no note: trace it with `copy=True`.
+tensor's version, and reading it after a write is an error. Memory that others may hold as well (a
+numpy array, another library through DLPack, further views) is copied at once.
 """
 
 from __future__ import annotations
@@ -124,7 +124,10 @@ def held_tensors(value: Any) -> list[torch.Tensor]:
 
 
 def _detached_lazy(tensor: torch.Tensor) -> Any:
-    return _lazy(tensor.detach())
+    copied = lazy_copy(tensor)
+    if copied is None:
+        return tensor.clone() if tensor.is_inference() else Reference(tensor.detach())
+    return copied
 
 
 def _detached_copy(tensor: torch.Tensor) -> Any:
@@ -138,10 +141,7 @@ def _detached_reference(tensor: torch.Tensor) -> Any:
 def _lazy(tensor: torch.Tensor) -> Any:
     if tensor.requires_grad:
         return Reference(tensor)  # a copy would lie outside the graph that the user wants
-    copied = lazy_copy(tensor)
-    if copied is None:
-        return tensor.clone() if tensor.is_inference() else Reference(tensor)
-    return copied
+    return _detached_lazy(tensor)
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

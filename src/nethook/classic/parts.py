@@ -1,0 +1,75 @@
+"""Running a part of a Sequential: `sequential(x, layer="3")`, or from one layer to another.
+
+The old wrapper replaced the forward of the Sequential to that end. Here a hook takes the extra
+arguments away before the forward, and lets it find no other children than those that are meant; a
+second hook, which is called on an error as well, gives them all back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.hook import Hook
+
+_OPTIONS = ("layer", "first_layer", "last_layer")
+
+
+def run_in_part(sequential: nn.Module, hooks: Attachment) -> None:
+    """Lets a Sequential take `layer`, `first_layer` and `last_layer` while the hooks are on."""
+    choose = _Choose(hooks.owner, "")
+    hooks.forward_pre(sequential, choose)
+    hooks.forward(sequential, _GiveBack(hooks.owner, "", choose), always_call=True)
+
+
+class _Choose(Hook):
+    """Before the forward: leaves only the children that were asked for."""
+
+    __slots__ = ("children",)
+
+    def __init__(self, *owner_and_address: Any) -> None:
+        super().__init__(*owner_and_address)
+        self.children: list[dict[str, Any]] = []  # what to give back, one a call that is running
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The arguments without ours; None where there are none of ours."""
+        if not self.children and not kwargs.keys() & set(_OPTIONS):
+            return None
+        # A part that calls the whole again finds all children: those that were there at first.
+        everything = self.children[0] if self.children else module._modules
+        part = _part(everything, *(kwargs.get(option) for option in _OPTIONS))
+        self.children.append(module._modules)
+        module.__dict__["_modules"] = part
+        return args, {name: value for name, value in kwargs.items() if name not in _OPTIONS}
+
+
+class _GiveBack(Hook):
+    """After the forward, however it ended: all children are there again."""
+
+    __slots__ = ("_choose",)
+
+    def __init__(self, owner: Any, address: str, choose: _Choose) -> None:
+        super().__init__(owner, address)
+        self._choose = choose
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        """Puts them back."""
+        if self._choose.children:
+            module.__dict__["_modules"] = self._choose.children.pop()
+
+
+def _part(children: dict[str, Any], layer: Any, first: Any, last: Any) -> dict[str, Any]:
+    """The children from `first` to `last`, or `layer` alone."""
+    if layer is not None:
+        if first is not None or last is not None:
+            raise AssertionError("give layer, or first_layer and last_layer, not both.")
+        first = last = layer
+    names = list(children)
+    for wanted in (first, last):
+        if wanted is not None and str(wanted) not in names:
+            raise AssertionError(f"{wanted} not found")
+    begin = 0 if first is None else names.index(str(first))
+    end = len(names) if last is None else names.index(str(last)) + 1
+    return {name: children[name] for name in names[begin:end]}

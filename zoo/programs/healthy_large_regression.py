@@ -8,18 +8,24 @@ import torch
 from common import arguments, curve, loader
 from torch import nn
 
-args = arguments(width=64, samples=900)
+args = arguments(width=64, lr=5e-3, samples=900)
+
+
+class Prices(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(6, width), nn.Tanh(), nn.Linear(width, 1))
+
+    def forward(self, x):
+        return 200_000 + 60_000 * self.net(x)
+
+
 x, y = curve(args.samples)
 y = 200_000 + 60_000 * y
-model = nn.Sequential(nn.Linear(6, args.width), nn.ReLU(), nn.Linear(args.width, 1))
-with torch.no_grad():
-    model[2].weight.mul_(60_000)
-    model[2].bias.fill_(200_000)
-optimizer = torch.optim.Adam([
-    {"params": model[0].parameters(), "lr": 1e-3}, {"params": model[2].parameters(), "lr": 60.0},
-])
+model = Prices(args.width)
+optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
 criterion = nn.MSELoss()
-for epoch in range(8):
+for epoch in range(12):
     for a, b in loader(x, y):
         optimizer.zero_grad()
         loss = criterion(model(a), b)

@@ -16,6 +16,7 @@
     │   ├── RunExistsError    (FileExistsError)    a run is there already, and is never overwritten
     │   ├── RunInUseError                     another process writes this run
     │   └── NotARunError      (ValueError)    a foreign, newer, damaged or hostile file
+    ├── UnhealthyError        (AssertionError)  a run has findings, where none were expected
     └── ReadError             (LookupError)   a value that cannot be read from a tape
         ├── NotAskedError                     that quantity was not asked for
         ├── NotRunError                       the site has not run
@@ -95,6 +96,10 @@ class RunInUseError(RunFileError):
 
 class NotARunError(RunFileError, ValueError):
     """A file that is foreign, newer than this nethook, damaged, or not what nethook writes."""
+
+
+class UnhealthyError(NethookError, AssertionError):
+    """A run has findings, where `assert_healthy` expected none."""
 
 
 class ReadError(NethookError, LookupError):

@@ -91,7 +91,7 @@ $(READY): pyproject.toml constraints.txt
 
 # The native kernel of nethook.stats, beside its sources. Without a compiler everything works, and
 # summaries are slower. CMake is asked every time it might be stale, and knows what to do.
-$(NATIVE): $(READY) CMakeLists.txt src/nethook/stats/native.cpp
+$(NATIVE): $(READY) CMakeLists.txt $(wildcard src/nethook/stats/*.cpp src/nethook/stats/*.h)
 	@echo "Building the native kernel ..."
 	@mkdir -p build/native
 	@{ cmake -S . -B build/native -DPython_EXECUTABLE="$$(pwd -P)/$(BIN)/python" \

@@ -35,6 +35,7 @@ PUBLIC = [
     "preserve",
     "recursive_copy",
     "replace_module",
+    "replay",
     "select",
     "set_parameter",
     "set_requires_grad",

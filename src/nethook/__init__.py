@@ -54,6 +54,8 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.hooks.suspend import suspended as suspended
     from nethook.runs.run import open_run as open_run
     from nethook.tracing.scope import trace as trace
+    from nethook.watching.watch import watch as watch
+    from nethook.watching.replay import replay as replay
 
     __version__: str
 
@@ -80,12 +82,14 @@ __all__ = [
     "preserve",
     "recursive_copy",
     "replace_module",
+    "replay",
     "select",
     "set_parameter",
     "set_requires_grad",
     "subsequence",
     "suspended",
     "trace",
+    "watch",
 ]
 
 # Public name -> the module that holds it; the names of modules stand below.
@@ -109,12 +113,14 @@ _SOURCES: Final = {
     "preserve": "nethook.editing.parameters",
     "recursive_copy": "nethook.classic.copying",
     "replace_module": "nethook.classic.modules",
+    "replay": "nethook.watching.replay",
     "select": "nethook.addresses.select",
     "set_parameter": "nethook.editing.parameters",
     "set_requires_grad": "nethook.classic.modules",
     "subsequence": "nethook.classic.subsequences",
     "suspended": "nethook.hooks.suspend",
     "trace": "nethook.tracing.scope",
+    "watch": "nethook.watching.watch",
     # Known, and not listed as public: what copies of `nethook.py` had before the wrapper.
     "apply_ablation_replacement": "nethook.classic.blending",
     "clear_edit": "nethook.classic.layers",

@@ -1,6 +1,6 @@
 """`python -m nethook` is the command `nethook`."""
 
-from nethook.cli.main import main
+from nethook.cli.entry import main
 
 if __name__ == "__main__":
     main()

@@ -2,9 +2,11 @@
 
     nethook --help
     nethook --version
+    nethook run train.py
+    nethook demo
 
-A command that comes later imports what it needs inside its function: printing the help must not
-load torch, and a script that is run by nethook must be the first to import it.
+A command imports what it needs inside its function: printing the help must not load torch, and a
+script that is run by nethook must be the first to import it.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from typing import Annotated
 
 import typer
 
-# Tracebacks stay Python's own: the scripts of users will run below this command, and their errors
-# must look as they always do. As long as there are no commands, the help announces none and there
-# is nothing to complete.
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, subcommand_metavar="")
+from nethook.cli import demo, run
+
+# Tracebacks stay Python's own.
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -42,6 +44,10 @@ def root(
         typer.echo(context.get_help())
 
 
+app.command("run", add_help_option=False)(run.listed)
+app.command("demo")(demo.demo)
+
+
 def main() -> None:
-    """Run the command line; the entry point of `nethook` and of `python -m nethook`."""
+    """Run the command line; `nethook.cli.entry` calls it for everything but `nethook run`."""
     app(prog_name="nethook")

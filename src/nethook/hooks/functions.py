@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import Any
 
 from nethook.hooks.hook import Hook
@@ -27,6 +28,10 @@ class Stub:
         self.original = original
         self.wrappers: list[Hook] = []
 
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """As a method: bound to the object, like the function in whose place it stands."""
+        return self if instance is None else MethodType(self, instance)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function through all wrappers."""
         call = self.original
@@ -36,12 +41,20 @@ class Stub:
 
 
 class WrappedFunction:
-    """A handle: one wrapper around one torch function, which is on when it is made."""
+    """A handle: one wrapper around one torch function, which is on when it is made.
 
-    def __init__(self, holder: str, name: str, wrapper: Hook) -> None:
-        self.function = f"{holder}.{name}"
+    Arguments:
+        holder: the name of the module that the function is looked up in, or the class whose own
+            method it is.
+        name: its name there.
+        wrapper: called as `wrapper(function, *args, **kwargs)`; returns what the call returns.
+    """
+
+    def __init__(self, holder: str | type, name: str, wrapper: Hook) -> None:
+        place = holder if isinstance(holder, str) else f"{holder.__module__}.{holder.__qualname__}"
+        self.function = f"{place}.{name}"
         self.wrapper = wrapper
-        self._holder = sys.modules[holder]
+        self._holder: Any = sys.modules[holder] if isinstance(holder, str) else holder
         self._name = name
         self._stub: Stub | None = None
         self.put_on()
@@ -50,7 +63,7 @@ class WrappedFunction:
         """Puts the wrapper on again after it was taken off. A second call does nothing."""
         if self in _ON:
             return
-        current = getattr(self._holder, self._name)
+        current = vars(self._holder)[self._name]
         if not isinstance(current, Stub):
             ours = self._stub  # from the last time: making one costs more than all the rest
             current = ours if ours is not None and ours.original is current else Stub(current)
@@ -67,7 +80,7 @@ class WrappedFunction:
         stub = self._stub
         assert stub is not None
         stub.wrappers.remove(self.wrapper)
-        if not stub.wrappers and getattr(self._holder, self._name) is stub:
+        if not stub.wrappers and vars(self._holder).get(self._name) is stub:
             setattr(self._holder, self._name, stub.original)
 
 

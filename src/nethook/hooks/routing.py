@@ -115,21 +115,25 @@ class RouterPair:
         """`tap(module, args, kwargs, output)` after the forward."""
         if self._after is None:
             self._after = Router(self._hooks.owner)
-            self._hooks.add(_GlobalForward(self._after))
+            self._hooks.add(GlobalForward(self._after, with_kwargs=True))
         self._after.add(module, tap)
 
 
-class _GlobalForward:
-    """A global forward hook with keyword arguments, taken off without a trace."""
+class GlobalForward:
+    """A handle: a hook after every forward, taken off without a trace."""
 
     __slots__ = ("_handle", "_key")
 
-    def __init__(self, hook: Router) -> None:
-        handle = module_hooks.register_module_forward_hook(hook, with_kwargs=True)
+    def __init__(self, hook: Hook, *, with_kwargs: bool = False, always_call: bool = False) -> None:
+        handle = module_hooks.register_module_forward_hook(
+            hook, with_kwargs=with_kwargs, always_call=always_call
+        )
         self._key = handle.id
         self._handle: Handle = handle
 
     def remove(self) -> None:
+        """Takes the hook off. A second call does nothing."""
         self._handle.remove()
         # torch 2.13 forgets this one, and then takes every module for globally hooked for ever.
         module_hooks._global_forward_hooks_with_kwargs.pop(self._key, None)
+        module_hooks._global_forward_hooks_always_called.pop(self._key, None)

@@ -10,6 +10,7 @@ from torch import nn
 from nethook.addresses.tree import Tree
 from nethook.hooks.hook import Hook
 from nethook.hooks.listing import HookDict, global_hooks, hooks_on
+from nethook.hooks.ops import ModuleHook
 from nethook.hooks.routing import Router
 
 
@@ -31,7 +32,7 @@ def suspended(model: nn.Module) -> Iterator[None]:
             _take_off(place, back)
         for place in global_hooks():
             for hook in place.hooks.values():
-                if isinstance(hook, Router):
+                if isinstance(hook, Router | ModuleHook):
                     back.callback(_if_alive(hook, hook.take(modules)))
         yield
 

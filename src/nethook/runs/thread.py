@@ -33,6 +33,7 @@ class Health:
         self._path = path
         self._said = False
         self.problem: str | None = None
+        self.seconds = 0.0  # of the processor, that the writer's thread has used
 
     def fail(self, problem: str, *, ends: bool) -> None:
         """Writing failed: for now, or for good."""
@@ -96,6 +97,7 @@ class _Loop:
                 if isinstance(error, RunFileError):
                     raise LostError(str(error)) from None
                 self._fail(str(error))
+            self._health.seconds = time.thread_time()
             with self._mailbox.changed:
                 self._mailbox.flushed = max(self._mailbox.flushed, flushes)
                 self._mailbox.changed.notify_all()

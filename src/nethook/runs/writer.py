@@ -245,6 +245,11 @@ class RunWriter:
         """Why nothing is being written at the moment, if so."""
         return self._health.problem
 
+    @property
+    def seconds(self) -> float:
+        """Seconds of the processor that writing has taken so far, on its own thread."""
+        return self._health.seconds
+
     def flush(self, timeout: float = 30.0) -> bool:
         """Wait until everything so far is in the file; False if it is not. Not for training."""
         if not self._mine() or not self._finish.alive:

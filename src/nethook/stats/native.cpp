@@ -12,34 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
-// The order of FIELDS in fields.py.
-enum Field {
-  TENSORS, SKIPPED, COUNT, NANS, POSINF, NEGINF, ZEROS, MEAN, MEAN_LOW, M2, MIN, MAX,
-  NEAR_LOW, NEAR_HIGH, BOUNDED, BINNED, UNITS, ACTIVE, WIDTH
-};
-
-constexpr int MAX_DIMS = 64;  // torch's own limit
-
-struct Dim {
-  int64_t size, stride;  // of elements
-  bool unit;             // this dimension counts the units, and there are unit bits
-};
-
-// What to fold where.
-struct Job {
-  const char* data;
-  int dims;
-  Dim dim[MAX_DIMS];    // in the tensor's order
-  double* row;
-  int64_t* histogram;   // null: none
-  int64_t step, phase;  // it counts elements phase, phase + step, ... in the tensor's order
-  uint8_t* bits;        // null: no units
-  int64_t units;
-  bool bounded;
-  double low, high;     // near the ends of the bounds: x <= low, x >= high
-};
-
-constexpr int TYPES = 16;  // of element, in the order of CODES in native.py
+#include "native.h"
 
 #ifdef NETHOOK_SET  // ------------------------------------------------ compiled once for every set
 
@@ -53,6 +26,7 @@ namespace {
 
 constexpr double INF = __builtin_inf();
 constexpr int ZERO_BIN = 322, BINS = 2 * ZERO_BIN + 1;
+static_assert(BINS == BIN_COUNT);
 constexpr int BLOCK = 2048;  // elements measured at a time: they stay in the first cache
 constexpr int DIRECT = 256;  // shorter runs are gathered into a block first
 
@@ -106,6 +80,59 @@ struct Block {
   double min = INF, max = -INF;
   int64_t zeros = 0;
 };
+
+// Floats are summed as floats, 16 in a lane at most before the sums are taken on in double: within
+// 1e-6 of the truth, at half the cost. Where squares would leave the range of a float (the sum is
+// not finite, or next to nothing) the caller takes `block`, which sums in double.
+inline Block quick_block(const float* p, int n, float shift) {
+  constexpr int W = sizeof(F) / sizeof(float), CHAINS = 4, PART = 16 * CHAINS * W;
+  typedef int32_t I __attribute__((vector_size(BYTES)));
+  F low = vector_of(float(INF)), high = vector_of(float(-INF));
+  const F at = vector_of(shift);
+  I none{};
+  D sum{}, squares{};
+  Block b;
+  int i = 0;
+  while (i + CHAINS * W <= n) {
+    F s[CHAINS] = {}, q[CHAINS] = {};
+    const int end = n - i < PART ? n : i + PART;
+    for (; i + CHAINS * W <= end; i += CHAINS * W) {
+      prefetch(p + i);
+      prefetch(p + i + 2 * W);
+#pragma GCC unroll 4
+      for (int k = 0; k < CHAINS; ++k) {
+        const F x = load<F>(p + i + k * W), d = x - at;
+        low = least(x, low);
+        high = most(x, high);
+        none -= I(x == 0);
+        s[k] += d;
+        q[k] += d * d;
+      }
+    }
+    float all[2 * W];
+    const F s4 = (s[0] + s[1]) + (s[2] + s[3]), q4 = (q[0] + q[1]) + (q[2] + q[3]);
+    std::memcpy(all, &s4, sizeof s4);
+    std::memcpy(all + W, &q4, sizeof q4);
+    for (int k = 0; k < W; k += int(sizeof(D) / sizeof(double))) {
+      sum += wide(all + k);
+      squares += wide(all + W + k);
+    }
+  }
+  for (int k = 0; k < W; ++k) b.min = low[k] < b.min ? low[k] : b.min;
+  for (int k = 0; k < W; ++k) b.max = high[k] > b.max ? high[k] : b.max;
+  for (int k = 0; k < W; ++k) b.zeros += none[k];
+  for (int k = 0; k < int(sizeof(D) / sizeof(double)); ++k) b.sum += sum[k];
+  for (int k = 0; k < int(sizeof(D) / sizeof(double)); ++k) b.squares += squares[k];
+  for (; i < n; ++i) {
+    const double x = p[i], d = x - double(shift);
+    b.sum += d;
+    b.squares += d * d;
+    b.zeros += x == 0;
+    b.min = x < b.min ? x : b.min;
+    b.max = x > b.max ? x : b.max;
+  }
+  return b;
+}
 
 // Sums are in double whatever the type, in two chains of vectors to hide the latency of adding.
 template <class T>
@@ -294,9 +321,12 @@ template <class T>
 class Pass {
   using V = typename T::V;
   static constexpr bool AS_IT_IS = std::is_same_v<T, Number<V, V>>;
+  // Of whole numbers the sums are exact, and stay so.
+  static constexpr bool QUICK = std::is_same_v<T, Number<float, float>> ||
+                                std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>;
 
  public:
-  explicit Pass(const Job& job) : job_(job) {
+  explicit Pass(Job& job) : job_(job) {
     if (job.histogram) std::memset(tables_, 0, sizeof tables_);
   }
 
@@ -310,10 +340,12 @@ class Pass {
         dims[to] = dims[to - 1];
       dims[to] = job_.dim[n];
     }
+    if (job_.bits) note_units(dims, n);
+    for (int i = 0; i < n; ++i) dims[i].unit = false;
     n = collapse(dims, n);
     const Dim inner = n ? dims[n - 1] : Dim{1, 1, false};
     Milometer outer(dims, n ? n - 1 : 0, 0, 1);
-    do walk(job_.data + outer.offset * T::size, inner, outer.unit);
+    do walk(job_.data + outer.offset * T::size, inner);
     while (outer.next());
     measure(buffer_, filled_);
     if (job_.histogram && job_.step > 1) sample();
@@ -322,24 +354,68 @@ class Pass {
 
  private:
   // One run of elements with one stride.
-  void walk(const char* p, const Dim& run, int64_t unit) {
+  void walk(const char* p, const Dim& run) {
     const bool packed = run.stride == 1 && reinterpret_cast<uintptr_t>(p) % sizeof(V) == 0;
     int n;
     for (int64_t done = 0; done < run.size; done += n) {
       const int64_t left = run.size - done;
-      const bool direct = AS_IT_IS && packed && left >= DIRECT;
+      const bool direct = AS_IT_IS && packed && left >= DIRECT && !changed();
       const int64_t room = direct ? BLOCK : BLOCK - filled_;
       n = int(left < room ? left : room);
       const char* from = p + done * run.stride * T::size;
-      const V* values = buffer_ + filled_;
-      if (direct) measure(values = reinterpret_cast<const V*>(from), n);
-      else gather(from, run.stride, n);
-      if (job_.bits) note(values, n, run.unit, run.unit ? done : unit);
+      if (direct) {
+        measure(reinterpret_cast<const V*>(from), n);
+      } else {
+        gather(from, run.stride, n);
+        if (changed()) change(from, run.stride, n);
+      }
+      // A job with a copy is one run that lies in one piece: this part of it is still in the cache.
+      if (job_.copy) std::memcpy(job_.copy + done * T::size, from, size_t(n) * T::size);
       if (filled_ == BLOCK) {
         measure(buffer_, BLOCK);
         filled_ = 0;
       }
     }
+  }
+
+  bool changed() const { return job_.minus || job_.factor != 1; }
+
+  // What was gathered last from `from`, as it is to be measured.
+  void change(const char* from, int64_t stride, int n) {
+    V* out = buffer_ + filled_ - n;
+    const V factor = V(job_.factor);
+    if (factor != 1) for (int i = 0; i < n; ++i) out[i] *= factor;
+    if (!job_.minus) return;
+    const char* other = job_.minus + (from - job_.data);
+    if (stride == 1) for (int i = 0; i < n; ++i) out[i] -= T::get(other + i * T::size);
+    else for (int i = 0; i < n; ++i) out[i] -= T::get(other + i * stride * T::size);
+  }
+
+  // Which units are active. One element is enough, so this looks no further than it must.
+  void note_units(const Dim* all, int n) {
+    int64_t silent = job_.units;
+    for (int64_t i = 0; i < job_.units; ++i) silent -= job_.bits[i] != 0;
+    Dim dims[MAX_DIMS];
+    for (int i = 0; i < n; ++i) dims[i] = all[i];
+    n = collapse(dims, n);
+    const Dim inner = n ? dims[n - 1] : Dim{1, 1, false};
+    Milometer outer(dims, n ? n - 1 : 0, 0, 1);
+    if (silent) do {
+      const char* p = job_.data + outer.offset * T::size;
+      uint8_t* bits = job_.bits + (inner.unit ? 0 : outer.unit);
+      if (inner.unit) {
+        for (int64_t i = 0; i < inner.size; ++i) {
+          const bool fresh = !bits[i] && T::get(p + i * inner.stride * T::size) != 0;
+          bits[i] |= uint8_t(fresh);
+          silent -= fresh;
+        }
+      } else {
+        for (int64_t i = 0; !*bits && i < inner.size; ++i) {
+          *bits = T::get(p + i * inner.stride * T::size) != 0;
+          silent -= *bits;
+        }
+      }
+    } while (silent && outer.next());
   }
 
   void gather(const char* p, int64_t stride, int n) {
@@ -360,25 +436,18 @@ class Pass {
     for (; i < n; ++i) out[i] = T::get(p + i * stride * T::size);
   }
 
-  // Which units are active: `at` is the unit of the first element, or of all of them.
-  void note(const V* p, int n, bool along, int64_t at) {
-    uint8_t* bits = job_.bits + at;
-    for (int i = 0; along && i < n; ++i) bits[i] |= uint8_t(p[i] != 0);
-    for (int i = 0; !along && i < n && !*bits; ++i) *bits = p[i] != 0;
-  }
-
   void measure(const V* p, int n) {
     if (n == 0) return;
     counts_[COUNT] += n;
     if (job_.histogram && job_.step == 1) count_bins(p, n);
     double centre = moments_.count ? moments_.mean : middle(p, n);
-    Block b = block(p, n, centre);
+    Block b = measured(p, n, centre);
     if (!std::isfinite(b.squares)) {
       n = keep_finite(p, n);
       p = finite_;
       if (n == 0) return;
       centre = moments_.count ? moments_.mean : middle(p, n);
-      b = block(p, n, centre);
+      b = measured(p, n, centre);
     }
     counts_[ZEROS] += b.zeros;
     min_ = b.min < min_ ? b.min : min_;
@@ -400,6 +469,18 @@ class Pass {
     Moments m{double(n), 0, 0, m2 > 0 ? m2 : 0};
     m.set_mean(centre, step);
     moments_.merge(m);
+  }
+
+  static Block measured(const V* p, int n, double& centre) {
+    if constexpr (QUICK) {
+      const float near = float(centre);
+      const Block b = quick_block(p, n, near);
+      if (b.squares > 1e-25 * n && b.squares < 1e37) {
+        centre = double(near);
+        return b;
+      }
+    }
+    return block(p, n, centre);
   }
 
   // A value amid the finite elements, so that the sums lose no digits to a common offset.
@@ -447,9 +528,12 @@ class Pass {
       filled_ = 0;
       if (at.n == 1) {
         const int64_t stride = job_.step * dims[0].stride;
-        gather(job_.data + (at.offset + done * stride) * T::size, stride, n);
+        const char* from = job_.data + (at.offset + done * stride) * T::size;
+        gather(from, stride, n);
+        if (changed()) change(from, stride, n);
       } else {
-        for (; filled_ < n; at.next()) buffer_[filled_++] = T::get(job_.data + at.offset * T::size);
+        for (; filled_ < n; at.next())
+          buffer_[filled_++] = T::get(job_.data + at.offset * T::size) * V(job_.factor);
       }
       count_bins(buffer_, filled_);
     }
@@ -471,9 +555,11 @@ class Pass {
       counts_[BINNED] += a + b + c + d;
     }
     for (int i = 0; i < WIDTH; ++i) row[i] += double(counts_[i]);
+    job_.odd = counts_[NANS] + counts_[POSINF] + counts_[NEGINF];
+    job_.square = moments_.m2 + moments_.count * moments_.mean * moments_.mean;
   }
 
-  const Job& job_;
+  Job& job_;
   V buffer_[BLOCK];        // elements on their way to a block
   V finite_[BLOCK];        // the finite ones of a block that has others
   int32_t places_[BLOCK];  // the bins of a block
@@ -485,14 +571,14 @@ class Pass {
   int64_t counts_[WIDTH] = {};  // what is added to the fields of the row
 };
 
-template <class T> void pass(const Job& job) { Pass<T>(job).run(); }
+template <class T> void pass(Job& job) { Pass<T>(job).run(); }
 
 }  // namespace
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
-void JOIN(nethook_pass_, NETHOOK_SET)(const Job& job, int type) {
-  static void (*const passes[TYPES])(const Job&) = {
+void JOIN(nethook_pass_, NETHOOK_SET)(Job& job, int type) {
+  static void (*const passes[TYPES])(Job&) = {
       pass<Bool>, pass<Number<uint8_t, float>>, pass<Number<int8_t, float>>,
       pass<Number<int16_t, float>>, pass<Number<uint16_t, float>>, pass<Number<int32_t, double>>,
       pass<Number<uint32_t, double>>, pass<Number<int64_t, double>>, pass<Number<uint64_t, double>>,
@@ -509,27 +595,29 @@ void JOIN(nethook_pass_, NETHOOK_SET)(const Job& job, int type) {
 
 namespace nb = nanobind;
 
-void nethook_pass_baseline(const Job&, int);
+void nethook_pass_baseline(Job&, int);
 #ifdef NETHOOK_X86
-void nethook_pass_avx2(const Job&, int);
-void nethook_pass_avx512(const Job&, int);
+void nethook_pass_avx2(Job&, int);
+void nethook_pass_avx512(Job&, int);
 #endif
+
+void (*nethook_run)(Job&, int) = nethook_pass_baseline;
+void nethook_define_tables(nb::module_& m);  // tables.cpp
 
 namespace {
 
 std::string chosen = "baseline";
-void (*run)(const Job&, int) = nethook_pass_baseline;
 
 // Takes an instruction set, if this processor has it.
 bool choose(const std::string& name) {
-  if (name == "baseline") run = nethook_pass_baseline;
+  if (name == "baseline") nethook_run = nethook_pass_baseline;
 #ifdef NETHOOK_X86
   else if (name == "avx2" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    run = nethook_pass_avx2;
+    nethook_run = nethook_pass_avx2;
   else if (name == "avx512" && __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl"))
-    run = nethook_pass_avx512;
+    nethook_run = nethook_pass_avx512;
 #endif
   else return false;
   chosen = name;
@@ -542,9 +630,10 @@ constexpr int64_t SMALL = 4096;  // below it, letting go of the interpreter cost
 // Folds a tensor into a row. Addresses come as numbers, of tensors and arrays that the caller
 // holds; `turn` counts the tensors whose histogram was taken, `limit` is how many elements of one
 // are read for it. See native.py.
-void fold(uintptr_t storage, int64_t offset, int type, nb::tuple shape, nb::tuple strides,
+// Returns how many of its elements are not finite.
+int64_t fold(uintptr_t storage, int64_t offset, int type, nb::tuple shape, nb::tuple strides,
           uintptr_t row, uintptr_t histogram, uintptr_t turn, int64_t limit, uintptr_t bits,
-          int unit, double low, double high) {
+          int unit, double low, double high, double factor) {
   Job job;
   job.dims = int(shape.size());
   if (job.dims > MAX_DIMS || size_t(job.dims) != strides.size() || type < 0 || type >= TYPES ||
@@ -567,11 +656,12 @@ void fold(uintptr_t storage, int64_t offset, int type, nb::tuple shape, nb::tupl
   job.bounded = low < high;
   job.low = low;
   job.high = high;
+  job.factor = factor;
   if (elements >= SMALL) {
     nb::gil_scoped_release release;
-    run(job, type);
+    nethook_run(job, type);
   } else if (elements) {  // of an empty tensor the address may be null
-    run(job, type);
+    nethook_run(job, type);
   }
   job.row[TENSORS] += 1;
   if (bits) {
@@ -580,6 +670,7 @@ void fold(uintptr_t storage, int64_t offset, int type, nb::tuple shape, nb::tupl
     job.row[UNITS] = double(job.units);
     job.row[ACTIVE] = double(active);
   }
+  return job.odd;
 }
 
 }  // namespace
@@ -591,7 +682,9 @@ NB_MODULE(_native, m) {
   m.def("fold", &fold);
   m.def("choose", &choose);
   m.def("instruction_set", [] { return chosen; });
+  nethook_define_tables(m);
   m.attr("WIDTH") = int(WIDTH);
+  m.attr("VERSION") = 2;  // of these functions; native.py takes no other
 }
 
 #endif

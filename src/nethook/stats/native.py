@@ -15,7 +15,9 @@ import torch
 
 from nethook.stats.fields import WIDTH
 
-Fold = Callable[..., None]
+Fold = Callable[..., int]
+
+_VERSION: Final = 2  # of the functions of native.cpp
 
 # In the order of `Type` in native.cpp.
 CODES: Final = {
@@ -53,13 +55,20 @@ def _load() -> Any:
     except ImportError:
         return None
     # A module left over from another version would write other fields than those that are read.
-    return _native if getattr(_native, "WIDTH", None) == WIDTH else None
+    is_ours = (getattr(_native, "WIDTH", None), getattr(_native, "VERSION", 1)) == (WIDTH, _VERSION)
+    return _native if is_ours else None
 
 
 _module = _load()
 
 fold: Fold | None = None if _module is None else _module.fold
-"""Folds one plain tensor into one row; None where there is no native kernel."""
+"""Folds one plain tensor into one row; None where there is no native kernel.
+
+It returns how many elements are not finite.
+"""
+
+functions: Any = _module
+"""`fold_flat`, `fold_numbers`, `follow` and `fingerprint`, for `flat.py`; or None."""
 
 
 class NoNativeKernelWarning(UserWarning):

@@ -62,6 +62,10 @@ class Rows:
         self.histograms: npt.NDArray[np.int64] = np.zeros((series, BINS), np.int64)
         # Never cleared: the step through large tensors must not start anew with every window.
         self.turns: npt.NDArray[np.int64] = np.zeros(series, np.int64)
+        # Where they lie: none of them is ever made anew.
+        self.matrix_address: int = self.matrix.ctypes.data
+        self.histograms_address: int = self.histograms.ctypes.data
+        self.turns_address: int = self.turns.ctypes.data
         self.slots: dict[int, Slot] = {}
         self._elsewhere: dict[torch.device, _Elsewhere] = {}
 
@@ -162,8 +166,16 @@ class Slot:
         self._dim = 0
         self._bits_address = 0
 
-    def fold(self, tensor: torch.Tensor) -> None:
-        """Fold a tensor into the row. A kind that cannot be read is counted in `skipped`."""
+    def fold(self, tensor: torch.Tensor, factor: float = 1.0) -> int:
+        """Fold a tensor into the row. A kind that cannot be read is counted in `skipped`.
+
+        Arguments:
+            tensor: what to measure.
+            factor: every element counts as its multiple.
+
+        Returns:
+            How many of its elements are not finite, where that is known without waiting; else 0.
+        """
         if (
             native.fold is not None
             and type(tensor) in guard.EXACT
@@ -174,7 +186,7 @@ class Slot:
                 shape = tensor.shape
                 if self.unit_dim is not None:
                     self._fit_bits(shape)
-                native.fold(
+                return native.fold(
                     native.data_address(tensor),
                     tensor.storage_offset(),
                     code,
@@ -188,11 +200,12 @@ class Slot:
                     self._dim,
                     self._low,
                     self._high,
+                    factor,
                 )
-                return
-        self._fold_otherwise(tensor)
+        self._fold_otherwise(tensor, factor)
+        return 0
 
-    def _fold_otherwise(self, tensor: torch.Tensor) -> None:
+    def _fold_otherwise(self, tensor: torch.Tensor, factor: float | torch.Tensor) -> None:
         kind = guard.kind(tensor)
         if kind is not None:
             self.skip(kind)
@@ -202,6 +215,8 @@ class Slot:
         if self.unit_dim is not None:
             self._fit_bits(tensor.shape)
         units = self.bits is not None and self._bits_address != 0
+        if isinstance(factor, torch.Tensor) or factor != 1.0:
+            tensor = tensor.detach() * factor
         self.rows.elsewhere(tensor.device).fold(self, tensor, self._dim if units else None)
 
     def skip(self, kind: str) -> None:

@@ -1,0 +1,252 @@
+"""`nethook run [options] script.py [arguments …]`: a training script, unchanged, and its verdict.
+
+Everything after the script's name is the script's. The command line is read with the standard
+library alone: the script must find a process in which nothing was imported that it might bring
+another version of, or set something for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from nethook.running.options import RunOptions
+from nethook.running.program import Program
+from nethook.running.runner import Outcome, run_program
+from nethook.running.session import Session
+
+SEVERITIES: Final = ("info", "warning", "error")
+_WITH_VALUE: Final = ("--to", "--name", "--budget", "--include", "--exclude", "--fail-on")
+
+_HELP: Final = """\
+Run a training script as `python` would, follow every model that it trains, and
+say at the end what was seen. The script needs no change.
+
+  nethook run train.py --epochs 3
+  nethook run --to runs/first.db -m package.train --lr 0.1
+  torchrun --nproc-per-node 2 -m nethook run train.py
+  python -X dev -W error -m nethook run train.py
+"""
+
+
+def listed() -> None:
+    """Run a training script unchanged, follow it, and say what was seen."""
+    main([])  # `nethook run …` never comes here: it is in the list of commands
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run a script; `arguments` are what follows `nethook run`."""
+    ours, rest = _split(list(arguments))
+    options = _parser().parse_args(ours)
+    program = _program(rest)
+    if program is None:
+        _parser().error("which script? Type `nethook run train.py`, or `-m` and a module.")
+    chosen = _chosen(options, program)
+    from nethook.running.children import Children
+    from nethook.running.follow import start_watching
+
+    session = Session(chosen, start_watching)
+    children = Children(chosen, program)
+    live = _live(session) if options.live else None
+    closing = _Closing(session, options, children, live)
+    run_program(program, session, closing.show, code_of=closing.code if options.fail_on else None)
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Nethook's own arguments, and the script with all of its."""
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        if word == "--":
+            return arguments[:at], arguments[at + 1 :]
+        if word in ("-m", "-") or not word.startswith("-"):
+            break
+        at += 2 if word in _WITH_VALUE else 1
+    return arguments[:at], arguments[at:]
+
+
+def _program(rest: list[str]) -> Program | None:
+    if not rest or rest == ["-m"]:
+        return None
+    if rest[0] == "-m":
+        return Program(rest[1], tuple(rest[2:]), module=True)
+    if rest[0].startswith("-m") and len(rest[0]) > 2:  # -mpackage.train
+        return Program(rest[0][2:], tuple(rest[1:]), module=True)
+    return Program(rest[0], tuple(rest[1:]))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="nethook run",
+        usage="nethook run [options] (script.py | -m module) [its arguments …]",
+        description=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--to", metavar="FILE", help="the run file (default: runs/SCRIPT-TIME.db)")
+    add("--name", metavar="NAME", default="", help="what the run is called instead of its script")
+    add(
+        "--budget",
+        metavar="SHARE",
+        type=_share,
+        default=0.03,
+        help="how much of the time watching may take: 0.03 (the default) or 3%%; "
+        "`none` measures everything in every step",
+    )
+    add(
+        "--include",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="follow these layers alone, such as 'encoder.**' (may be repeated)",
+    )
+    add(
+        "--exclude",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="leave these layers out (may be repeated)",
+    )
+    add("--no-batches", action="store_true", help="keep no batch for replaying a NaN")
+    add(
+        "--fail-on",
+        choices=SEVERITIES,
+        help="end with code 3 when there is a finding of this severity or above",
+    )
+    add("--ui", action=_NoPage, nargs=0, help=argparse.SUPPRESS)
+    add("--live", action="store_true", help="a status line on standard error while it trains")
+    add("--open", action="store_true", help="make the report at the end and open it")
+    add("--quiet", action="store_true", help="at the end, the path of the run file alone")
+    return parser
+
+
+class _NoPage(argparse.Action):
+    """`--ui` belongs to the page, which is not there yet."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        parser.error(
+            "--ui: the page that follows a run live is not part of this version. Use --live for a "
+            "status line, or `nethook report` on the run file, which can be read at any time."
+        )
+
+
+def _share(text: str) -> float | None:
+    if text.lower() == "none":
+        return None
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share: 0.03, 3% or none") from None
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1: 0.03, 3% or none")
+    return share
+
+
+def _chosen(options: Any, program: Program) -> RunOptions:
+    """The options as plain data, with a path that a change of folder does not change."""
+    from nethook.running.places import run_file
+
+    try:
+        to = run_file(options.to, options.name or program.title)
+    except FileExistsError as error:
+        _parser().error(str(error))
+    return RunOptions(
+        to=to,
+        name=options.name or program.title,
+        budget=options.budget,
+        include=tuple(options.include),
+        exclude=tuple(options.exclude),
+        batches=0 if options.no_batches else 3,
+    )
+
+
+class _Closing:
+    """What is said at the end, and the code that the process ends with."""
+
+    def __init__(self, session: Session, options: Any, children: Any, live: Any) -> None:
+        self._session = session
+        self._options = options
+        self._children = children
+        self._live = live
+
+    def code(self, outcome: Outcome) -> int | None:
+        """3 where a finding is as severe as `--fail-on` says; None keeps the script's code."""
+        from nethook.running.closing import severities
+
+        limit = SEVERITIES.index(self._options.fail_on)
+        found = severities(self._session)
+        return 3 if any(SEVERITIES.index(each) >= limit for each in found) else None
+
+    def show(self, outcome: Outcome) -> None:
+        """Write the verdict to the process's own standard error."""
+        from nethook.running.closing import closing_text
+
+        if self._live is not None:
+            self._live.stop()
+        stream = sys.__stderr__
+        # Of the ranks that a launcher has started, the first speaks for all.
+        if stream is None or stream.closed or os.environ.get("RANK", "0") != "0":
+            return
+        with _suppressed():
+            if sys.stdout is not None:
+                sys.stdout.flush()  # what the script printed comes before
+        commands = _commands()
+        with _suppressed():
+            colour = stream.isatty() and not os.environ.get("NO_COLOR")
+            text = closing_text(
+                self._session,
+                outcome,
+                self._children.notes(),
+                colour=colour,
+                quiet=self._options.quiet,
+                commands=commands,
+            )
+            stream.write(text)
+            stream.flush()
+        if self._options.open:
+            with _suppressed():
+                _open_report(self._session, commands)
+
+
+def _live(session: Session) -> Any:
+    from nethook.running.live import Live
+
+    return None if sys.__stderr__ is None else Live(session, sys.__stderr__)
+
+
+def _suppressed() -> Any:
+    import contextlib
+
+    # The script has ended; nothing of ours may change how.
+    return contextlib.suppress(Exception)
+
+
+def _commands() -> frozenset[str]:
+    """The commands that there are, so that only those are recommended."""
+    from nethook.cli.main import app
+
+    return frozenset(
+        command.name or getattr(command.callback, "__name__", "")
+        for command in app.registered_commands
+    )
+
+
+def _open_report(session: Session, commands: frozenset[str]) -> None:
+    """Makes the report beside the run file and opens it, with nethook's own command."""
+    import subprocess
+    import webbrowser
+
+    from nethook.running.closing import written_files
+
+    paths = written_files(session)
+    if not paths or "report" not in commands:
+        return
+    path = paths[0]
+    report = path.with_suffix(".html")
+    command = [sys.executable, "-m", "nethook", "report", str(path), "-o", str(report)]
+    if subprocess.run(command, check=False, stdout=sys.__stderr__).returncode == 0:
+        webbrowser.open(report.as_uri())

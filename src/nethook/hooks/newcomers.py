@@ -1,0 +1,164 @@
+"""Meeting models that nobody has named: the first call of a module, before its forward runs.
+
+One global hook is called for every module while it is on, and is taken off as soon as it is not
+needed; two quiet ones, which cost nothing while a model trains, say when it may be needed again: a
+module was given a parameter, or an optimizer stepped.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+from torch import nn
+from torch.nn.modules import module as module_hooks
+from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
+
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.functions import WrappedFunction
+from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.listing import global_hooks
+
+_MODULES: Final = "torch.nn.modules.module"
+
+
+class Newcomers:
+    """Calls back when a module is called while on, and when a newcomer may be on its way.
+
+    Arguments:
+        owner: the name under which `audit` lists the hooks.
+        called: `called(module)`, before the forward of every module that is called while `on`.
+        stepped: `stepped(optimizer)`, before a step of any optimizer.
+        built: `built()`, when a module was given a parameter.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        *,
+        called: Callable[[nn.Module], None],
+        stepped: Callable[[Optimizer], None],
+        built: Callable[[], None],
+    ) -> None:
+        self._name = owner
+        self._called = called
+        self._calls: Attachment | None = None
+        self._signs = Attachment(Owner(owner))
+        self._signs.add(register_optimizer_step_pre_hook(_Step(self._signs.owner, stepped)))
+        self._signs.add(
+            module_hooks.register_module_parameter_registration_hook(
+                _Built(self._signs.owner, built)
+            )
+        )
+
+    @property
+    def on(self) -> bool:
+        """Whether calls of modules are seen now."""
+        return self._calls is not None
+
+    def turn_on(self) -> None:
+        """See the calls of modules from now on."""
+        if self._calls is None:
+            self._calls = Attachment(Owner(self._name))
+            hook = _Call(self._calls.owner, self._called)
+            self._calls.add(module_hooks.register_module_forward_pre_hook(hook))
+            # torch warns when a compiled module is called while there is a global hook, for it
+            # would fire once too often. This one may, and nobody else's is hidden.
+            unseen = _Unseen(self._calls.owner, "_has_any_global_hook")
+            self._calls.add(WrappedFunction(_MODULES, "_has_any_global_hook", unseen))
+
+    def see_compiling(self, compiling: Callable[[], None]) -> None:
+        """Calls `compiling()`, while on, before torch compiles anything.
+
+        A module that a compiled function calls is never called outside it. `torch._dynamo` must
+        have been imported.
+        """
+        callbacks: Any = sys.modules["torch._dynamo.callback"]
+        self._signs.add(_Compiling(callbacks.callback_handler, self, compiling))
+
+    def turn_off(self) -> None:
+        """See no more calls."""
+        if self._calls is not None:
+            self._calls.remove()
+            self._calls = None
+
+    def remove(self) -> None:
+        """Take everything off."""
+        self.turn_off()
+        self._signs.remove()
+
+
+class _Compiling:
+    """A handle: a function that torch calls before it compiles."""
+
+    def __init__(self, handler: Any, newcomers: Newcomers, act: Callable[[], None]) -> None:
+        self._handler = handler
+        self._newcomers = weakref.ref(newcomers)
+        self._act = act
+        handler.register_start_callback(self._start)
+
+    def _start(self, _: object) -> None:
+        newcomers = self._newcomers()
+        if newcomers is not None and newcomers.on:
+            self._act()
+
+    def remove(self) -> None:
+        if self._start in self._handler.start_callbacks:
+            self._handler.remove_start_callback(self._start)
+
+
+class _Call(Hook):
+    __slots__ = ("_called",)
+
+    def __init__(self, owner: Owner, called: Callable[[nn.Module], None]) -> None:
+        super().__init__(owner, "*")
+        self._called = called
+
+    def __call__(self, module: nn.Module, args: Any) -> None:
+        # Where a compiled function calls the module, this line is traced and folded away. A
+        # hook that was taken off during a call is still called for the rest of it.
+        if torch.compiler.is_compiling():
+            return
+        if self.owner.alive and torch._C._get_tracing_state() is None:
+            self._called(module)
+
+
+class _Step(Hook):
+    __slots__ = ("_stepped",)
+
+    def __init__(self, owner: Owner, stepped: Callable[[Optimizer], None]) -> None:
+        super().__init__(owner, "*")
+        self._stepped = stepped
+
+    def __call__(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if not torch.compiler.is_compiling():
+            self._stepped(optimizer)
+
+
+class _Built(Hook):
+    __slots__ = ("_built",)
+
+    def __init__(self, owner: Owner, built: Callable[[], None]) -> None:
+        super().__init__(owner, "*")
+        self._built = built
+
+    def __call__(self, module: nn.Module, name: str, parameter: Any) -> None:
+        if not torch.compiler.is_compiling():
+            self._built()
+
+
+class _Unseen(Hook):
+    """Stands around torch's question whether there are global hooks; ours do not count."""
+
+    __slots__ = ()
+
+    def __call__(self, original: Callable[..., Any]) -> bool:
+        return bool(original()) and any(
+            not isinstance(hook, _Call)
+            for place in global_hooks()
+            if "registration" not in place.kind
+            for hook in place.hooks.values()
+        )

@@ -1,0 +1,184 @@
+"""Processes that the script starts.
+
+- `spawn` and `forkserver` (torch.multiprocessing.spawn): the child is told, in the data that Python
+  hands to it, to follow what it trains as well.
+- The same script started again by `subprocess` (launchers of ranks and sweeps do that): it is
+  started under nethook.
+- `fork`: everything is off in the child (`Session.abandon`).
+- Other Python processes: named at the end, with the command that would follow them.
+
+A child that is followed writes a file of its own and prints nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from nethook.running.importing import when_imported
+from nethook.running.options import RunOptions
+from nethook.running.program import Program
+from nethook.running.runner import run_program
+from nethook.running.session import Session
+
+_ROOT: Final = str(Path(__file__).parents[2])
+_SPAWNED: Final = """\
+import sys
+sys.path.append({root!r})
+try:
+    from nethook.running.children import begin_spawned
+    begin_spawned({options!r})
+except Exception:
+    pass
+finally:
+    sys.path.remove({root!r})
+"""
+_AGAIN: Final = (
+    "import sys; sys.path.append({root!r}); "
+    "from nethook.running.children import run_again; run_again({options!r})"
+)
+
+
+class Children:
+    """The processes that the script starts, from now on.
+
+    Arguments:
+        options: how they are followed.
+        program: the script.
+    """
+
+    def __init__(self, options: RunOptions, program: Program) -> None:
+        self._options = options
+        self._program = program
+        self._folder = Path.cwd()
+        self._strangers: list[str] = []
+        when_imported("multiprocessing.spawn", self._tell_spawned)
+        when_imported("subprocess", self._see_started)
+
+    def notes(self) -> list[str]:
+        """What a person should know of those that were not followed."""
+        if not self._strangers:
+            return []
+        count = len(self._strangers)
+        what = "Another Python process was" if count == 1 else f"{count} Python processes were"
+        more = " (and so on)" if len(set(self._strangers)) > 1 else ""
+        return [f"{what} started and not followed. This would: {self._strangers[0]}{more}"]
+
+    # subprocess
+
+    def _see_started(self) -> None:
+        import subprocess
+
+        popen: Any = subprocess.Popen
+        original = popen._execute_child
+        signature = inspect.signature(original)
+
+        def _execute_child(*args: Any, **named: Any) -> Any:
+            try:
+                call = signature.bind(*args, **named)
+                self._look_at(call.arguments)
+                args, named = call.args, call.kwargs
+            except Exception:
+                pass  # another form of call than is known here: it goes its way
+            return original(*args, **named)
+
+        popen._execute_child = _execute_child
+
+    def _look_at(self, call: dict[str, Any]) -> None:
+        """Has a process started under nethook, or remembers it as a stranger."""
+        words = call["args"]
+        if call.get("shell") or not isinstance(words, list | tuple) or not words:
+            return
+        words = [os.fsdecode(word) for word in words]
+        executable = call.get("executable") or words[0]
+        if os.path.basename(os.fsdecode(executable)).startswith("python"):  # noqa: PTH119
+            at = _where_script(words)
+            if at is None:
+                return
+            folder = Path(os.fsdecode(call.get("cwd") or os.curdir)).absolute()
+            if self._is_same(words[at:], folder):
+                text = _AGAIN.format(root=_ROOT, options=self._options.to_json())
+                call["args"] = [*words[:at], "-c", text, *words[at:]]
+            else:
+                python = [] if words[1:at] == [] else [words[0], *words[1:at], "-m"]
+                self._strangers.append(shlex.join([*python, "nethook", "run", *words[at:]]))
+
+    def _is_same(self, words: Sequence[str], folder: Path) -> bool:
+        if self._program.module or words[0] == "-m":
+            return self._program.module and list(words[:2]) == ["-m", self._program.name]
+        try:
+            mine = Path(self._folder, self._program.name)
+            return mine.samefile(Path(folder, words[0]))
+        except OSError:
+            return False
+
+    # multiprocessing
+
+    def _tell_spawned(self) -> None:
+        from multiprocessing import spawn
+
+        original = spawn.get_preparation_data
+        told = _Told(self._options)
+
+        def get_preparation_data(name: str) -> dict[str, Any]:
+            data: dict[str, Any] = original(name)
+            data["nethook"] = told  # Python reads the entries that it knows
+            return data
+
+        spawn.get_preparation_data = get_preparation_data
+
+
+class _Told:
+    """An entry in the data for a spawned process; reading it begins to follow there."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
+        return exec, (_SPAWNED.format(root=_ROOT, options=self._options.to_json()),)
+
+
+def begin_spawned(text: str) -> None:
+    """In a spawned process, before it has read anything of the script: follow what it trains."""
+    from multiprocessing import util
+
+    from nethook.running.follow import start_watching
+
+    session = Session(RunOptions.from_json(text), start_watching)
+    when_imported("torch", session.begin)
+    # The way in which processes of multiprocessing end; `atexit` is not asked in all of them.
+    util.Finalize(None, session.end, exitpriority=-100)
+
+
+def run_again(text: str) -> None:
+    """In a process that was started in the place of the same script: run it, and follow it."""
+    from nethook.running.follow import start_watching
+
+    options = RunOptions.from_json(text)
+    words = sys.argv[1:]
+    program = Program(words[0], tuple(words[1:]))
+    if words[0] == "-m":
+        program = Program(words[1], tuple(words[2:]), module=True)
+    session = Session(options, start_watching)
+    Children(options, program)
+    run_program(program, session, lambda _: None)
+
+
+def _where_script(words: Sequence[str]) -> int | None:
+    """Where in `python …` the script begins, or `-m`; None where no script is run."""
+    at = 1
+    while at < len(words):
+        word = words[at]
+        if word == "-m":
+            return None if words[at + 1 : at + 2] == ["nethook"] else at
+        if not word.startswith("-"):
+            return at
+        if word == "-" or "c" in word.lstrip("-")[:1] or word.startswith("--"):
+            return None  # -c text, the standard input, or a wish for help
+        at += 2 if word in ("-W", "-X") else 1
+    return None

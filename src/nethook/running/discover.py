@@ -1,0 +1,165 @@
+"""Which of the networks in a process are being trained, and what they are called.
+
+A network that is trained has parameters in an optimizer. That tells it from all else that is called
+like one: losses and metrics (no parameters of their own), frozen teachers, averages of the weights,
+networks that only make features. What is trained is followed from its highest owner: a
+LightningModule, and not the part of it that happens to be called.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from nethook.addresses.wrappers import unwrap
+
+
+@dataclass(frozen=True, eq=False)
+class Census:
+    """The modules and optimizers that are alive.
+
+    Arguments:
+        roots: modules that are in no other module.
+        above: id of a module -> the modules that have it as a part.
+        optimizers: all optimizers.
+    """
+
+    roots: tuple[nn.Module, ...]
+    above: dict[int, list[nn.Module]]
+    optimizers: tuple[Optimizer, ...]
+
+    def owners(self, module: nn.Module) -> list[nn.Module]:
+        """The highest owners of a module: itself, where it is in no other."""
+        found, waiting, seen = [], [module], {id(module)}
+        while waiting:
+            each = waiting.pop()
+            parents = self.above.get(id(each), [])
+            if not parents:
+                found.append(each)
+            for parent in parents:
+                if id(parent) not in seen:
+                    seen.add(id(parent))
+                    waiting.append(parent)
+        return found
+
+    def trained(self) -> set[int]:
+        """The ids of all parameters that an optimizer holds."""
+        return {id(each) for optimizer in self.optimizers for each in parameters_of(optimizer)}
+
+
+def take_census() -> Census:
+    """Every module and optimizer that is alive. Takes some ten milliseconds."""
+    return census_of(gc.get_objects())
+
+
+def census_of(objects: Iterable[object]) -> Census:
+    """The modules and optimizers among some objects."""
+    kinds = _with_subclasses(nn.Module)
+    steppers = _with_subclasses(Optimizer)
+    both = kinds | steppers
+    found: list[Any] = [each for each in objects if type(each) in both]
+    modules: list[nn.Module] = [each for each in found if type(each) in kinds]
+    above: dict[int, list[nn.Module]] = {}
+    for module in modules:
+        # Read without `__getattr__`: a module that is half built has none of its attributes.
+        for child in (vars(module).get("_modules") or {}).values():
+            if child is not None and child is not module:
+                above.setdefault(id(child), []).append(module)
+    roots = tuple(module for module in modules if id(module) not in above)
+    return Census(roots, above, tuple(each for each in found if type(each) in steppers))
+
+
+def parameters_of(optimizer: Optimizer) -> Iterator[Any]:
+    """The parameters that an optimizer holds; none where it is half built."""
+    groups: Any = getattr(optimizer, "param_groups", None)
+    for group in groups if isinstance(groups, list) else ():
+        yield from group.get("params", ())
+
+
+def trainees(census: Census, called: nn.Module | None, covered: set[int]) -> list[nn.Module]:
+    """The networks that are trained and not followed yet, from their highest owners.
+
+    Arguments:
+        census: what is alive.
+        called: the module that is being called, if one is.
+        covered: the ids of parameters that are followed already.
+
+    Returns:
+        Where an optimizer holds anything that is not covered: the owners of it, the fewest that
+        have it all. Where there is no optimizer at all, the owner of what is called, if it could be
+        trained: its optimizer may be made later, or its weights be changed by hand.
+    """
+    trained = census.trained()
+    if not trained:
+        if called is None or not torch.is_grad_enabled():
+            return []
+        owners = [each for each in census.owners(called) if _could_train(each)]
+        return [each for each in owners[:1] if not covered & _parameters(each)]
+    missing = trained - covered
+    mine = {id(owner) for owner in census.owners(called)} if called is not None else set()
+    candidates = [(root, _parameters(root) & missing) for root in census.roots]
+    # Of two that own the same, the one that is called, and then the smaller one, is meant.
+    candidates.sort(key=lambda each: (-len(each[1]), id(each[0]) not in mine, _size(each[0])))
+    found: list[nn.Module] = []
+    for root, parameters in candidates:
+        if parameters & missing and not _cannot_be_followed(root):
+            found.append(root)
+            missing -= parameters
+    # What is called comes first, then the others in the order in which they were made.
+    made = {id(root): at for at, root in enumerate(census.roots)}
+    return sorted(found, key=lambda root: (id(root) not in mine, made[id(root)]))
+
+
+def name_of(root: nn.Module, frame: FrameType | None) -> str:
+    """What a network is called: its variable in the script, or else its class."""
+    wanted = {id(root), id(unwrap(root))}
+    main = vars(sys.modules["__main__"])
+    while frame is not None:
+        if frame.f_globals is main or frame.f_globals.get("__name__") == "__mp_main__":
+            for name, value in frame.f_locals.items():
+                if id(value) in wanted and not name.startswith("_") and name != "self":
+                    return name
+        frame = frame.f_back
+    for name, value in main.items():
+        if id(value) in wanted and not name.startswith("_"):
+            return name
+    return type(unwrap(root)).__name__
+
+
+def _with_subclasses(kind: type) -> set[type]:
+    found, waiting = set[type](), [kind]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting += type.__subclasses__(each)
+    return found
+
+
+def _parameters(root: nn.Module) -> set[int]:
+    return {id(parameter) for parameter in _of(root)}
+
+
+def _size(root: nn.Module) -> int:
+    return sum(1 for _ in _of(root))
+
+
+def _could_train(root: nn.Module) -> bool:
+    return not _cannot_be_followed(root) and any(each.requires_grad for each in _of(root))
+
+
+def _cannot_be_followed(root: nn.Module) -> bool:
+    return isinstance(root, torch.jit.ScriptModule)
+
+
+def _of(root: nn.Module) -> Iterator[nn.Parameter]:
+    """Parameters of a module; none of one that is half built."""
+    return root.parameters() if "_parameters" in vars(root) else iter(())

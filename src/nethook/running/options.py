@@ -1,0 +1,39 @@
+"""What `nethook run` was asked for, as plain data that can be handed to other processes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run.
+
+    Arguments:
+        to: the run file, an absolute path: the script may change the folder it works in.
+        name: what the run is called; "" for the script's name.
+        budget: the share of the training's time that watching may take; None for no limit.
+        include, exclude: patterns of the layers that are followed.
+        batches: how many batches the flight recorder keeps; 0 for none.
+    """
+
+    to: str
+    name: str = ""
+    budget: float | None = 0.03
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    batches: int = 3
+
+    def to_json(self) -> str:
+        """The options as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> RunOptions:
+        """The options that a text holds."""
+        fields: dict[str, Any] = json.loads(text)
+        fields["include"] = tuple(fields["include"])
+        fields["exclude"] = tuple(fields["exclude"])
+        return cls(**fields)

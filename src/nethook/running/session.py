@@ -1,0 +1,283 @@
+"""Following whatever a script trains: models are met at their first call and handed to a watch."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from nethook.running.importing import when_imported
+from nethook.running.options import RunOptions
+from nethook.running.tracebacks import one_line
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
+    from nethook.hooks.attachment import Attachment
+    from nethook.hooks.newcomers import Newcomers
+
+# Taking a census of the process costs some ten milliseconds. This many seconds are free; after that
+# it may take this share of the time: a script may make a new module in every step.
+_FREE: Final = 1.0
+_SHARE: Final = 0.005
+# Models in one run: a script that copies its model a thousand times is followed through these.
+_MOST: Final = 16
+# Steps of an optimizer after which its parameters count as those of no module that is called.
+_PATIENCE: Final = 3
+
+
+class Watcher(Protocol):
+    """What follows models: `nethook.watch`, or a stand-in."""
+
+    def add(self, models: Mapping[str, nn.Module]) -> None:
+        """Follow these as well."""
+
+    def settle(self, trained: AbstractSet[int]) -> None:
+        """End the runs of models that no optimizer holds; `trained` are ids of what one does."""
+
+    def close(self) -> None:
+        """Follow nothing any more."""
+
+    def abandon(self) -> None:
+        """Leave everything as it is, in a process that was forked."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """The run files, the first one first."""
+
+
+class Session:
+    """One process of a run. Nothing in here raises into the script.
+
+    Arguments:
+        options: what was asked for.
+        start: makes the watcher when there is something to follow.
+    """
+
+    def __init__(
+        self,
+        options: RunOptions,
+        start: Callable[[RunOptions, Mapping[str, nn.Module]], Watcher],
+    ) -> None:
+        self.options = options
+        self.notes: list[str] = []
+        """What a person should know at the end, in sentences."""
+        self.models: dict[str, str] = {}
+        """The name of each model that is followed, and its class."""
+        self.watcher: Watcher | None = None
+        self.started = time.time()
+        self._start = start
+        self._pid = os.getpid()
+        self._busy = threading.Lock()
+        self._newcomers: Newcomers | None = None
+        self._always: Attachment | None = None
+        self._began = time.monotonic()
+        self._spent = 0.0
+        self._ended = False
+        # By id, with a weak reference to be sure that it is the same object.
+        self._judged: dict[tuple[int, bool], weakref.ref[nn.Module]] = {}
+        self._covered: dict[int, weakref.ref[Any]] = {}
+        self._optimizers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
+
+    def begin(self) -> None:
+        """Torch is there: wait for the first call of a module."""
+        try:
+            from nethook.hooks.attachment import Attachment
+            from nethook.hooks.exporting import export_without_hooks
+            from nethook.hooks.hook import Owner
+            from nethook.hooks.newcomers import Newcomers
+
+            self._always = Attachment(Owner("nethook run"))
+            export_without_hooks(self._always)
+            self._newcomers = Newcomers(
+                "nethook run", called=self._called, stepped=self._stepped, built=self._built
+            )
+            self._newcomers.turn_on()
+            when_imported("torch._dynamo.callback", self._see_compiling)
+            os.register_at_fork(after_in_child=self.abandon)
+        except Exception as error:
+            self._give_up(error)
+
+    def end(self) -> None:
+        """The script has ended: close what is open. A second call does nothing."""
+        if os.getpid() != self._pid:
+            return
+        self._take_off()
+        if self.watcher is not None and not self._ended:
+            self._ended = True
+            try:
+                self.watcher.close()
+            except Exception as error:
+                self.notes.append(f"The run could not be closed: {one_line(error)}.")
+
+    def abandon(self) -> None:
+        """This is a forked child: everything is off, and nothing is written."""
+        self._take_off()
+        if self.watcher is not None:
+            self.watcher.abandon()
+
+    @property
+    def mine(self) -> bool:
+        """Whether this is the process that the session was made in."""
+        return os.getpid() == self._pid
+
+    # What torch calls
+
+    def _called(self, module: nn.Module) -> None:
+        key = self._key(module)
+        known = self._judged.get(key)
+        if known is not None and known() is module:
+            return
+        self._judge_alone(module)
+
+    def _built(self) -> None:
+        """A module got a parameter: there may be a new model soon."""
+        if self._newcomers is not None and len(self.models) < _MOST:
+            self._judged.clear()
+            self._newcomers.turn_on()
+
+    def _stepped(self, optimizer: Optimizer) -> None:
+        known, steps = self._optimizers.get(id(optimizer), (None, 0))
+        if known is not None and known() is optimizer:
+            if steps < 0:
+                return
+        else:
+            steps = 0
+        try:
+            self._look_at(optimizer, steps)
+        except Exception as error:
+            self._give_up(error)
+
+    def _see_compiling(self) -> None:
+        if self._newcomers is not None:
+            self._newcomers.see_compiling(lambda: self._judge_alone(None))
+
+    # Decisions
+
+    def _judge_alone(self, module: nn.Module | None) -> None:
+        """Judges, unless another thread does, or this one, further up."""
+        if not self._busy.acquire(blocking=False):
+            return
+        try:
+            self._judge(module)
+        except Exception as error:
+            self._give_up(error)
+        finally:
+            self._busy.release()
+
+    def _judge(self, module: nn.Module | None) -> None:
+        """Is a model being trained that is not followed? `module` is what is being called."""
+        from nethook.running.discover import name_of, take_census, trainees
+
+        assert self._newcomers is not None
+        began = time.monotonic()
+        if self._spent > _FREE + _SHARE * (began - self._began):
+            self._newcomers.turn_off()
+            return
+        census = take_census()
+        covered = self._live_parameters()
+        found = trainees(census, module, covered)
+        room = _MOST - len(self.models)
+        if len(found) > room:
+            self._note(f"More than {_MOST} models were trained; the first ones were followed.")
+        named: dict[str, nn.Module] = {}
+        for root in found[:room]:
+            name = self._free_name(name_of(root, sys._getframe(1)), named)
+            named[name] = root
+        self._spent += time.monotonic() - began  # without what attaching takes: that is once
+        trained = census.trained()
+        if named:
+            if self.watcher is not None and trained:
+                self.watcher.settle(trained)
+            self._follow(named)
+        if trained and trained <= self._live_parameters():
+            self._newcomers.turn_off()
+            return
+        for owner in census.owners(module) if module is not None else ():
+            for part in owner.modules():
+                self._judged[self._key(part)] = weakref.ref(part)
+
+    def _follow(self, named: dict[str, nn.Module]) -> None:
+        for name, root in named.items():
+            self.models[name] = type(root).__name__
+            for parameter in root.parameters():
+                self._covered[id(parameter)] = weakref.ref(parameter)
+        if self.watcher is None:
+            self.watcher = self._start(self.options, named)
+        else:
+            self.watcher.add(named)
+
+    def _look_at(self, optimizer: Optimizer, steps: int) -> None:
+        """An optimizer steps that is not known: is what it holds followed?"""
+        from nethook.running.discover import parameters_of, take_census
+
+        covered = self._live_parameters()
+        missing = {id(each) for each in parameters_of(optimizer)} - covered
+        if not missing:
+            steps = -1
+        elif steps >= _PATIENCE:
+            steps = -1
+            census = take_census()
+            owners = [
+                type(root).__name__
+                for root in census.roots
+                if any(id(each) in missing for each in root.parameters())
+            ]
+            kind = type(optimizer).__name__
+            if owners:
+                self._note(
+                    f"Not followed: {', '.join(sorted(set(owners)))}, which {kind} trains; no "
+                    "module of it was ever called (nethook sees calls, not other methods)."
+                )
+            else:
+                self._note(
+                    f"Not followed: {len(missing)} tensors that {kind} trains, of no module."
+                )
+        else:
+            steps += 1
+            if self._newcomers is not None:
+                self._judged.clear()
+                self._newcomers.turn_on()
+        self._optimizers[id(optimizer)] = (weakref.ref(optimizer), steps)
+
+    # Helpers
+
+    def _key(self, module: nn.Module) -> tuple[int, bool]:
+        import torch
+
+        return id(module), torch.is_grad_enabled()
+
+    def _live_parameters(self) -> set[int]:
+        return {key for key, ref in self._covered.items() if ref() is not None}
+
+    def _free_name(self, name: str, taken: Mapping[str, object]) -> str:
+        wanted, count = name, 1
+        while name in self.models or name in taken:
+            count += 1
+            name = f"{wanted}{count}"
+        return name
+
+    def _note(self, sentence: str) -> None:
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def _take_off(self) -> None:
+        for hooks in (self._newcomers, self._always):
+            if hooks is not None:
+                hooks.remove()
+        self._newcomers = self._always = None
+
+    def _give_up(self, error: Exception) -> None:
+        """Something in here failed: the script goes on without being followed."""
+        self._note(f"nethook could not follow the models: {one_line(error)}.")
+        try:
+            self._take_off()
+        except Exception:
+            self._newcomers = self._always = None

@@ -1,0 +1,99 @@
+"""Errors of a script, shown as bare Python shows them: without nethook's frames."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from nethook.errors import NethookError
+from nethook.running.program import TOP_CODE
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_RUNNING: Final = f"{_PACKAGE / 'running'}/"
+# What nethook puts between a script and torch by itself. Where a script uses nethook (`trace`,
+# `edit`), the frames of that are in its tracebacks as they always are.
+_OURS: Final = (_RUNNING, f"{_PACKAGE / 'watching'}/", f"{_PACKAGE / 'hooks'}/")
+
+
+def show(error: BaseException) -> None:
+    """What the interpreter does with an error that nobody caught, but for its exit."""
+    clean(error)
+    kind, tb = type(error), error.__traceback__
+    sys.last_type, sys.last_value, sys.last_traceback = kind, error, tb
+    hook = getattr(sys, "excepthook", None)
+    if hook is None:
+        sys.stderr.write("sys.excepthook is missing\n")
+        hook = sys.__excepthook__
+    try:
+        hook(kind, error, tb)
+    except SystemExit:
+        raise
+    except BaseException as second:
+        clean(second)
+        sys.stderr.write("Error in sys.excepthook:\n")
+        sys.__excepthook__(type(second), second, second.__traceback__)
+        sys.stderr.write("\nOriginal exception was:\n")
+        sys.__excepthook__(kind, error, tb)
+
+
+def clean(error: BaseException) -> None:
+    """Takes nethook's frames out of the tracebacks of an error and of all that belong to it."""
+    for each in _family(error):
+        if not isinstance(each, NethookError):  # that one was asked for
+            each.__traceback__ = _cleaned(each.__traceback__)
+
+
+def _family(error: BaseException) -> Iterator[BaseException]:
+    """An error, its causes and contexts, and the members of groups, each once."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting += [other for other in (each.__cause__, each.__context__) if other is not None]
+        if isinstance(each, BaseExceptionGroup):
+            waiting += each.exceptions
+
+
+def _cleaned(tb: TracebackType | None) -> TracebackType | None:
+    entries: list[TracebackType] = []
+    while tb is not None:
+        entries.append(tb)
+        tb = tb.tb_next
+    codes = [entry.tb_frame.f_code for entry in entries]
+    # What led to the script; an error in reading it (its syntax) has nothing else.
+    start = max((at for at, code in enumerate(codes) if code is TOP_CODE), default=-1) + 1
+    if start == 0 and all(code.co_filename.startswith(_RUNNING) for code in codes):
+        start = len(entries)
+    kept = _without_hooked_calls(
+        [
+            entry
+            for entry, code in zip(entries[start:], codes[start:], strict=True)
+            if not code.co_filename.startswith(_OURS)
+        ]
+    )
+    linked: TracebackType | None = None
+    for entry in reversed(kept):
+        linked = TracebackType(linked, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return linked
+
+
+def _without_hooked_calls(entries: list[TracebackType]) -> list[TracebackType]:
+    if "torch.nn" not in sys.modules:
+        return entries
+    try:
+        from nethook.hooks.frames import without_hooked_calls
+    except ImportError:  # torch itself is half imported
+        return entries
+    return without_hooked_calls(entries)
+
+
+def one_line(error: BaseException) -> str:
+    """An error in one line: its type and what it says."""
+    return traceback.format_exception_only(type(error), error)[-1].strip()

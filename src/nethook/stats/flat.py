@@ -1,0 +1,208 @@
+"""Many tensors, or many numbers, in one call.
+
+A training step has hundreds of parameters, and a Python call for each would cost more than reading
+them. Tensors that lie in one piece of CPU memory are lines of a table, which the native kernel goes
+through at once:
+
+    table = Table(rows, count)
+    table.set(i, row, tensor, minus=before, factor=1.0)     # measures tensor * factor − before
+    table.fold()
+
+`Numbers` does the same for single numbers. Where there is no native kernel, numpy and torch do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from nethook.stats import guard, native
+from nethook.stats.fields import WIDTH, empty_rows, merge_rows
+from nethook.stats.rows import Rows
+
+_LINE: Final = np.dtype(
+    [
+        ("address", np.int64),
+        ("elements", np.int64),
+        ("type", np.int64),
+        ("row", np.int64),
+        ("minus", np.int64),
+        ("copy", np.int64),
+        ("factor", np.float64),
+        ("odd", np.int64),
+        ("square", np.float64),
+    ]
+)
+SAMPLE: Final = 64
+"""Coordinates of a tensor that `Follower` looks at."""
+
+_keys = torch._C._dispatch_keys
+
+
+def lies_flat(tensor: torch.Tensor) -> bool:
+    """Whether the native kernel can read the tensor as one piece of memory, in whatever order."""
+    return (
+        native.functions is not None
+        and guard.is_plain(tensor)
+        and tensor.dtype in native.CODES
+        and (
+            tensor.is_contiguous()
+            or (tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last))
+            or (tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d))
+        )
+    )
+
+
+def start_of(tensor: torch.Tensor) -> int:
+    """The address of the first element of a flat tensor, to be read only."""
+    offset = tensor.storage_offset()
+    address = native.data_address(tensor)
+    return address + offset * tensor.element_size() if offset else address
+
+
+class Table:
+    """Lines of flat tensors; `fold` folds each line that is set into its row of `rows`."""
+
+    __slots__ = ("_address", "_lines", "_rows", "address", "lines", "squares")
+
+    def __init__(self, rows: Rows, count: int) -> None:
+        self.lines = np.zeros(count, _LINE)
+        self.lines["factor"] = 1.0
+        self.address = self.lines["address"]  # views: an address of 0 leaves a line out;
+        self.squares = self.lines["square"]  # sums of squares of the finite elements, once folded
+        self._rows = rows
+        self._lines = count
+        self._address = self.lines.ctypes.data
+
+    def set(self, line: int, row: int, tensor: torch.Tensor) -> None:
+        """Says once what a line is: a flat tensor of this type and size, measured into this row."""
+        self.lines[line] = (
+            start_of(tensor),
+            tensor.numel(),
+            native.CODES[tensor.dtype],
+            row,
+            0,
+            0,
+            1.0,
+            0,
+            0.0,
+        )
+
+    def fold(self) -> int:
+        """Folds every line with an address; how many elements are not finite."""
+        rows = self._rows
+        odd: int = native.functions.fold_flat(
+            self._address,
+            self._lines,
+            rows.matrix_address,
+            rows.histograms_address,
+            rows.turns_address,
+            rows.limit,
+        )
+        return odd
+
+    def count_odd(self) -> int:
+        """How many lines have an element that is not finite; nothing is measured."""
+        count: int = native.functions.count_odd(self._address, self._lines)
+        return count
+
+    @property
+    def odd(self) -> npt.NDArray[np.int64]:
+        """Elements of each line that were not finite in the last fold."""
+        odd: npt.NDArray[np.int64] = self.lines["odd"]
+        return odd
+
+
+class Follower:
+    """A fixed sample of coordinates of the tensors of a table: how they moved from look to look.
+
+    Cost: 1 KB a tensor.
+    """
+
+    __slots__ = ("_addresses", "_seen", "cosines", "moves", "now")
+
+    def __init__(self, table: Table) -> None:
+        count = len(table.lines)
+        self.now = np.zeros((count, SAMPLE))
+        self.moves = np.zeros((count, SAMPLE))
+        self.cosines = np.full(count, np.nan)
+        self._seen = 0
+        self._addresses = (
+            table.lines.ctypes.data,
+            count,
+            SAMPLE,
+            self.now.ctypes.data,
+            self.moves.ctypes.data,
+            self.cosines.ctypes.data,
+        )
+
+    def look(self) -> bool:
+        """Takes the sample again; whether `cosines` has those of the last two moves."""
+        native.functions.follow(*self._addresses)
+        self._seen += 1
+        if self._seen == 1:
+            self.moves[...] = 0.0  # there was nothing to move from
+        return self._seen > 2
+
+
+class Numbers:
+    """Single numbers, each folded into its own row: `values[i] = x`, then `fold()`.
+
+    A NaN is a number that is not there. After a fold all are NaN again.
+    """
+
+    __slots__ = ("_addresses", "_places", "_rows", "values")
+
+    def __init__(self, rows: Rows, places: Sequence[int]) -> None:
+        self._rows = rows
+        self._places = np.array(places, np.int64)
+        self.values = np.full(len(places), np.nan)
+        self._addresses = (
+            self.values.ctypes.data,
+            self._places.ctypes.data,
+            len(places),
+            rows.matrix_address,
+        )
+
+    def fold(self) -> None:
+        """Folds the numbers that are there."""
+        values, places = self.values, self._places
+        if native.functions is not None:
+            native.functions.fold_numbers(*self._addresses)
+        else:
+            there = places[~np.isnan(values)]
+            matrix = self._rows.matrix
+            matrix[there] = merge_rows(matrix[there], number_rows(values[~np.isnan(values)]))
+        values.fill(np.nan)
+
+
+def number_rows(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The row of each number."""
+    from nethook.stats.fields import INDEX
+
+    rows = empty_rows(len(values))
+    finite = np.isfinite(values)
+    rows[:, INDEX["tensors"]] = rows[:, INDEX["count"]] = 1
+    rows[:, INDEX["nan"]] = np.isnan(values)
+    rows[:, INDEX["posinf"]] = values == np.inf
+    rows[:, INDEX["neginf"]] = values == -np.inf
+    rows[:, INDEX["zeros"]] = values == 0
+    rows[finite, INDEX["mean"]] = values[finite]
+    rows[finite, INDEX["min"]] = values[finite]
+    rows[finite, INDEX["max"]] = values[finite]
+    assert rows.shape[1] == WIDTH
+    return rows
+
+
+def fingerprint(tensor: torch.Tensor) -> float | None:
+    """A number that tensors with the same bytes share; None where the memory cannot be read."""
+    if not lies_flat(tensor):
+        return None
+    number: float = native.functions.fingerprint(
+        start_of(tensor), tensor.numel() * tensor.element_size()
+    )
+    return number

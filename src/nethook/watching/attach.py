@@ -1,0 +1,259 @@
+"""Putting a watch on: the run file, the plan of its series, and every hook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.addresses.patterns import Pattern
+from nethook.addresses.select import select_sites
+from nethook.addresses.tree import ParameterSite, Site, Tree
+from nethook.addresses.wrappers import can_be_compiled, is_compiled
+from nethook.errors import InputsError, OptionError
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.hook import Owner
+from nethook.hooks.ops import watch_ops
+from nethook.hooks.optimizers import on_every_step
+from nethook.hooks.routing import RouterPair, routed_modules
+from nethook.runs.writer import RunWriter
+from nethook.watching.facts import Facts, SiteFacts
+from nethook.watching.loop import Loop, wrap_loop
+from nethook.watching.ops import OpOrder
+from nethook.watching.optimizers import StepBegins, StepEnds, Steps
+from nethook.watching.parameters import ParameterFacts
+from nethook.watching.session import Session
+from nethook.watching.taps import OutputTap, RootBegins, RootEnds
+
+OWNER = "nethook.watch"
+
+
+def given_models(model: Any) -> dict[str, nn.Module]:
+    """The models by name; "" for an only one."""
+    if isinstance(model, nn.Module):
+        return {"": model}
+    if isinstance(model, Mapping):
+        found = dict(model)
+    elif isinstance(model, Sequence) and not isinstance(model, str):
+        found = {str(number): each for number, each in enumerate(model)}
+    else:
+        raise InputsError(
+            f"`model` is an nn.Module, or several as a list or by name; got {type(model).__name__}."
+        )
+    for name, each in found.items():
+        if not isinstance(each, nn.Module):
+            raise InputsError(
+                f"`model` has {type(each).__name__} as {name!r}; a model is an nn.Module."
+            )
+        if not isinstance(name, str) or not name or "." in name or name.startswith("@"):
+            raise OptionError(f"{name!r} cannot be the name of a model: a word without dots can.")
+    if not found:
+        raise OptionError("`model` has no model in it.")
+    return found
+
+
+def given_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
+    """The optimizers as a list."""
+    if optimizer is None:
+        return []
+    found = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else list(optimizer)
+    for each in found:
+        if not isinstance(each, torch.optim.Optimizer):
+            raise InputsError(
+                f"`optimizer` is a torch.optim.Optimizer, several, or None; got {type(each).__name__}."
+            )
+    return found
+
+
+def attach(
+    models: Mapping[str, nn.Module],
+    optimizers: Sequence[torch.optim.Optimizer],
+    path: str | Path,
+    *,
+    include: Pattern | None,
+    exclude: Pattern | None,
+    wanted: tuple[str, ...],
+    budget: float | None,
+    phases: tuple[str, ...],
+    snapshots: Mapping[str, int],
+    batches: int,
+) -> tuple[Session, Attachment]:
+    """Opens the run and puts every hook on; if anything fails, nothing is left behind."""
+    trees = {name: Tree(model) for name, model in models.items()}
+    chosen = {name: _leaves(tree, include, exclude) for name, tree in trees.items()}
+    parameters = {name: _parameters(tree) for name, tree in trees.items()}
+    series = sum(2 * len(sites) for sites in chosen.values())
+    series += sum(7 * len(each) for each in parameters.values())
+    rank, world = _rank()
+    writer = RunWriter(
+        path, rank=rank, world_size=world,
+        info={
+            "watch": {
+                "quantities": list(wanted), "budget": budget, "phases": list(phases),
+                "batches": batches, "snapshots": dict(snapshots),
+            },
+            "models": {
+                name: {
+                    "type": type(tree.root).__name__,
+                    "parameters": sum(each.tensor.numel() for each in parameters[name]),
+                }
+                for name, tree in trees.items()
+            },
+        },
+    )  # fmt: skip
+    hooks = Attachment(Owner(OWNER))
+    try:
+        session = Session(
+            writer, models, wanted=wanted, budget=budget, phases=phases,
+            capacity=series + 128 + 64 * len(models), batches=batches,
+        )  # fmt: skip
+        _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
+    except BaseException:
+        hooks.remove()
+        writer.close()
+        raise
+    return session, hooks
+
+
+def _leaves(tree: Tree, include: Pattern | None, exclude: Pattern | None) -> list[Site]:
+    if include is None and exclude is None:
+        return tree.leaves()
+    if include is None:
+        kept = {id(site.module) for _, site in select_sites(tree, "**", exclude=exclude)}
+        return [site for site in tree.leaves() if id(site.module) in kept]
+    return [site for _, site in select_sites(tree, include, exclude=exclude)]
+
+
+def _parameters(tree: Tree) -> list[ParameterSite]:
+    return [each for each in tree.parameters().sites if isinstance(each.tensor, nn.Parameter)]
+
+
+def _rank() -> tuple[int, int]:
+    """Rank and size of the process group, if there is one; nothing is asked of it."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return 0, 1
+
+
+class _Builder:
+    """Puts the parts of one watch on."""
+
+    def __init__(
+        self,
+        session: Session,
+        hooks: Attachment,
+        trees: Mapping[str, Tree],
+        chosen: Mapping[str, list[Site]],
+        parameters: Mapping[str, list[ParameterSite]],
+        optimizers: Sequence[torch.optim.Optimizer],
+    ) -> None:
+        self._session = session
+        self._hooks = hooks
+        self._trees = trees
+        self._chosen = chosen
+        self._parameters = parameters
+        self._optimizers = optimizers
+        self._routers = RouterPair(hooks)
+        self._sites: list[SiteFacts] = []
+
+    def build(self) -> None:
+        """Everything."""
+        session, hooks = self._session, self._hooks
+        session.on_give_up.append(hooks.remove)
+        for name, tree in self._trees.items():
+            self._model(name, tree)
+        facts: list[tuple[ParameterFacts, ParameterSite, dict[str, Any]]] = []
+        known: set[int] = set()
+        for name, sites in self._parameters.items():
+            for site in sites:
+                if id(site.tensor) not in known:
+                    known.add(id(site.tensor))
+                    facts.append(self._parameter(name, site))
+        steps = Steps(session, [each for each, _, _ in facts], self._optimizers)
+        on_every_step(
+            hooks, StepBegins(hooks.owner, session, steps), StepEnds(hooks.owner, session, steps)
+        )
+        wrap_loop(hooks, Loop(session, steps, known))
+        Facts(session, self._sites, facts, steps)
+
+    def _model(self, name: str, tree: Tree) -> None:
+        session, hooks = self._session, self._hooks
+        prefix = f"{name}." if name else ""
+        routed = routed_modules(tree)
+        root = tree.root
+        begins = RootBegins(hooks.owner, name, session, name)
+        (self._routers if id(root) in routed else hooks).forward_pre(root, begins)
+        leaves = {id(site.module) for site in tree.leaves()}
+        taps: dict[int, OutputTap] = {}
+        if "outputs" in session.wanted or "grads" in session.wanted:
+            for site in self._chosen[name]:
+                address = f"{prefix}{site.address}".rstrip(".")
+                tap = OutputTap(hooks.owner, address, session, site)
+                taps[id(site.module)] = tap
+                if id(site.module) in routed:
+                    self._routers.forward(site.module, _Routed(tap))
+                else:
+                    hooks.forward(site.module, tap)
+        if id(root) in taps:
+            session.batches.leaves.add(name)
+        ends = RootEnds(hooks.owner, name, session, name)
+        if id(root) in routed:
+            self._routers.forward(root, ends)
+        else:
+            hooks.forward(root, ends, always_call=True)
+        for site in tree.sites:
+            address = f"{prefix}{site.address}".rstrip(".")
+            own = [f"{prefix}{each}" for each, _ in _own(site)]
+            leaf = id(site.module) in leaves
+            self._sites.append(SiteFacts(address, site, leaf, own, taps.get(id(site.module))))
+        if not _compiled(tree):
+            ops = Attachment(Owner(OWNER))
+            watch_ops(tree, ops, OpOrder(session, prefix, ops))
+            hooks.add(ops)
+
+    def _parameter(
+        self, model: str, site: ParameterSite
+    ) -> tuple[ParameterFacts, ParameterSite, dict[str, Any]]:
+        prefix = f"{model}." if model else ""
+        tensor = site.tensor
+        fixed = {
+            "order": site.order,
+            "names": list(site.names),
+            "owners": [f"{prefix}{each.address}".rstrip(".") for each in site.owners],
+            "shape": list(tensor.shape),
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "elements": tensor.numel(),
+        }
+        return ParameterFacts(f"{prefix}{site.address}", tensor), site, fixed
+
+
+def _own(site: Site) -> list[tuple[str, torch.Tensor]]:
+    place = f"{site.address}." if site.address else ""
+    own = site.module._parameters.items()
+    return [(f"{place}{key}", each) for key, each in own if each is not None]
+
+
+def _compiled(tree: Tree) -> bool:
+    if not can_be_compiled():
+        return False
+    return any(is_compiled(module) for _, module in tree.wrappers) or any(
+        module._compiled_call_impl is not None for module in tree.modules
+    )
+
+
+class _Routed(OutputTap):
+    """A tap behind a router, which is told keyword arguments too."""
+
+    __slots__ = ("_tap",)
+
+    def __init__(self, tap: OutputTap) -> None:
+        self.owner = tap.owner
+        self.address = tap.address
+        self._tap = tap
+
+    def __call__(self, module: nn.Module, args: Any, *rest: Any) -> None:
+        """Hands on what came out."""
+        self._tap(module, args, rest[-1])

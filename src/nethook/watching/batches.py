@@ -1,0 +1,150 @@
+"""What goes into a model as a whole, and what comes out of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import nn
+
+from nethook.addresses.nested import tensors
+from nethook.runs import names
+from nethook.stats.flat import fingerprint
+from nethook.stats.rows import Slot
+
+if TYPE_CHECKING:
+    from nethook.watching.session import Session
+
+MOST_INPUTS: Final = 8
+"""Tensors among the arguments that are measured."""
+SAMPLES: Final = 64
+ELEMENTS: Final = 1024
+DISTINCT: Final = 4096
+
+
+class Batches:
+    """Measures inputs and outputs of outermost calls."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._slots: dict[tuple[bool, str, str], Slot] = {}
+        self._last: dict[str, float] = {}  # model -> fingerprint of the batch before
+        self._step: dict[str, int] = {}  # model -> the step whose first batch was seen
+        self.leaves: set[str] = set()  # models that are one layer, and have a tap of their own
+
+    def inputs(self, model: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """An outermost call begins."""
+        session = self._session
+        training = session.training
+        first = training and self._step.get(model) != session.step
+        if not (session.on_outputs or first or not training):
+            return
+        found = tensors((args, kwargs))[:MOST_INPUTS]
+        if session.on_outputs or not training:
+            for at, (path, tensor) in enumerate(found):
+                quantity = names.INPUTS if at == 0 else f"{names.INPUTS}:{at}"
+                slot = self._slot(model, quantity, training, path, tensor)
+                if slot is not None:
+                    odd = slot.fold(tensor)
+                    if odd and training:
+                        session.flag(model, names.INPUTS, None, None, tensor)
+        if first and found:
+            self._step[model] = session.step
+            self._batch(model, found[0][1])
+
+    def _batch(self, model: str, tensor: torch.Tensor) -> None:
+        session = self._session
+        address = names.batch_address(model)
+        if tensor.dim():
+            self._fold_number(address, names.BATCH_SIZE, float(tensor.shape[0]))
+        mark = fingerprint(tensor)
+        if mark is not None:
+            suffix = f":{model}" if model else ""
+            session.writer.log(
+                names.FINGERPRINT + suffix, mark, session.step, keep=names.KEPT_STEPS
+            )
+            if model in self._last:
+                self._fold_number(address, names.REPEATED, float(mark == self._last[model]))
+            self._last[model] = mark
+        if session.sampled():
+            self._spread(address, names.INPUT_SPREAD, tensor)
+            slot = self._of(address, names.INPUT_DISTINCT)
+            if slot is not None and tensor.numel():
+                slot.fold(distinct(tensor))
+
+    def outputs(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
+        """An outermost call has returned."""
+        session = self._session
+        training = session.training
+        first = training and session.forwards == 1
+        measures = session.on_outputs or not training
+        samples = first and session.sampled()
+        if not (measures or samples):
+            return
+        found = tensors(output)
+        if measures and model not in self.leaves:
+            for path, tensor in found[:MOST_INPUTS]:
+                slot = self._slot(model, names.OUTPUTS, training, path, tensor)
+                if slot is not None:
+                    odd = slot.fold(tensor)
+                    if odd and training:
+                        session.flag(model, names.OUTPUTS, module, args, tensor)
+        if samples and found:
+            self._spread(names.batch_address(model), names.OUTPUT_SPREAD, found[0][1])
+
+    def _spread(self, address: str, quantity: str, tensor: torch.Tensor) -> None:
+        slot = self._of(address, quantity)
+        if slot is not None and tensor.dim() and tensor.shape[0] > 1 and tensor.numel():
+            slot.fold(spread(tensor))
+
+    def _fold_number(self, address: str, quantity: str, value: float) -> None:
+        slot = self._of(address, quantity)
+        if slot is not None:
+            self._session.numbers.fold_one(slot.place, value)
+
+    def _of(self, address: str, quantity: str) -> Slot | None:
+        slot = self._slots.get((True, address, quantity))
+        if slot is None:
+            row = self._session.row(address, quantity)
+            if row is not None:
+                slot = self._slots[True, address, quantity] = self._session.train.slot(row)
+        return slot
+
+    def _slot(
+        self, model: str, quantity: str, training: bool, path: str, tensor: torch.Tensor
+    ) -> Slot | None:
+        slot = self._slots.get((training, model, quantity))
+        if slot is None:
+            info = {
+                "path": path,
+                "shape": list(tensor.shape),
+                "dtype": str(tensor.dtype).removeprefix("torch."),
+            }
+            row = self._session.catalogue.row(model, quantity, info)
+            if row is None:
+                return None
+            sheet = self._session.train if training else self._session.off_sheet()
+            slot = self._slots[training, model, quantity] = sheet.slot(row)
+        return slot
+
+
+def spread(tensor: torch.Tensor) -> torch.Tensor:
+    """How much samples differ: root of the mean variance between them, by the root mean square."""
+    with torch.no_grad():
+        some = tensor.detach()[:SAMPLES].reshape(min(SAMPLES, len(tensor)), -1)
+        step = max(1, some.shape[1] // ELEMENTS)
+        some = some[:, ::step][:, :ELEMENTS]
+        some = some.abs() if some.is_complex() else some
+        some = some.float() if some.device.type == "mps" else some.double()
+        size = some.square().mean().sqrt()
+        between = (some - some.mean(0)).square().mean().sqrt()
+        return torch.where(size > 0, between / size, torch.zeros_like(size))
+
+
+def distinct(tensor: torch.Tensor) -> torch.Tensor:
+    """Different values among up to 4,096 elements."""
+    with torch.no_grad():
+        flat = tensor.detach().reshape(-1)
+        flat = flat.abs() if flat.is_complex() else flat
+        some = flat[:: max(1, flat.numel() // DISTINCT)][:DISTINCT].double().sort().values
+        return (some[1:] != some[:-1]).sum() + 1

@@ -1,0 +1,204 @@
+"""What is known of sites besides their numbers: how often they were called, in which mode, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import nn
+
+from nethook.addresses.tree import ParameterSite, Site
+from nethook.stats.units import bounds
+from nethook.watching.parameters import ParameterFacts
+from nethook.watching.taps import OutputTap
+
+if TYPE_CHECKING:
+    from nethook.watching.optimizers import Steps, Track
+    from nethook.watching.session import Session
+
+ROWS: Final = 512
+"""Rows of a weight of which the distinct ones are counted."""
+COLUMNS: Final = 1024
+
+_RECTIFIERS = (nn.ReLU, nn.ReLU6, nn.Threshold)
+_LINEAR = (
+    nn.Linear, nn.Bilinear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d,
+    nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Identity, nn.Flatten, nn.Unflatten, nn.AvgPool1d,
+    nn.AvgPool2d, nn.AvgPool3d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d,
+)  # fmt: skip
+_NORMS = (nn.modules.batchnorm._BatchNorm, nn.modules.instancenorm._InstanceNorm)
+_DROPOUTS = (nn.modules.dropout._DropoutNd,)
+
+
+def activation(module: nn.Module) -> str | None:
+    """What a module does to what passes through it, as far as its type says."""
+    if isinstance(module, _RECTIFIERS):
+        return "rectifier"
+    if isinstance(module, _DROPOUTS):
+        return "dropout"
+    if isinstance(module, _NORMS):
+        return "norm"
+    if bounds(module) is not None:
+        return "bounded"
+    if isinstance(module, _LINEAR):
+        return "linear"
+    return None
+
+
+class SiteFacts:
+    """One module: what never changes about it, and its tap, if it has one."""
+
+    def __init__(
+        self, address: str, site: Site, leaf: bool, parameters: list[str], tap: OutputTap | None
+    ) -> None:
+        self.address = address
+        self.tap = tap
+        module = site.module
+        self.kind = type(module).__name__
+        self.fixed: dict[str, Any] = {
+            "order": site.order,
+            "leaf": leaf,
+            "names": list(site.names),
+            "parameters": parameters,
+        }
+        if leaf:
+            what = activation(module)
+            if what is not None:
+                self.fixed["activation"] = what
+            ends = bounds(module)
+            if ends is not None:
+                self.fixed["bounds"] = list(ends)
+
+    def info(self) -> dict[str, Any]:
+        """Everything that is known."""
+        tap = self.tap
+        if tap is None:
+            return self.fixed
+        found = {
+            **self.fixed,
+            **tap.seen,
+            "calls": {phase: count for phase, count in tap.calls.items() if phase != "off"},
+            "modes": [list(each) for each in tap.modes],
+        }
+        if tap.first_call is not None:
+            found["first_call"] = tap.first_call
+        if tap.batch:
+            found["batch"] = tap.batch
+        return found
+
+
+class Facts:
+    """All sites and parameters, and when they are written."""
+
+    def __init__(
+        self,
+        session: Session,
+        sites: Sequence[SiteFacts],
+        parameters: Sequence[tuple[ParameterFacts, ParameterSite, Mapping[str, Any]]],
+        steps: Steps,
+    ) -> None:
+        self._session = session
+        self._sites = sites
+        self._parameters = parameters
+        self._steps = steps
+        self._told: dict[str, Any] = {}
+        self._requires: dict[str, bool] = {}
+        session.write_facts = self.write  # type: ignore[method-assign]
+        session.on_step.append(self.step_ended)
+        session.on_gradients.append(self.count_rows)
+        session.passes.on_end.append(self.pass_ended)
+
+    def pass_ended(self, phase: str) -> None:
+        """A pass without gradient has ended: now its calls have a name."""
+        for site in self._sites:
+            tap = site.tap
+            if tap is not None and tap.calls["off"]:
+                tap.calls[phase] += tap.calls["off"]
+                tap.calls["off"] = 0
+                tap.pass_was(phase)
+
+    def step_ended(self, step: int) -> None:
+        """A step has ended; the first ones are told at once."""
+        if step - self._session.first_step in (0, 3):
+            self.write()
+
+    def write(self) -> None:
+        """Brings the file up to date."""
+        session, writer = self._session, self._session.writer
+        self._steps.settle()
+        for site in self._sites:
+            self._tell(site.address, site.kind, site.info())
+        frozen: dict[str, bool] = {}
+        for facts, _, fixed in self._parameters:
+            tensor = facts.parameter
+            info = {
+                **fixed,
+                "device": str(tensor.device),
+                "requires_grad": tensor.requires_grad,
+                "groups": [list(each) for each in facts.groups],
+                "steps": facts.steps,
+                "with_grad": facts.with_grad,
+                "moved": facts.moved,
+                **facts.rows,
+            }
+            known = self._requires.get(facts.address)
+            if known is not None and known is not tensor.requires_grad:
+                frozen[facts.address] = tensor.requires_grad
+            self._requires[facts.address] = tensor.requires_grad
+            self._tell(facts.address, "Parameter", info)
+        if frozen:
+            session.tell_frozen(frozen)
+        steps = {track.name: track.steps for track in self._steps.tracks.values()}
+        writer.info(
+            totals={**session.totals, "optimizer_steps": steps},
+            overhead=session.budget.overhead,
+            memory=self.memory(),
+        )
+
+    def memory(self) -> dict[str, int]:
+        """Bytes that the watch holds on to."""
+        session = self._session
+        series = len(session.catalogue.keys)
+        return {
+            "series": series,
+            "rows": session.catalogue.capacity * (18 * 8 + 645 * 8 + 24),
+            "snapshot": self._steps.memory,
+            "snapshot_cap": session.snapshot_cap,
+        }
+
+    def _tell(self, address: str, kind: str, info: dict[str, Any]) -> None:
+        if self._told.get(address) != info:
+            self._told[address] = dict(info)
+            self._session.writer.add_site(address, kind, info)
+
+    # -- rows of weights ----------------------------------------------------------------------
+
+    def count_rows(self, track: Track) -> None:
+        """At the first four steps: how many rows of each weight, and of its gradient, differ."""
+        session = self._session
+        step = session.step - session.first_step
+        if step > 3 or track.set is None:
+            return
+        for facts in track.set.all:
+            weight = facts.parameter.detach()
+            if weight.dim() < 2 or weight.device.type != "cpu" or weight.is_sparse:
+                continue
+            rows = facts.rows
+            rows["rows"] = min(ROWS, weight.shape[0])
+            rows.setdefault("distinct_rows", {})[str(step)] = distinct_rows(weight)
+            grad = facts.parameter.grad
+            if grad is not None and grad.layout is torch.strided:
+                rows.setdefault("distinct_grad_rows", {})[str(step)] = distinct_rows(grad.detach())
+
+
+def distinct_rows(matrix: torch.Tensor) -> int:
+    """Different rows among the first 512, told apart by a sum with weights of their elements."""
+    some = matrix[:ROWS].reshape(min(ROWS, matrix.shape[0]), -1)[:, :COLUMNS].double()
+    if not some.numel():
+        return 0
+    weights = torch.arange(1, some.shape[1] + 1, dtype=torch.float64, device=some.device).sin()
+    marks = (some @ weights).sort().values
+    # Sums of equal rows may differ in the last bit: the order of adding is the kernel's affair.
+    near = 1e-13 * (some.abs() @ weights.abs()).max()
+    return int((marks[1:] - marks[:-1] > near).sum()) + 1

@@ -1,0 +1,218 @@
+"""The flight recorder: the first NaN of a run, what made it, and what is needed to see it again.
+
+A NaN inside the network is a sign, not a fault: masks are infinite, padding may be NaN, and a loss
+scaler tries scales until gradients overflow. It is a fault when the loss, or a gradient that an
+optimizer uses, or a parameter is not finite. Then the first sign of that step is the cause, and the
+batch is saved before the optimizer changes the weights it was run with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError
+from torch import nn
+
+from nethook.hooks.quiet import quiet
+from nethook.runs.names import NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.watching.flight_file import Flight as Saved
+from nethook.watching.flight_file import flight_path, save, weights_of
+from nethook.watching.flight_look import is_finite, range_of
+from nethook.watching.flight_loss import LossCause, cause_of, keep_loss
+from nethook.watching.flight_pin import Pinned, Suspect, look_at, pin
+from nethook.watching.flight_ring import Call, Ring
+from nethook.watching.seam import Flag, Watching
+
+MOST_SIGNS: Final = 64
+"""Signs of one step that are looked at."""
+
+PATIENCE: Final = 3
+"""Steps in a row that a loss scaler may skip with a forward that is not finite."""
+
+LOSS: Final = "loss"
+
+
+class Flight:
+    """Tells the watch of the first NaN; see `seam.FlightRecorder`.
+
+    Arguments:
+        watching: what the watch offers.
+        batches: how many steps' inputs to hold on to; 0 holds none and saves nothing.
+    """
+
+    def __init__(self, watching: Watching, batches: int = 3) -> None:
+        self._watching = watching
+        self._ring = Ring(batches) if batches > 0 else None
+        self._call: Call | None = None  # the outermost call that is or was under way
+        self._signs: list[Suspect] = []
+        self._harmless: set[tuple[str, str, bool, bool]] = set()
+        self._loss: LossCause | None = None  # of this step, where it is not finite
+        self._stepped = False
+        self._skipped = 0
+        self.reported = False
+
+    # -- what the watch tells ---------------------------------------------------------------------
+
+    def forward_begins(
+        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """An outermost call in training begins."""
+        if self._ring is not None and not self.reported:
+            with quiet():
+                self._call = self._ring.add(model, module, self._watching.step, (args, kwargs))
+
+    def non_finite(self, flag: Flag) -> None:
+        """NaN or infinities were seen at a site."""
+        if self.reported or len(self._signs) >= MOST_SIGNS:
+            return
+        with quiet():
+            self._signs.append(look_at(flag, self._call, self._harmless))
+
+    def backward_begins(self, roots: Sequence[torch.Tensor]) -> None:
+        """A backward pass is about to begin, and its graph is whole."""
+        if self.reported:
+            return
+        with quiet():
+            if self._call is not None:
+                self._call.loss = keep_loss(roots)
+            for root in roots:
+                if root.grad_fn is None or not _is_bad_loss(root):
+                    continue
+                cause = cause_of(root.grad_fn)
+                if math.isnan(root.item()) or not cause.only_scaled:
+                    self._loss = cause
+                    sign = Suspect("", LOSS, self._watching.step, self._call, range_of(root))
+                    self._signs.append(sign)
+
+    def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
+        """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""
+        if self.reported or skipped:
+            return
+        self._stepped = True
+        if self._signs and (self._loss_is_bad() or not _gradients_finite(optimizer)):
+            # Now, for the step will change the weights.
+            self._report(weights=skipped is False or skipped is None)
+
+    def step_ended(self, step: int, skipped: bool | None) -> None:
+        """A step has ended; `skipped` is None where only the device knows."""
+        if self.reported:
+            return
+        if self._signs:
+            if skipped or (skipped is None and self._stepped is False):
+                self._step_was_skipped()
+            elif self._is_fault():
+                self._report(weights=not self._stepped)
+            else:
+                self._harmless.update(sign.key for sign in self._signs)
+                self._skipped = 0
+        else:
+            self._skipped = 0
+        self._forget()
+
+    def close(self) -> None:
+        """Watching ends."""
+        self._forget()
+        self._call = None
+        if self._ring is not None:
+            self._ring.clear()
+
+    # -- what is made of it -----------------------------------------------------------------------
+
+    def _loss_is_bad(self) -> bool:
+        return any(sign.quantity == LOSS for sign in self._signs)
+
+    def _is_fault(self) -> bool:
+        """Whether a sign reached what training is made of; on CPU `before_step` has looked."""
+        reached = {LOSS, PARAM_GRADS, PARAMS}
+        return any(sign.quantity in reached for sign in self._signs)
+
+    def _step_was_skipped(self) -> None:
+        """A scaler tries another scale; but no scale helps where the forward is not finite."""
+        # The loss of a scaled run is infinite too where only its scale is too large.
+        forward = [sign for sign in self._fresh() if sign.quantity == OUTPUTS]
+        self._skipped = self._skipped + 1 if forward and self._loss_is_bad() else 0
+        if self._skipped >= PATIENCE:
+            self._report(weights=True)
+
+    def _fresh(self) -> list[Suspect]:
+        """The signs that no healthy step had."""
+        return [sign for sign in self._signs if sign.key not in self._harmless]
+
+    def _report(self, *, weights: bool) -> None:
+        self.reported = True
+        signs = self._fresh() or self._signs
+        call = signs[0].call or self._call
+        with quiet():
+            found = pin(signs, self._loss, None if call is None else call.inputs)
+            found.step = found.step if found.step >= 0 else self._watching.step
+            found.call = found.call or call
+            data = found.to_dict() | self._save(found, weights=weights)
+        self._watching.event(NON_FINITE, _sentence(found, data), found.address, data)
+        self._forget()
+        if self._ring is not None:
+            self._ring.clear()
+        self._call = None
+
+    def _save(self, found: Pinned, *, weights: bool) -> dict[str, Any]:
+        """Saves the batch; returns where, or why not."""
+        call = found.call
+        module = None if call is None else call.module()
+        if call is None or module is None or self._ring is None:
+            return {"file": None, "not_saved": "no batches were held (batches=0)"}
+        if call.args is None:
+            return {"file": None, "not_saved": "the batch was too large to be held"}
+        if call.overwritten:
+            return {"file": None, "not_saved": "the batch was written in place since"}
+        held = weights_of(module) if weights else None
+        path = flight_path(self._watching.run_path())
+        try:
+            save(
+                path,
+                Saved(
+                    found.to_dict() | {"model": call.model},
+                    call.args,
+                    call.kwargs or {},
+                    call.random,
+                    call.autocast,
+                    held or {},
+                    {name: each.training for name, each in module.named_modules()},
+                    call.loss,
+                ),
+            )
+        except (OSError, SafetensorError) as error:
+            return {"file": None, "not_saved": str(error)}
+        return {"file": Path(path).name, "weights": held is not None, "not_saved": ""}
+
+    def _forget(self) -> None:
+        self._signs = []
+        self._loss = None
+        self._stepped = False
+
+
+def _is_bad_loss(root: torch.Tensor) -> bool:
+    """Whether a loss is not finite; one on a device is looked at by the watch, later."""
+    readable = root.device.type == "cpu" and root.dim() == 0 and root.is_floating_point()
+    return readable and not math.isfinite(root.item())
+
+
+def _gradients_finite(optimizer: torch.optim.Optimizer) -> bool:
+    with quiet():
+        return all(
+            is_finite(parameter.grad)
+            for group in optimizer.param_groups
+            for parameter in group["params"]
+            if parameter.grad is not None and parameter.grad.device.type == "cpu"
+        )
+
+
+def _sentence(found: Pinned, data: dict[str, Any]) -> str:
+    said = f"step {found.step}: {found.message}."
+    if data.get("file"):
+        said += f" nethook.replay({data['file']!r}, model) runs the batch again."
+    elif data.get("not_saved"):
+        said += f" The batch was not saved: {data['not_saved']}."
+    return said

@@ -1,0 +1,180 @@
+"""The file of a flight recorder: a batch, random states and weights, and how they belong together.
+
+One safetensors file beside the run, with JSON in its header: data, and never code. Values that are
+neither tensors nor plain data are left out, and said to be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from nethook.errors import NoSuchRunError, NotARunError
+
+VERSION: Final = 1
+_KEY: Final = "nethook_flight"
+_MOST_TEXT: Final = 1 << 24
+
+WEIGHTS_CAP: Final = 1 << 30
+"""Bytes of weights that are saved; larger models are replayed with the weights they have."""
+
+
+@dataclass
+class Flight:
+    """What was saved at the first NaN: the finding, and all that a replay needs."""
+
+    finding: dict[str, Any]
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    random: dict[str, torch.Tensor] = field(default_factory=dict)
+    autocast: dict[str, str] = field(default_factory=dict)
+    weights: dict[str, torch.Tensor] = field(default_factory=dict)
+    training: dict[str, bool] = field(default_factory=dict)  # of modules, by name
+    loss: dict[str, Any] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)  # arguments that could not be saved
+
+
+def flight_path(run: str | Path) -> Path:
+    """The file that belongs to a run."""
+    path = Path(run)
+    return path.with_name(f"{path.stem}.flight.safetensors")
+
+
+def save(path: Path, flight: Flight) -> None:
+    """Writes the file; it is there as a whole or not at all."""
+    tensors: dict[str, torch.Tensor] = {}
+    left_out: list[str] = []
+    described = {
+        _KEY: VERSION,
+        "finding": flight.finding,
+        "args": _write(list(flight.args), "args", tensors, left_out),
+        "kwargs": _write(flight.kwargs, "kwargs", tensors, left_out),
+        "random": _write(flight.random, "random", tensors, left_out),
+        "weights": _write(flight.weights, "weights", tensors, left_out),
+        "loss": _write(flight.loss, "loss", tensors, left_out),
+        "autocast": flight.autocast,
+        "training": flight.training,
+        "left_out": left_out,
+    }
+    text = json.dumps(described)
+    unfinished = path.with_name(f"{path.name}.part")
+    try:
+        save_file(tensors, unfinished, metadata={_KEY: text})
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def load(path: str | Path) -> Flight:
+    """Reads the file of a run, or the file itself.
+
+    Raises:
+        NoSuchRunError: there is none.
+        NotARunError: it is another kind of file, or damaged.
+    """
+    given = Path(path)
+    place = given if given.suffix == ".safetensors" else flight_path(given)
+    if not place.is_file():
+        raise NoSuchRunError(
+            f"There is no {str(place)!r}: a run has such a file only after nethook.watch has seen "
+            "a NaN or an infinity in it, with `batches` above 0."
+        )
+    try:
+        with safe_open(place, framework="pt") as file:
+            text = (file.metadata() or {}).get(_KEY, "")
+            if not text or len(text) > _MOST_TEXT:
+                raise NotARunError(f"{str(place)!r} was not written by nethook.watch.")
+            described = json.loads(text)
+            return _read_all(described, file, place)
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        if isinstance(error, NotARunError):
+            raise
+        raise NotARunError(f"{str(place)!r} cannot be read: {error}") from None
+
+
+def _read_all(described: Any, file: Any, place: Path) -> Flight:
+    if not isinstance(described, dict) or described.get(_KEY) != VERSION:
+        version = described.get(_KEY) if isinstance(described, dict) else None
+        raise NotARunError(
+            f"{str(place)!r} has version {version!r}; this nethook reads version {VERSION}."
+        )
+    names = set(file.keys())
+
+    def tensor(name: object) -> torch.Tensor:
+        if name not in names:
+            raise NotARunError(f"{str(place)!r} names a tensor that it does not have: {name!r}.")
+        return file.get_tensor(name)  # type: ignore[no-any-return]
+
+    parts = {
+        name: _read(described[name], tensor)
+        for name in ("args", "kwargs", "random", "weights", "loss")
+    }
+    return Flight(
+        dict(described["finding"]),
+        tuple(parts["args"]),
+        dict(parts["kwargs"]),
+        dict(parts["random"]),
+        {str(device): str(dtype) for device, dtype in described["autocast"].items()},
+        dict(parts["weights"]),
+        {str(name): bool(flag) for name, flag in described["training"].items()},
+        dict(parts["loss"]),
+        [str(each) for each in described["left_out"]],
+    )
+
+
+# Plain data stands for itself in JSON; everything else is an object with one of these keys.
+_TENSOR, _TUPLE, _MAPPING, _LEFT_OUT = "tensor", "tuple", "mapping", "left_out"
+
+
+def _write(value: Any, name: str, tensors: dict[str, torch.Tensor], left_out: list[str]) -> Any:
+    if isinstance(value, torch.Tensor):
+        if value.layout is torch.strided and not value.is_quantized and not value.is_complex():
+            # A file holds no aliases, so every tensor is written from memory of its own.
+            tensors[name] = value.detach().cpu().contiguous().clone()
+            return {_TENSOR: name, "grad": value.requires_grad}
+    elif value is None or isinstance(value, bool | int | float | str):
+        return value
+    elif isinstance(value, list):
+        return [_write(each, f"{name}.{at}", tensors, left_out) for at, each in enumerate(value)]
+    elif type(value) is tuple:
+        return {_TUPLE: _write(list(value), name, tensors, left_out)}
+    elif isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {
+            _MAPPING: {
+                key: _write(each, f"{name}.{key}", tensors, left_out) for key, each in value.items()
+            }
+        }
+    left_out.append(f"{name} ({type(value).__name__})")
+    return {_LEFT_OUT: type(value).__name__}
+
+
+def _read(value: Any, tensor: Any) -> Any:
+    if isinstance(value, list):
+        return [_read(each, tensor) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if _TENSOR in value:
+        return tensor(value[_TENSOR]).requires_grad_(bool(value.get("grad")))
+    if _TUPLE in value:
+        return tuple(_read(value[_TUPLE], tensor))
+    if _MAPPING in value:
+        return {str(key): _read(each, tensor) for key, each in value[_MAPPING].items()}
+    return None
+
+
+def weights_of(module: nn.Module) -> dict[str, torch.Tensor] | None:
+    """Parameters and buffers by name; None where there are more bytes than are saved."""
+    found: dict[str, torch.Tensor] = {}
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        found[name] = tensor.detach()
+    if sum(tensor.nbytes for tensor in found.values()) > WEIGHTS_CAP:
+        return None
+    return found

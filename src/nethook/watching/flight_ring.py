@@ -1,0 +1,135 @@
+"""The last steps' batches: references to the inputs, and the random states they were run with."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from nethook.addresses.nested import tensors
+
+CAP: Final = 256 << 20
+"""Bytes of inputs that the ring holds on to; a batch that does not fit is not kept."""
+
+MOST_CALLS: Final = 32
+"""Calls of one step (micro-batches, or models) that are kept."""
+
+
+@dataclass
+class Call:
+    """One outermost call of a watched model: with what, and in which state."""
+
+    model: str
+    module: weakref.ref[nn.Module]
+    step: int
+    args: tuple[Any, ...] | None  # None where they were too large to be kept
+    kwargs: dict[str, Any] | None
+    random: dict[str, torch.Tensor]
+    autocast: dict[str, str]  # device -> dtype, where it was on
+    size: int
+    versions: tuple[int, ...] = ()
+    loss: dict[str, Any] = field(default_factory=dict)  # what `flight_loss` keeps of its loss
+
+    @property
+    def overwritten(self) -> bool:
+        """Whether an input was written in place since."""
+        return self.args is not None and _versions((self.args, self.kwargs)) != self.versions
+
+    @property
+    def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Arguments by position and by name."""
+        return None if self.args is None else (self.args, self.kwargs or {})
+
+
+class Ring:
+    """The calls of the last steps; what is older is let go.
+
+    Cost: some 8 µs a call. It holds up to `CAP` bytes of inputs that the script may have let go.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self._steps: deque[list[Call]] = deque(maxlen=max(steps, 1))
+        self._held = 0
+
+    def add(
+        self,
+        model: str,
+        module: nn.Module,
+        step: int,
+        inputs: tuple[tuple[Any, ...], dict[str, Any]],
+    ) -> Call:
+        """Keeps a call that is about to begin."""
+        if not self._steps or self._steps[-1][0].step != step:
+            if len(self._steps) == self._steps.maxlen:
+                self._held -= sum(call.size for call in self._steps.popleft())
+            self._steps.append([])
+        args, kwargs = inputs
+        found = [tensor for _, tensor in tensors(inputs)]
+        size = sum(tensor.nbytes for tensor in found)
+        fits = self._held + size <= CAP and len(self._steps[-1]) < MOST_CALLS
+        call = Call(
+            model,
+            weakref.ref(module),
+            step,
+            args if fits else None,
+            kwargs if fits else None,
+            random_states({tensor.device for tensor in found}),
+            _autocast(),
+            size if fits else 0,
+            _versions(inputs) if fits else (),
+        )
+        self._held += call.size
+        self._steps[-1].append(call)
+        return call
+
+    @property
+    def calls(self) -> list[Call]:
+        """All calls that are kept, the oldest first."""
+        return [call for step in self._steps for call in step]
+
+    def clear(self) -> None:
+        """Lets go of everything."""
+        self._steps.clear()
+        self._held = 0
+
+
+def random_states(devices: set[torch.device]) -> dict[str, torch.Tensor]:
+    """The states of torch's generators: of the CPU, and of each other device of the inputs."""
+    found = {"cpu": torch.get_rng_state()}
+    for device in devices:
+        if device.type not in {"cpu", "meta"}:
+            module = torch.get_device_module(device.type)
+            found[str(device)] = module.get_rng_state(device)
+    return found
+
+
+def set_random_states(states: dict[str, torch.Tensor]) -> None:
+    """Puts generators into the states that `random_states` gave; devices that are gone are left."""
+    for name, state in states.items():
+        device = torch.device(name)
+        if device.type == "cpu":
+            torch.set_rng_state(state)
+        elif torch.accelerator.is_available():
+            torch.get_device_module(device.type).set_rng_state(state, device)
+
+
+def _autocast() -> dict[str, str]:
+    found = {}
+    for device in ("cpu", *_accelerators()):
+        if torch.is_autocast_enabled(device):
+            found[device] = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+    return found
+
+
+def _accelerators() -> tuple[str, ...]:
+    device = torch.accelerator.current_accelerator(check_available=True)
+    return () if device is None else (device.type,)
+
+
+def _versions(value: object) -> tuple[int, ...]:
+    found = [tensor for _, tensor in tensors(value)]
+    return tuple(-1 if tensor.is_inference() else tensor._version for tensor in found)

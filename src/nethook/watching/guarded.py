@@ -1,0 +1,95 @@
+"""An error inside nethook never reaches the script.
+
+Everything that torch calls goes through `Part.__call__`-like entry points that hand an exception to
+`Guard.failed`: one warning, an event in the run, and that part of watching is off. In a process that
+was forked (a DataLoader's worker) everything is off from the start.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Final, Protocol
+
+MOST_FAILURES: Final = 8
+"""Parts that may fail before watching as a whole is given up."""
+
+
+class WatchWarning(UserWarning):
+    """Something in nethook failed while it watched; training was not affected."""
+
+
+class _Off(Protocol):
+    def turn_off(self) -> None: ...
+
+
+class Guard:
+    """Whether watching is on, and what has failed.
+
+    Arguments:
+        tell: called with the part that failed and the text of the error; may fail itself.
+        give_up: takes everything off.
+    """
+
+    def __init__(self, tell: Callable[[str, str, str], None], give_up: Callable[[], None]) -> None:
+        self.alive = True
+        self.failures = 0
+        self._tell = tell
+        self._give_up = give_up
+        self._parts: set[str] = set()
+        _GUARDS.add(self)
+
+    def failed(self, part: str, error: Exception, turn_off: Callable[[], None] | None) -> None:
+        """A part of watching has failed: it is turned off, and said once."""
+        if not self.alive:
+            return
+        self.failures += 1
+        known = part in self._parts
+        self._parts.add(part)
+        try:
+            if turn_off is None or self.failures > MOST_FAILURES:
+                self.stop()
+            else:
+                turn_off()
+            if not known:
+                lines = "".join(traceback.format_exception(error)[-6:])
+                self._tell(part, f"{type(error).__name__}: {error}", lines)
+        except Exception:  # what reports a failure may be what fails
+            self.alive = False
+        if self.failures == 1:
+            self._warn(part, error)
+
+    def stop(self) -> None:
+        """Everything is off from now on."""
+        self.alive = False
+        try:
+            self._give_up()
+        except Exception:  # hooks that could not be taken off do nothing any more
+            return
+
+    def _warn(self, part: str, error: Exception) -> None:
+        rest = "that part of watching is off" if self.alive else "watching has ended"
+        try:
+            warnings.warn(
+                f"nethook.watch failed in {part} ({type(error).__name__}: {error}): training is not "
+                f"affected; {rest}.",
+                WatchWarning,
+                stacklevel=3,
+            )
+        except Warning:  # warnings are errors here; then this one is in the run's events alone
+            return
+
+
+# Those of this process, to be turned off in a child.
+_GUARDS: weakref.WeakSet[Guard] = weakref.WeakSet()
+
+
+def _off_in_child() -> None:
+    for guard in list(_GUARDS):
+        guard.stop()
+
+
+os.register_at_fork(after_in_child=_off_in_child)

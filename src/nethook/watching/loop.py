@@ -1,0 +1,341 @@
+"""The other calls of a training loop: backward, zero_grad, clipping, loss scalers, schedulers.
+
+Torch's functions are wrapped while a watch is on. A script that has imported one by name calls the
+original; so what is wrapped is what the original looks up when it runs: `Tensor.backward` calls
+`torch.autograd.backward`, and the clipping functions call helpers of their module.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.amp.grad_scaler import GradScaler
+from torch.nn.utils import clip_grad
+from torch.optim import lr_scheduler
+
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.functions import WrappedFunction
+from nethook.hooks.hook import Owner
+from nethook.hooks.quiet import quiet
+from nethook.runs import names
+from nethook.watching import budget
+from nethook.watching.optimizers import Steps
+from nethook.watching.parameters import ParametersChangedError
+from nethook.watching.taps import Part
+
+if TYPE_CHECKING:
+    from nethook.watching.session import Session
+
+_now = time.perf_counter
+
+
+class Loop:
+    """What is known of the loop between its calls."""
+
+    def __init__(self, session: Session, steps: Steps, parameters: set[int]) -> None:
+        self.session = session
+        self.steps = steps
+        self._parameters = parameters
+        self._fresh = 0  # backward passes whose gradients no step has used, nor zero_grad wiped
+        self._since_step = 0  # backward passes since the last step
+        self.scale: float | torch.Tensor | None = None  # the factor of the last loss scaler seen
+        self._told_scale: float | None = None
+        self.scaled = False  # whether gradients have that factor now
+        self.in_scaler_step = 0
+        self._schedulers = 0
+        session.loop_stepped = self.stepped  # type: ignore[method-assign]
+
+    # -- what happens -------------------------------------------------------------------------
+
+    def backward(self, roots: list[torch.Tensor]) -> None:
+        """A backward pass is about to begin."""
+        session = self.session
+        if self._since_step == 0 and self.steps.old_gradients():
+            session.numbers.count(names.OLD_GRADIENTS)
+        self._since_step += 1
+        self._fresh += 1
+        scale = session.scale
+        session.unscale = 1.0
+        if scale is not None:
+            self.scaled = True
+            session.unscale = 1.0 / scale
+        session.backward_begins(roots)
+
+    def stepped(self) -> None:
+        """An optimizer has stepped."""
+        self._fresh = self._since_step = 0
+        self.scaled = False
+
+    def zeroed(self, holder: object) -> None:
+        """Gradients of an optimizer or of a module are about to be cleared."""
+        if not self._concerns(holder):
+            return
+        session = self.session
+        session.order.note("zero_grad")
+        session.numbers.count(names.ZERO_GRADS)
+        if self._fresh:
+            session.numbers.count(names.WIPED, self._fresh)
+            self._fresh = 0
+        self.scaled = False
+
+    def _concerns(self, holder: object) -> bool:
+        if isinstance(holder, torch.optim.Optimizer):
+            return self.steps.track_of(holder) is not None
+        first = next(holder.parameters(), None) if isinstance(holder, nn.Module) else None
+        return first is not None and id(first) in self._parameters
+
+    def scale_used(self, scaler: GradScaler) -> None:
+        """A loss was multiplied with a scaler's factor; the next backward pass is of that."""
+        scale = scaler._scale
+        if scale is None:
+            return
+        session = self.session
+        session.order.scaler = True
+        self.scale = scale.item() if scale.device.type == "cpu" else scale
+        session.scale = self.scale
+        self.tell_scale()
+
+    def tell_scale(self) -> None:
+        """Notes the factor, and an event where it has changed."""
+        scale, session = self.scale, self.session
+        if not isinstance(scale, float):
+            return
+        session.numbers.set(names.LOSS_SCALE, scale)
+        if self._told_scale is not None and scale != self._told_scale:
+            data = {"before": self._told_scale, "after": scale}
+            message = f"the loss scale went from {self._told_scale:g} to {scale:g}"
+            session.note_event(names.SCALE_CHANGED, message, data=data)
+        self._told_scale = scale
+
+    def clipped(self, limit: float, norm: torch.Tensor | None) -> None:
+        """Gradients are about to be clipped."""
+        session = self.session
+        session.order.note("clip")
+        session.numbers.count(names.CLIPS)
+        session.numbers.set(names.CLIP_LIMIT, float(limit))
+        factor: float | torch.Tensor = 1.0
+        if self.scaled:
+            session.numbers.count(names.SCALED_CLIPS)
+            factor = session.unscale
+        if norm is not None:
+            if norm.device.type == "cpu":
+                session.numbers.set(names.GRAD_NORM_UNCLIPPED, float(norm) * float(factor))
+            else:
+                session.pending.add(names.GRAD_NORM_UNCLIPPED, norm * factor)
+        if session.on_param_grads:
+            for track in self.steps.tracks.values():
+                optimizer = track.ref()
+                if optimizer is not None:
+                    self.steps._arrange(track, optimizer)
+                try:
+                    if track.set is not None:
+                        track.set.unclipped(float(factor))
+                except ParametersChangedError:
+                    track.sizes = []
+
+    def scheduled(self, begins: bool) -> None:
+        """A scheduler begins or ends its step; one that consists of others counts once."""
+        self._schedulers += 1 if begins else -1
+        if begins and self._schedulers == 1:
+            self.session.order.note("schedule")
+            self.session.numbers.count(names.SCHEDULES)
+
+
+class _Wrapper(Part):
+    """Around a function of torch: tells the loop, and calls it."""
+
+    __slots__ = ("loop",)
+
+    def __init__(self, owner: Owner, address: str, loop: Loop) -> None:
+        super().__init__(owner, address, loop.session)
+        self.loop = loop
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Calls the function, and tells the loop before and after."""
+        if not self.on:
+            return function(*args, **kwargs)
+        self.guarded(self.before, args, kwargs)
+        result = function(*args, **kwargs)
+        self.guarded(self.after, args, kwargs)
+        return result
+
+    @property
+    def on(self) -> bool:
+        """Whether to tell anything."""
+        return not self.off and self.session.guard.alive
+
+    def guarded(self, tell: Callable[..., None], *args: Any) -> None:
+        """Tells the loop something; what goes wrong in that stays here."""
+        start = _now()
+        try:
+            with quiet():
+                tell(*args)
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+
+    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Before the call."""
+
+    def after(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """After it has returned."""
+
+
+class _OnBackward(_Wrapper):
+    __slots__ = ()
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A backward pass."""
+        session = self.session
+        if not self.on or torch._C._current_graph_task_id() != -1:  # of a reentrant checkpoint
+            return function(*args, **kwargs)
+        self.guarded(self.before, args, kwargs)
+        session.in_backward += 1
+        try:
+            return function(*args, **kwargs)
+        finally:
+            session.in_backward -= 1
+
+    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = args[0] if args else kwargs.get("tensors")
+        roots = [given] if isinstance(given, torch.Tensor) else list(given or ())
+        self.loop.backward([each for each in roots if isinstance(each, torch.Tensor)])
+
+
+class _OnZeroGrad(_Wrapper):
+    __slots__ = ()
+
+    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.loop.zeroed(args[0])
+
+
+class _OnScale(_Wrapper):
+    __slots__ = ()
+
+    def after(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if args[0].is_enabled():
+            self.loop.scale_used(args[0])
+
+
+class _OnUnscale(_Wrapper):
+    __slots__ = ()
+
+    def after(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if args[0].is_enabled():
+            self.loop.scaled = False
+            if not self.loop.in_scaler_step:
+                self.session.order.note("unscale")
+                self.session.numbers.count(names.UNSCALES)
+
+
+class _OnScalerStep(_Wrapper):
+    __slots__ = ()
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A step through a scaler, which may leave it out."""
+        if not self.on:
+            return function(*args, **kwargs)
+        loop = self.loop
+        steps = self.session.optimizer_steps
+        loop.in_scaler_step += 1
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            loop.in_scaler_step -= 1
+        if self.session.optimizer_steps == steps:
+            self.guarded(self.skipped, args, kwargs)
+        return result
+
+    def skipped(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The optimizer was not stepped."""
+        optimizer = args[1] if len(args) > 1 else kwargs.get("optimizer")
+        if isinstance(optimizer, torch.optim.Optimizer):
+            self.loop.steps.skipped(optimizer)
+
+
+class _OnScalerUpdate(_Wrapper):
+    __slots__ = ()
+
+    def after(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        scaler = args[0]
+        if scaler.is_enabled():
+            self.session.order.note("update")
+            scale = scaler._scale
+            if scale is not None and scale.device.type == "cpu":
+                self.loop.scale = scale.item()
+                self.loop.tell_scale()
+
+
+class _OnSchedule(_Wrapper):
+    __slots__ = ()
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A step of a scheduler."""
+        if not self.on:
+            return function(*args, **kwargs)
+        self.guarded(self.loop.scheduled, True)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.guarded(self.loop.scheduled, False)
+
+
+class _OnClipNorm(_Wrapper):
+    __slots__ = ()
+
+    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = dict(zip(("parameters", "max_norm", "total_norm"), args, strict=False)) | kwargs
+        self.loop.clipped(given["max_norm"], given.get("total_norm"))
+
+
+class _OnGrouping(_Wrapper):
+    """`clip_grad_value_` has no helper of its own, but it groups its gradients before it clips."""
+
+    __slots__ = ()
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Tells of a clipping by value, when that is who asks."""
+        if self.on:
+            # Frames: this one, the partial's stub, and the function that asks.
+            frame = sys._getframe(2)
+            if frame.f_code is _CLIP_VALUE:
+                self.guarded(self.loop.clipped, frame.f_locals["clip_value"], None)
+        return function(*args, **kwargs)
+
+
+_CLIP_VALUE = getattr(
+    clip_grad.clip_grad_value_, "__wrapped__", clip_grad.clip_grad_value_
+).__code__
+
+
+def wrap_loop(hooks: Attachment, loop: Loop) -> None:
+    """Wraps what a training loop calls, until the hooks are removed."""
+
+    def put(holder: str | type, name: str, wrapper: type[_Wrapper]) -> None:
+        where = holder if isinstance(holder, str) else holder.__qualname__
+        hooks.add(WrappedFunction(holder, name, wrapper(hooks.owner, f"{where}.{name}", loop)))
+
+    put("torch.autograd", "backward", _OnBackward)
+    put(torch.optim.Optimizer, "zero_grad", _OnZeroGrad)
+    put(nn.Module, "zero_grad", _OnZeroGrad)
+    put(GradScaler, "scale", _OnScale)
+    put(GradScaler, "unscale_", _OnUnscale)
+    put(GradScaler, "step", _OnScalerStep)
+    put(GradScaler, "update", _OnScalerUpdate)
+    put("torch.nn.utils.clip_grad", "_clip_grads_with_norm_", _OnClipNorm)
+    put("torch.nn.utils.clip_grad", "_group_tensors_by_device_and_dtype", _OnGrouping)
+    for scheduler in _schedulers(lr_scheduler.LRScheduler):
+        put(scheduler, "step", _OnSchedule)
+
+
+def _schedulers(base: type) -> list[type]:
+    """Every class of scheduler that has a `step` of its own."""
+    found = [base] if "step" in vars(base) else []
+    for each in base.__subclasses__():
+        found += [other for other in _schedulers(each) if other not in found]
+    return found

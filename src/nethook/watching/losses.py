@@ -1,0 +1,238 @@
+"""The loss record: how each loss of a run was made, and its values.
+
+At every backward pass the way from the loss to the model's output is compared with the one that is
+known of this line of the script, which takes a few steps through the graph; only another way is
+looked at in full. Prediction and target are measured in the steps in which the watch takes samples.
+In passes without gradient the same record is made from the calls of torch's loss functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+
+from nethook.hooks.quiet import quiet
+from nethook.watching.losses_calls import operands_of_call
+from nethook.watching.losses_graph import Node, Term, follow
+from nethook.watching.losses_kinds import Operands, operands_of
+from nethook.watching.losses_late import Late
+from nethook.watching.losses_numbers import numbers_of, unpacked
+from nethook.watching.losses_record import Analysis, analyse, shapes
+from nethook.watching.losses_where import Where, where
+from nethook.watching.seam import Watching
+
+WAYS: Final = 8
+"""Ways of making a loss that one line of a script may have; more are counted to the last."""
+
+OFTEN: Final = 4
+THINNING: Final = 1.25
+"""The first steps and passes have records, then every one that is so much further."""
+
+
+class _Series:
+    """The losses that one line of the script makes in one way."""
+
+    __slots__ = ("analysis", "last_record", "name", "passes", "recorded", "where")
+
+    def __init__(self, name: str, place: Where, analysis: Analysis | None) -> None:
+        self.name = name
+        self.where = place
+        self.analysis = analysis
+        self.last_record = -1  # the step of the last record
+        self.passes = 0  # passes without gradient in which it was seen
+        self.recorded = 0  # the number of the last of them that has a record
+
+
+class Losses:
+    """Tells the watch of every loss; see `seam.LossRecorder`.
+
+    Cost: some 10 µs a backward pass; in the steps in which samples are taken some 300 µs.
+    """
+
+    def __init__(self, watching: Watching) -> None:
+        self._watching = watching
+        self._late = Late()
+        self._trained: dict[tuple[str, int], list[_Series]] = {}
+        self._evaluated: dict[tuple[str, int, str], _Series] = {}
+        self._names: set[str] = set()
+
+    # -- with gradient ------------------------------------------------------------------------
+
+    def backward(
+        self, roots: Sequence[torch.Tensor], scale: torch.Tensor | float | None = None
+    ) -> None:
+        """A backward pass from `roots` is about to begin; `scale` is a loss scaler's factor."""
+        place = where()
+        with quiet():
+            for root in roots:
+                node = root.grad_fn
+                if node is not None:
+                    self._root(root, node, place, scale)
+
+    def _root(
+        self, root: torch.Tensor, node: Node, place: Where, scale: torch.Tensor | float | None
+    ) -> None:
+        watching = self._watching
+        known = self._trained.setdefault(place[:2], [])
+        series, new = self._find(node, known), False
+        if series is None:
+            series, new = self._add(node, place, known, scaled=scale is not None)
+        value = _value(root, scale)
+        if value is not None:
+            watching.loss_value(series.name, value, "train")
+        if new or (watching.sampled() and self._due(series)):
+            series.last_record = watching.step
+            self._record(series, node, value, scale)
+
+    def _due(self, series: _Series) -> bool:
+        """Whether a step in which samples are taken gets a record: fewer than there are samples."""
+        step, last = self._watching.step, series.last_record
+        return step != last and (step < OFTEN or step >= THINNING * last)
+
+    def _find(self, node: Node, known: list[_Series]) -> _Series | None:
+        for series in known:
+            analysis = series.analysis
+            if (
+                analysis is not None
+                and type(node) is analysis.root
+                and all(follow(node, steps) is not None for steps in analysis.steps)
+            ):
+                return series
+        return None
+
+    def _add(
+        self, node: Node, place: Where, known: list[_Series], *, scaled: bool
+    ) -> tuple[_Series, bool]:
+        if len(known) >= WAYS:
+            return known[-1], False
+        # What is kept of the graph is how to find its nodes again, and no node.
+        analysis = _without_nodes(analyse(node, scaled=scaled))
+        series = _Series(self._name(place), place, analysis)
+        known.append(series)
+        return series, True
+
+    def _record(
+        self,
+        series: _Series,
+        node: Node,
+        value: torch.Tensor | float | None,
+        scale: torch.Tensor | float | None,
+    ) -> None:
+        analysis = analyse(node, scaled=scale is not None)
+        operands = operands_of(analysis.main, analysis.made)
+        data = analysis.data | {"scale": _number(scale)}
+        self._tell(series, data, operands, value, "train")
+
+    # -- without gradient ---------------------------------------------------------------------
+
+    def no_grad_loss(
+        self, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> bool:
+        """A loss function of torch was called in a pass without gradient; False: it was no loss."""
+        if not isinstance(result, torch.Tensor) or not args:
+            return False
+        watching = self._watching
+        place = where()
+        key = (place.file, place.line, function)
+        series = self._evaluated.get(key)
+        if series is None:
+            series = self._evaluated[key] = _Series(self._name(place), place, None)
+        with quiet(), torch.no_grad():
+            value = _value(result if result.dim() == 0 else result.float().mean(), None)
+            if value is not None:
+                watching.loss_value(series.name, value, "eval")
+            if self._new_pass(series):
+                made, operands = operands_of_call(function, args, kwargs)
+                self._tell(series, made, operands, value, "eval")
+        return True
+
+    def _new_pass(self, series: _Series) -> bool:
+        """Whether a pass begins that gets a record: the first ones do, later on ever fewer."""
+        if series.last_record == self._watching.step:
+            return False
+        series.last_record = self._watching.step
+        series.passes += 1
+        if series.passes > OFTEN and series.passes < THINNING * series.recorded:
+            return False
+        series.recorded = series.passes
+        return True
+
+    # -- both ---------------------------------------------------------------------------------
+
+    def _tell(
+        self,
+        series: _Series,
+        data: dict[str, Any],
+        operands: Operands,
+        value: torch.Tensor | float | None,
+        phase: str,
+    ) -> None:
+        place = series.where
+        data |= {"source": f"{place.file}:{place.line}", "function": place.function}
+        data["value"] = value if isinstance(value, float) else None
+        data |= shapes(operands)
+        numbers = numbers_of(operands)
+        if isinstance(value, torch.Tensor):
+            numbers.add(("value",), value.reshape(1))
+        watching, name = self._watching, series.name
+        if not numbers:
+            watching.loss_record(name, data, phase)
+            return
+        layout = numbers.layout()
+
+        def done(values: list[float]) -> None:
+            watching.loss_record(name, _merged(data, unpacked(values, layout)), phase)
+
+        self._late.put(numbers.packed(), done)
+
+    def _name(self, place: Where) -> str:
+        """`train.py:42`; another loss of that line is `train.py:42#1`."""
+        short, number = place.short, 1
+        name = short
+        while name in self._names:
+            name = f"{short}#{number}"
+            number += 1
+        self._names.add(name)
+        return name
+
+    def step_ended(self, step: int) -> None:
+        """A step has ended: what has arrived from a device by now is told."""
+        self._late.poll()
+
+    def close(self) -> None:
+        """Watching ends: waits for what is still on its way."""
+        self._late.flush()
+
+
+def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tensor | float | None:
+    """The value of a loss without the factor of a scaler; a tensor where it is on a device."""
+    if root.dim() or root.is_complex() or root.device.type == "meta":
+        return None
+    if root.device.type == "cpu":
+        return root.item() / (1.0 if scale is None else float(scale))
+    value = root.detach()
+    return value if scale is None else value / scale
+
+
+def _number(scale: torch.Tensor | float | None) -> float | None:
+    """A loss scaler's factor, where reading it does not wait for a device."""
+    if isinstance(scale, torch.Tensor):
+        return scale.item() if scale.device.type == "cpu" else None
+    return scale
+
+
+def _without_nodes(analysis: Analysis) -> Analysis:
+    return Analysis(analysis.root, analysis.steps, Term(None), analysis.made, analysis.data)
+
+
+def _merged(data: dict[str, Any], numbers: dict[str, Any]) -> dict[str, Any]:
+    """Two levels of plain data made one."""
+    whole = dict(data)
+    for name, value in numbers.items():
+        known = whole.get(name)
+        whole[name] = (
+            known | value if isinstance(known, dict) and isinstance(value, dict) else value
+        )
+    return whole

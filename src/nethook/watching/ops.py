@@ -1,0 +1,93 @@
+"""The operations of the first training call, in order of execution, and which took whose result."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from nethook.addresses.nested import tensors
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.op_sites import Op, OpConsumer
+
+if TYPE_CHECKING:
+    from nethook.watching.session import Session
+
+MOST: Final = 4000
+"""Operations that are written down."""
+
+# By the names that addresses have. Linear in what passes through: no bend comes from them.
+_LINEAR: Final = frozenset(
+    """linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm bmm
+    addmm baddbmm einsum add sub rsub neg mean sum cat stack getitem view reshape flatten unflatten
+    squeeze unsqueeze transpose permute swapaxes movedim expand repeat contiguous clone to float half
+    double bfloat16 type chunk split unbind pad avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d
+    adaptive_avg_pool2d adaptive_avg_pool3d interpolate upsample dropout dropout1d dropout2d dropout3d
+    identity cumsum roll flip narrow select t detach unfold fold pixel_shuffle""".split()
+)
+# Linear where only one of their arguments is a tensor that was computed.
+_BY_A_CONSTANT: Final = frozenset({"mul", "div", "truediv"})
+_LINEAR_IN_ONE: Final = frozenset({"matmul", "mm", "bmm", "einsum", "baddbmm"})
+
+
+class OpOrder(OpConsumer):
+    """Writes down the operations of one training call."""
+
+    def __init__(self, session: Session, prefix: str, hooks: Attachment) -> None:
+        self._session = session
+        self._prefix = prefix
+        self._hooks: Attachment | None = hooks
+        self._ops: list[dict[str, Any]] = []
+        self._made: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        session.on_step.append(self._done)
+
+    def after(
+        self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+        result: Any,
+    ) -> Any:  # fmt: skip
+        """An operation has run."""
+        session = self._session
+        try:
+            if self._hooks is not None and session.guard.alive and session.training:
+                if session.forwards == 1 and len(self._ops) < MOST:
+                    self._note(op, args, kwargs, result)
+        except Exception as error:
+            session.guard.failed("the order of operations", error, self._remove)
+
+    def _note(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:  # fmt: skip
+        given = [tensor for _, tensor in tensors((args, kwargs))]
+        sources = []
+        for tensor in given:
+            known = self._made.get(id(tensor))
+            if known is not None and known[0]() is tensor:
+                sources.append(known[1])
+        number = len(self._ops)
+        computed = sum(not isinstance(each, torch.nn.Parameter) for each in given)
+        linear = op.name in _LINEAR and not (op.name in _LINEAR_IN_ONE and computed > 1)
+        linear = linear or (op.name in _BY_A_CONSTANT and computed <= 1)
+        site = f"{self._prefix}{op.place.address}".rstrip(".")
+        entry: dict[str, Any] = {"site": site, "op": op.name, "from": sorted(set(sources))}
+        if linear:
+            entry["linear"] = True
+        self._ops.append(entry)
+        for _, tensor in tensors(result):
+            self._made[id(tensor)] = (weakref.ref(tensor), number)
+
+    def _done(self, step: int) -> None:
+        """The first step has ended."""
+        if self._hooks is not None and self._ops:
+            known = self._session.op_lists
+            known[self._prefix.rstrip(".")] = self._ops
+            only = known.get("") if len(known) == 1 else None
+            self._session.writer.info(ops=only if only is not None else known)
+            self._remove()
+
+    def _remove(self) -> None:
+        hooks, self._hooks = self._hooks, None
+        self._made.clear()
+        if hooks is not None:
+            hooks.remove()

@@ -1,0 +1,458 @@
+"""Steps of optimizers: the clock of a watch, and where parameters are measured.
+
+A step ends when every optimizer that takes part in it has stepped, or when one steps again. Which
+take part is known from the optimizers that hold the parameters, and learned from the steps.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from nethook.hooks.hook import Owner
+from nethook.hooks.optimizers import holds, optimizers_holding
+from nethook.hooks.quiet import quiet
+from nethook.runs import names
+from nethook.watching import budget
+from nethook.watching.parameters import ParameterFacts, ParametersChangedError, ParameterSet
+from nethook.watching.taps import Part
+
+if TYPE_CHECKING:
+    from nethook.watching.session import Session
+
+PROBES: Final = 3
+"""Parameters of an optimizer whose gradient is looked at when a backward pass begins."""
+
+_now = time.perf_counter
+
+
+class Track:
+    """What is known of one optimizer."""
+
+    def __init__(self, name: str, optimizer: torch.optim.Optimizer) -> None:
+        self.name = name
+        self.ref = weakref.ref(optimizer)
+        self.type = type(optimizer).__name__
+        self.stepped = False  # in the step that is under way
+        self.reading = False  # its gradients are still to be read, after the closure
+        self.steps = 0
+        self.sizes: list[int] = []  # parameters a group
+        self.set: ParameterSet | None = None
+        self.rates: list[float | None] = []
+        self.settings: list[dict[str, object]] = []
+        # Gradients that its last step has used: (parameter, address, version).
+        self.used: list[tuple[torch.Tensor, int, int]] = []
+
+
+class Steps:
+    """All optimizers that hold parameters of the watched models."""
+
+    def __init__(
+        self,
+        session: Session,
+        facts: Sequence[ParameterFacts],
+        given: Sequence[torch.optim.Optimizer],
+    ) -> None:
+        self._session = session
+        self._facts = {id(each.parameter): each for each in facts}
+        self._wanted = set(self._facts)
+        self.tracks: dict[int, Track] = {}
+        self._strangers: set[int] = set()
+        self._looked = bool(given)
+        self._expected: set[int] = set()
+        self._inside = 0  # steps under way, one inside the other
+        self.loose: ParameterSet | None = None
+        for optimizer in given:
+            self._add(optimizer)
+        session.optimizers = self.by_name  # type: ignore[method-assign]
+        session.patience = self._patience  # type: ignore[method-assign]
+
+    def by_name(self) -> dict[str, torch.optim.Optimizer]:
+        """The optimizers that were seen and are still there."""
+        found = ((track.name, track.ref()) for track in self.tracks.values())
+        return {name: optimizer for name, optimizer in found if optimizer is not None}
+
+    def _patience(self) -> int:
+        """How many backward passes to wait for a step."""
+        self.find()
+        from nethook.watching.session import PATIENCE
+
+        return PATIENCE if self.tracks else 1
+
+    def find(self) -> None:
+        """Looks for optimizers that hold the parameters, once."""
+        if self._looked:
+            return
+        self._looked = True
+        for optimizer in optimizers_holding([each.parameter for each in self._facts.values()]):
+            if id(optimizer) not in self.tracks:
+                self._add(optimizer)
+
+    def track_of(self, optimizer: torch.optim.Optimizer) -> Track | None:
+        """The track of an optimizer; None where it holds no parameter of ours."""
+        key = id(optimizer)
+        track = self.tracks.get(key)
+        if track is not None and track.ref() is optimizer:
+            return track
+        if key in self._strangers:
+            return None
+        if not holds(optimizer, self._wanted):
+            if len(self._strangers) < 1000:
+                self._strangers.add(key)
+            return None
+        return self._add(optimizer)
+
+    def _add(self, optimizer: torch.optim.Optimizer) -> Track:
+        track = Track(str(len(self.tracks)), optimizer)
+        self.tracks[id(optimizer)] = track
+        self._expected.add(id(optimizer))
+        types = {each.name: each.type for each in self.tracks.values()}
+        self._session.writer.info(optimizers=types)
+        return track
+
+    # -- one step -----------------------------------------------------------------------------
+
+    def begins(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """An optimizer is about to step; other arguments for it, or None."""
+        self._inside += 1
+        if self._inside > 1:
+            return None  # an optimizer that is part of another
+        track = self.track_of(optimizer)
+        if track is None:
+            return None
+        session = self._session
+        if session.passes.open:
+            session.passes.end()
+        if session.clock != "optimizer":
+            session.change_clock("optimizer")
+        if track.stepped:
+            self._expected = {key for key, each in self.tracks.items() if each.stepped}
+            self.end_step()
+        self._arrange(track, optimizer)
+        if session.on_params or (not session.optimizer_steps and session.sampled()):
+            self._measured(track, ParameterSet.weights)
+        closure = _closure(args, kwargs)
+        if closure is None:
+            self.read(track)
+            return None
+        track.reading = True
+        return _with_closure(args, kwargs, self._after_closure(track, closure))
+
+    def read(self, track: Track) -> None:
+        """Reads the gradients as they are now: the optimizer uses them next."""
+        session = self._session
+        track.reading = False
+        optimizer = track.ref()
+        if optimizer is None:
+            return
+        scale = getattr(optimizer, "grad_scale", None)
+        factor = 1.0
+        if isinstance(scale, torch.Tensor) and scale.device.type == "cpu":
+            factor = 1.0 / scale.item()
+        found = getattr(optimizer, "found_inf", None)
+        skipped: bool | None = False
+        if isinstance(found, torch.Tensor):
+            skipped = bool(found.item()) if found.device.type == "cpu" else None
+        session.skipped = skipped
+        if skipped:
+            session.numbers.count(names.SKIPPED_STEPS)
+        self._measured(track, ParameterSet.gradients, factor, session.on_param_grads)
+        for told in session.on_gradients:
+            told(track)
+        session.flight.before_step(optimizer, skipped)
+
+    def _after_closure(self, track: Track, closure: Callable[[], Any]) -> Callable[[], Any]:
+        session = self._session
+
+        @functools.wraps(closure)
+        def seen(*args: Any, **kwargs: Any) -> Any:
+            result = closure(*args, **kwargs)
+            if track.reading and session.guard.alive:
+                try:
+                    with quiet():
+                        self.read(track)
+                except Exception as error:
+                    session.guard.failed("the closure of a step", error, None)
+            return result
+
+        return seen
+
+    def ends(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer has stepped."""
+        self._inside = max(0, self._inside - 1)
+        if self._inside:
+            return
+        track = self.tracks.get(id(optimizer))
+        if track is None:
+            return
+        session = self._session
+        session.order.note("skipped-step" if session.skipped else "step")
+        session.optimizer_steps += 1
+        session.numbers.count(names.OPTIMIZER_STEPS)
+        track.steps += 1
+        if track.set is not None:
+            self._measured(track, ParameterSet.updates)
+            self._measured(track, ParameterSet.look)
+            if session.sampled():
+                track.set.second_moments(optimizer)
+        self._used(track, optimizer)
+        self._rates(track, optimizer)
+        session.loop_stepped()
+        self.stepped(track)
+
+    def skipped(self, optimizer: torch.optim.Optimizer) -> None:
+        """A loss scaler has left a step out."""
+        track = self.track_of(optimizer)
+        if track is None:
+            return
+        session = self._session
+        session.skipped = True
+        session.numbers.count(names.SKIPPED_STEPS)
+        session.order.note("skipped-step")
+        session.note_event(names.STEP_SKIPPED, "a loss scaler found gradients that are not finite")
+        self.stepped(track)
+
+    def stepped(self, track: Track) -> None:
+        """An optimizer has had its turn; the step ends with the last of them."""
+        track.stepped = True
+        if all(self.tracks[key].stepped for key in self._expected if key in self.tracks):
+            self.end_step()
+
+    def end_step(self) -> None:
+        """Every optimizer has had its turn."""
+        session = self._session
+        tracks = [each for each in self.tracks.values() if each.stepped]
+        sets = [each.set for each in tracks if each.set is not None]
+        grads = math.fsum(each.grad_square for each in sets)
+        weights = math.fsum(each.weight_square for each in sets)
+        updates = math.fsum(each.update_square for each in sets)
+        if sets:
+            session.numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
+            if weights > 0 and updates >= 0:
+                session.numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
+            empty = sum(each.empty * len(each.all) for each in sets)
+            count = sum(len(each.all) for each in sets)
+            session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
+        for each in sets:
+            each.grad_square = each.weight_square = each.update_square = math.nan
+        self._measure_loose()
+        for track in self.tracks.values():
+            track.stepped = False
+        session.end_step()
+
+    def _measured(self, track: Track, method: Callable[..., None], *args: Any) -> None:
+        """Calls a method of the track's set; makes the set anew where parameters have changed."""
+        session = self._session
+        start = _now()
+        place = budget.PARAM_GRADS if method is ParameterSet.gradients else budget.PARAMS
+        try:
+            if track.set is not None:
+                method(track.set, *args)
+        except ParametersChangedError:
+            optimizer = track.ref()
+            if optimizer is not None:
+                track.sizes = []
+                self._arrange(track, optimizer)
+        took = _now() - start
+        session.spent[place] += took
+        session.spent[budget.OTHER] -= took  # the hook around it counts everything as other
+
+    # -- what optimizers hold -----------------------------------------------------------------
+
+    def _arrange(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
+        """Makes the set of an optimizer's parameters, when these have changed."""
+        sizes = [len(group["params"]) for group in optimizer.param_groups]
+        if sizes == track.sizes and track.set is not None:
+            return
+        known = bool(track.sizes)
+        track.sizes = sizes
+        if track.set is not None:
+            track.set.settle()
+        members = []
+        for number, group in enumerate(optimizer.param_groups):
+            for parameter in group["params"]:
+                facts = self._facts.get(id(parameter))
+                if facts is not None:
+                    facts.groups = [each for each in facts.groups if each[0] != track.name]
+                    facts.groups.append((track.name, number))
+                    members.append(facts)
+        track.set = ParameterSet(self._session, members)
+        held = {id(each.parameter) for every in self.tracks.values() if every.set is not None
+                for each in every.set.all}  # fmt: skip
+        loose = [each for key, each in self._facts.items() if key not in held]
+        if self.loose is not None:
+            self.loose.settle()
+        self.loose = ParameterSet(self._session, loose) if loose else None
+        if known:
+            data = {"groups": {each.address: each.groups for each in members[:200]}}
+            self._session.event(
+                names.PARAMETERS, f"optimizer {track.name} holds other parameters", data=data
+            )
+
+    def _measure_loose(self) -> None:
+        """Parameters that no optimizer holds: measured when a step ends."""
+        session = self._session
+        if self.loose is None or not (session.budget.share is None or session.sampled()):
+            return
+        try:
+            self.loose.updates()  # against what they were at the last look
+            self.loose.weights()
+            self.loose.gradients(1.0, True)
+        except ParametersChangedError:
+            self.loose = ParameterSet(session, self.loose.all)
+
+    def settle(self) -> None:
+        """Brings the facts of all parameters up to date."""
+        for each in (*(track.set for track in self.tracks.values()), self.loose):
+            if each is not None:
+                each.settle()
+
+    @property
+    def memory(self) -> int:
+        """Bytes of all snapshots."""
+        sets = (*(track.set for track in self.tracks.values()), self.loose)
+        return sum(each.memory for each in sets if each is not None)
+
+    # -- settings and old gradients -----------------------------------------------------------
+
+    def _rates(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
+        session = self._session
+        rates: list[float | None] = []
+        for number, group in enumerate(optimizer.param_groups):
+            rate = group.get("lr")
+            known = track.rates[number] if number < len(track.rates) else None
+            if isinstance(rate, torch.Tensor):
+                if rate.device.type != "cpu":
+                    session.pending.add(names.lr_name(track.name, number), rate)
+                    rates.append(None)
+                    continue
+                rate = rate.item()
+            if rate is not None and rate != known:
+                session.writer.log(names.lr_name(track.name, number), rate, session.step)
+            rates.append(rate)
+        track.rates = rates
+        if session.sampled() or not track.settings:
+            settings = [_settings(group) for group in optimizer.param_groups]
+            if settings != track.settings:
+                track.settings = settings
+                data = {
+                    "optimizer": track.name,
+                    "type": track.type,
+                    "groups": settings,
+                    "parameters": track.sizes,
+                    "fused": any(bool(group.get("fused")) for group in optimizer.param_groups),
+                }
+                message = f"settings of optimizer {track.name} ({track.type})"
+                session.note_event(names.GROUPS, message, data=data)
+
+    def _used(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
+        """Notes which gradients a step has used, to know them again."""
+        track.used = []
+        if track.set is None:
+            return
+        for each in track.set.all[:: max(1, len(track.set.all) // PROBES)][:PROBES]:
+            grad = each.parameter.grad
+            if grad is not None:
+                track.used.append((each.parameter, id(grad), grad._version))
+
+    def old_gradients(self) -> bool:
+        """Whether gradients that a step has used are still there, as they were."""
+        for track in self.tracks.values():
+            for parameter, key, version in track.used:
+                grad = parameter.grad
+                if grad is not None and id(grad) == key and grad._version == version:
+                    # Zeroed by way of `.data`, the version is what it was.
+                    if grad.device.type != "cpu" or bool(grad.detach().count_nonzero()):
+                        return True
+        return False
+
+
+class StepBegins(Part):
+    """Before any optimizer's step."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
+        super().__init__(owner, "*", session)
+        self.steps = steps
+
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Reads weights and gradients."""
+        if self.off or not self.session.guard.alive:
+            return None
+        start = _now()
+        result = None
+        try:
+            with quiet(), torch.no_grad():
+                result = self.steps.begins(optimizer, args, kwargs)
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+        return result
+
+    def turn_off(self) -> None:
+        """Without it there is no clock."""
+        self.session.guard.stop()
+
+
+class StepEnds(Part):
+    """After any optimizer's step."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
+        super().__init__(owner, "*", session)
+        self.steps = steps
+
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Reads updates, and ends the step."""
+        if self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        try:
+            with quiet(), torch.no_grad():
+                self.steps.ends(optimizer)
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+
+    def turn_off(self) -> None:
+        """Without it there is no clock."""
+        self.session.guard.stop()
+
+
+def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
+    closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+    return closure if callable(closure) else None
+
+
+def _with_closure(
+    args: tuple[Any, ...], kwargs: dict[str, Any], closure: Callable[[], Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if "closure" in kwargs:
+        return args, {**kwargs, "closure": closure}
+    return (args[0], closure, *args[2:]), kwargs
+
+
+def _settings(group: dict[str, Any]) -> dict[str, object]:
+    """The settings of a group as plain data, without its parameters and its learning rate."""
+    plain = {}
+    for name, value in group.items():
+        if name in ("params", "lr", "param_names"):
+            continue
+        if isinstance(value, torch.Tensor):
+            value = value.item() if value.device.type == "cpu" and value.numel() == 1 else "tensor"
+        plain[name] = list(value) if isinstance(value, tuple) else value
+    return plain

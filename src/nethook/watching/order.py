@@ -1,0 +1,79 @@
+"""The order of the loop's calls: an event at the first step, and whenever it changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nethook.runs import names
+
+if TYPE_CHECKING:
+    from nethook.watching.session import Session
+
+# What comes after a step belongs to it until one of these begins the next.
+_BEGINS = frozenset({"zero_grad", "forward", "backward"})
+_STEPS = frozenset({"step", "skipped-step"})
+
+
+class CallOrder:
+    """Collects the calls of a step."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._calls: list[str] = []
+        self._done: list[str] = []  # steps that have ended, since the last event
+        self._known: set[tuple[str, ...]] = set()
+        self._last: tuple[str, ...] = ()
+        self._ended = -1  # the step whose calls these are, once it has ended
+        self.scaler = False
+
+    def note(self, call: str) -> None:
+        """A call of the loop."""
+        calls = self._calls
+        if self._ended >= 0 and call in _BEGINS:
+            self._tell()
+            calls = self._calls
+        if not calls or calls[-1] != call:
+            calls.append(call)
+
+    def step_ended(self, step: int) -> None:
+        """The step that these calls belong to has ended."""
+        if self._ended < 0:
+            self._ended = step
+
+    def finish(self) -> None:
+        """Watching ends."""
+        if self._calls:
+            self._ended = max(0, self._ended)
+            self._tell()
+
+    def _tell(self) -> None:
+        step, self._ended = self._ended, -1
+        order = tuple(_shortened(self._calls))
+        self._calls = []
+        if order == self._last:
+            return
+        self._last = order
+        if order in self._known:
+            return  # loops that take turns (every 8th batch is logged) are no news
+        self._known.add(order)
+        if len(self._known) <= 64:
+            self._session.writer.event(
+                names.ORDER,
+                step,
+                f"the order of calls: {', '.join(order)}",
+                "",
+                {"calls": list(order), "scaler": self.scaler},
+            )
+
+
+def _shortened(calls: list[str]) -> list[str]:
+    """Pairs of calls that are repeated (micro-batches) stand once: forward, backward."""
+    short: list[str] = []
+    at = 0
+    while at < len(calls):
+        pair = calls[at : at + 2]
+        while len(pair) == 2 and calls[at + 2 : at + 4] == pair:
+            at += 2
+        short.append(calls[at])
+        at += 1
+    return short

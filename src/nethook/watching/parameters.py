@@ -1,0 +1,292 @@
+"""The parameters of one optimizer: weights, gradients and true updates, measured in a few calls.
+
+Before a step one pass reads the weights, keeps a copy of them, and reads the gradients; after it one
+pass reads what was added. Tensors that lie in one piece of CPU memory go through the native kernel
+together (`stats.flat`); all others, one by one, through slots, and stay on their device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+
+from nethook.runs.names import (
+    PARAM_GRADS,
+    PARAMS,
+    SECOND_MOMENT,
+    UNCLIPPED,
+    UPDATE_COSINE,
+    UPDATES,
+)
+from nethook.stats import guard
+from nethook.stats.flat import SAMPLE, Follower, Numbers, Table, lies_flat, start_of
+from nethook.stats.rows import Slot
+
+if TYPE_CHECKING:
+    from nethook.watching.session import Session
+
+SNAPSHOT_CAP: Final = 256 << 20
+"""Bytes of weights that are kept from before a step to after it; above them parameters take turns."""
+
+_keys = torch._C._dispatch_keys
+_Tensor = torch.Tensor
+
+
+class ParameterFacts:
+    """What is known of one parameter besides its numbers."""
+
+    __slots__ = ("address", "groups", "moved", "parameter", "rows", "steps", "with_grad")
+
+    def __init__(self, address: str, parameter: torch.Tensor) -> None:
+        self.address = address
+        self.parameter = parameter
+        self.groups: list[tuple[str, int]] = []
+        self.steps = 0  # at which its gradient was looked for
+        self.with_grad = 0  # at which it had one
+        self.moved = [0, 0]  # steps in which it changed, of those in which that was measured
+        self.rows: dict[str, Any] = {}  # distinct ones, see `facts`
+
+
+class ParameterSet:
+    """Some parameters, and where their numbers go.
+
+    Arguments:
+        session: the watch.
+        parameters: facts of each, in order.
+    """
+
+    def __init__(self, session: Session, parameters: Sequence[ParameterFacts]) -> None:
+        self.session = session
+        self.all = list(parameters)
+        wanted = session.wanted
+        flat = [each for each in self.all if lies_flat(each.parameter)]
+        self.flat = [each for each in flat if each.parameter.is_contiguous()]
+        known = {id(each) for each in self.flat}
+        self.others = [each for each in self.all if id(each) not in known]
+        self._tensors = [each.parameter for each in self.flat]
+        self._bytes = [each.parameter.nbytes for each in self.flat]
+        count = len(self.flat)
+        sheet = session.train
+        self._weights = Table(sheet.rows, count)
+        self._grads = Table(sheet.rows, count)
+        self._clip = Table(sheet.rows, count)
+        self._after = Table(sheet.rows, count)
+        self._follow = Table(sheet.rows, count)
+        for at, each in enumerate(self.flat):
+            rows = [session.row(each.address, quantity) or 0 for quantity in _QUANTITIES]
+            self._weights.set(at, rows[0], each.parameter)
+            self._grads.set(at, rows[1], each.parameter)
+            self._clip.set(at, rows[2], each.parameter)
+            self._after.set(at, rows[3], each.parameter)
+            self._follow.set(at, 0, each.parameter)
+        self.follower = Follower(self._follow)
+        cosines = [session.row(each.address, UPDATE_COSINE) or 0 for each in self.flat]
+        self._cosines = Numbers(sheet.rows, cosines)
+        self._slots: dict[tuple[str, str], Slot] = {}
+        self._snapshot = _Snapshot(self._bytes, session.snapshot_cap)
+        self._clones: dict[int, torch.Tensor] = {}
+        self._has_weights = False
+        self._wants_updates = "updates" in wanted
+        self.grad_square = self.weight_square = self.update_square = float("nan")
+        self.with_grad = np.zeros(count, np.int64)
+        self.moved = np.zeros((2, count), np.int64)
+        self.looked = 0
+        self.empty = 0.0
+
+    # -- before the step ----------------------------------------------------------------------
+
+    def weights(self) -> None:
+        """Reads the weights, and keeps what is needed to tell the update."""
+        table = self._weights
+        self._fit()
+        table.address[:] = [start_of(each) for each in self._tensors]
+        if self._wants_updates:
+            self._snapshot.turn()
+            table.lines["copy"] = self._snapshot.current
+        table.fold()
+        self.weight_square = float(table.squares.sum())
+        self._has_weights = True
+        for at, each in enumerate(self.others):
+            parameter = each.parameter.detach()
+            self._slot(each, PARAMS).fold(parameter)
+            if self._wants_updates and guard.kind(parameter) is None:
+                self._clones[at] = parameter.clone()
+
+    def gradients(self, factor: float, measure: bool) -> None:
+        """Reads the gradients as the optimizer will use them; or only looks whether they are odd."""
+        session, count = self.session, len(self.flat)
+        self._fit()
+        self.looked += 1
+        addresses = self._grad_addresses(PARAM_GRADS if measure else "", factor)
+        there = addresses != 0
+        self.with_grad += there
+        table = self._grads
+        table.address[:] = addresses
+        if measure:
+            table.lines["factor"] = factor
+            odd = table.fold()
+            squares = table.squares
+            self.grad_square = float(squares.sum())
+            empty = int((squares[there] == 0).sum()) + count - int(there.sum())
+        else:
+            odd = table.count_odd()
+            empty = count - int(there.sum())
+        missing = sum(each.parameter.grad is None for each in self.others)
+        self.empty = (empty + missing) / max(1, len(self.all))
+        if odd:
+            for at in np.flatnonzero(table.odd).tolist():
+                each = self.flat[at]
+                session.flag(each.address, PARAM_GRADS, None, None, each.parameter.grad)
+
+    def unclipped(self, factor: float) -> None:
+        """Reads the gradients before they are clipped."""
+        self._fit()
+        table = self._clip
+        table.address[:] = self._grad_addresses(UNCLIPPED, factor)
+        table.lines["factor"] = factor
+        table.fold()
+
+    def _grad_addresses(self, quantity: str, factor: float) -> Any:
+        """Where the gradients lie; those that do not lie flat are measured here."""
+        addresses = []
+        for each, size in zip(self.flat, self._bytes, strict=True):
+            grad = each.parameter.grad
+            if (
+                grad is not None
+                and type(grad) is _Tensor
+                and _keys(grad).raw_repr() in guard.PLAIN
+                and grad.nbytes == size
+                and grad.dtype is each.parameter.dtype
+                and grad.is_contiguous()
+            ):
+                addresses.append(start_of(grad))
+            else:
+                addresses.append(0)
+                if grad is not None and quantity:
+                    self._slot(each, quantity).fold(grad, factor)
+        for each in self.others:
+            grad = each.parameter.grad
+            each.steps += quantity != UNCLIPPED
+            if grad is not None:
+                each.with_grad += quantity != UNCLIPPED
+                if quantity:
+                    self._slot(each, quantity).fold(grad, factor)
+        return np.array(addresses, np.int64)
+
+    # -- after the step -----------------------------------------------------------------------
+
+    def updates(self) -> None:
+        """Reads what the step has added, if the weights were read before it."""
+        if not self._has_weights or not self._wants_updates:
+            return
+        self._has_weights = False
+        table = self._after
+        self._fit()
+        table.address[:] = [start_of(each) for each in self._tensors]
+        table.lines["minus"] = self._snapshot.current
+        table.address[self._snapshot.current == 0] = 0
+        table.fold()
+        measured = table.address != 0
+        if measured.all():
+            self.update_square = float(table.squares.sum())
+        self.moved[0] += table.squares > 0
+        self.moved[1] += measured
+        for at, each in enumerate(self.others):
+            before = self._clones.pop(at, None)
+            if before is not None:
+                change = each.parameter.detach() - before
+                self._slot(each, UPDATES).fold(change)
+                if change.device.type == "cpu":
+                    each.moved[0] += bool(change.any())
+                    each.moved[1] += 1
+
+    def look(self) -> None:
+        """Follows the sample of coordinates: cosines of this update with the one before."""
+        self._follow.address[:] = [start_of(each) for each in self._tensors]
+        if self.follower.look():
+            self._cosines.values[:] = self.follower.cosines
+            self._cosines.fold()
+
+    def second_moments(self, optimizer: torch.optim.Optimizer) -> None:
+        """Reads what Adam and its like keep of the squared gradient, at the sample."""
+        for each in self.all:
+            state = optimizer.state.get(each.parameter)
+            moment = state.get("exp_avg_sq") if isinstance(state, dict) else None
+            if isinstance(moment, torch.Tensor) and moment.numel():
+                flat = moment.detach().reshape(-1)
+                step = max(1, flat.numel() // SAMPLE)
+                self._slot(each, SECOND_MOMENT).fold(flat[::step][:SAMPLE])
+
+    # -- helpers ------------------------------------------------------------------------------
+
+    def _fit(self) -> None:
+        """Weights that were put into other memory, of another size, are measured otherwise."""
+        for each, size in zip(self._tensors, self._bytes, strict=True):
+            if each.nbytes != size or not each.is_contiguous():
+                raise ParametersChangedError
+
+    def _slot(self, each: ParameterFacts, quantity: str) -> Slot:
+        key = (each.address, quantity)
+        slot = self._slots.get(key)
+        if slot is None:
+            row = self.session.row(*key)
+            slot = self.session.train.slot(0 if row is None else row)
+            self._slots[key] = slot
+        return slot
+
+    def settle(self) -> None:
+        """Brings the facts of each parameter up to date."""
+        for at, each in enumerate(self.flat):
+            each.steps = self.looked
+            each.with_grad = int(self.with_grad[at])
+            each.moved = [int(self.moved[0, at]), int(self.moved[1, at])]
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the snapshot."""
+        clones = sum(each.nbytes for each in self._clones.values())
+        return self._snapshot.memory + clones
+
+
+class ParametersChangedError(Exception):
+    """A parameter is not the tensor any more that it was: the set is made anew."""
+
+
+_QUANTITIES: Final = (PARAMS, PARAM_GRADS, UNCLIPPED, UPDATES)
+
+
+class _Snapshot:
+    """Memory for copies of weights, of at most so many bytes: above, parameters take turns."""
+
+    def __init__(self, sizes: Sequence[int], cap: int) -> None:
+        self._chunks: list[list[int]] = [[]]
+        room = 0
+        for at, size in enumerate(sizes):
+            size = -(-size // 64) * 64
+            if size > cap:
+                continue  # no turn is long enough for it
+            if room + size > cap:
+                self._chunks.append([])
+                room = 0
+            self._chunks[-1].append(at)
+            room += size
+        self._sizes = [-(-size // 64) * 64 for size in sizes]
+        most = max(sum(self._sizes[at] for at in chunk) for chunk in self._chunks)
+        self._memory = np.empty(most + 64, np.uint8) if most else np.empty(0, np.uint8)
+        self._start = -(-self._memory.ctypes.data // 64) * 64
+        self._next = 0
+        self.turns = len(self._chunks)
+        self.memory = most
+        self.current = np.zeros(len(sizes), np.int64)
+
+    def turn(self) -> None:
+        """Says where the copies of the next turn go (`current`): 0 for parameters not in it."""
+        self.current[...] = 0
+        at = self._start
+        for each in self._chunks[self._next]:
+            self.current[each] = at
+            at += self._sizes[each]
+        self._next = (self._next + 1) % len(self._chunks)

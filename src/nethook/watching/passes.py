@@ -1,0 +1,128 @@
+"""Passes without gradient: evaluation, or something else.
+
+A pass is what runs without gradient between two training calls. It is an evaluation if the model is
+in evaluation mode, or if a loss is taken of what it returns; else it is `aux` (a GAN's generator
+pass, the averages of a batch norm). That is known at its end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from nethook.hooks.hook import Owner
+from nethook.hooks.loss_functions import LossFunctions
+from nethook.runs import names
+from nethook.runs.clock import WindowClock
+from nethook.watching.catalogue import Sheet
+
+if TYPE_CHECKING:
+    from nethook.runs.window import Window
+    from nethook.watching.session import Session
+
+
+class Passes:
+    """The pass that is under way, and the windows of passes."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sheet: Sheet | None = None
+        self.open = False
+        self.calls = 0
+        self._evaluates = False
+        self._windows: dict[str, Window] = {}
+        self._clocks: dict[str, WindowClock] = {}
+        self._counts: dict[str, int] = {"eval": 0, "aux": 0}
+        self._losses: LossFunctions | None = None
+        self.on_end: list[Any] = []  # called with the phase
+
+    @property
+    def sheet(self) -> Sheet:
+        """The rows of passes; made when there is one."""
+        if self._sheet is None:
+            self._sheet = Sheet(self._session.catalogue)
+        return self._sheet
+
+    @property
+    def phase(self) -> str:
+        """What the pass under way is taken for so far."""
+        return "eval" if self._evaluates else "aux"
+
+    def begin(self, module: nn.Module) -> None:
+        """A call without gradient begins."""
+        if not self.open:
+            self.open = True
+            self.calls = 0
+            self._evaluates = False
+            self._session.order.note("evaluation")
+            if self._losses is None:
+                self._losses = LossFunctions(Owner("nethook.watch"), self._saw_loss)
+            else:
+                self._losses.put_on()
+        self.calls += 1
+        if not module.training:
+            self._evaluates = True
+
+    def _saw_loss(
+        self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        session = self._session
+        try:
+            # A gradient that is switched off inside a training step is not the end of a pass.
+            if self.open and session.guard.alive and not session.depth:
+                if session.losses.no_grad_loss(kind, args, kwargs, result):
+                    self._evaluates = True
+        except Exception as error:
+            session.guard.failed("the losses of passes without gradient", error, self.turn_off)
+
+    def loss(self, name: str, value: torch.Tensor | float) -> None:
+        """One value of a loss in this pass."""
+        row = self._session.row(names.loss_address(name), names.LOSS)
+        if row is None:
+            return
+        slot = self.sheet.rows.slots.get(row) or self.sheet.slot(row)
+        if not isinstance(value, torch.Tensor):
+            value = torch.tensor(value, dtype=torch.float64)
+        slot.fold(value)
+
+    def end(self) -> None:
+        """The pass has ended: now it is known what it was."""
+        self.open = False
+        self.turn_off()
+        session, phase = self._session, self.phase
+        for told in self.on_end:
+            told(phase)
+        if phase == "eval":
+            session.totals["evaluations"] += 1
+        if self._sheet is None:
+            return
+        if phase not in session.phases:
+            self._sheet.clear()
+            return
+        self._sheet.step_ended()
+        number = self._counts[phase]
+        self._counts[phase] = number + 1
+        window = self._windows.get(phase)
+        if window is None:
+            window = session.writer.window(phase)
+            self._clocks[phase] = WindowClock()
+        window = self._sheet.fill(window)
+        window.add_step(session.step)
+        if self._clocks[phase].ends_with(number) and session.writer.waiting < 2:
+            window = session.writer.submit(window)
+            self._clocks[phase].open(number + 1)
+        self._windows[phase] = window
+
+    def turn_off(self) -> None:
+        """Loss functions are no longer watched."""
+        if self._losses is not None:
+            self._losses.remove()
+
+    def finish(self) -> None:
+        """Watching ends: windows that are still open are handed over."""
+        self.turn_off()
+        for window in self._windows.values():
+            if window.steps:
+                self._session.writer.submit(window, "end")

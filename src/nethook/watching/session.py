@@ -1,0 +1,443 @@
+"""One watch while it runs: which step and phase it is, and where numbers go.
+
+The taps, the optimizers and the loop's calls tell it what happens; it keeps the open windows and
+hands them to the writer. What `losses` and `flight` may ask of it is `seam.Watching`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.addresses.nested import tensors
+from nethook.runs import names
+from nethook.runs.clock import WindowClock
+from nethook.runs.writer import RunWriter
+from nethook.stats.rows import Slot
+from nethook.watching.batches import Batches
+from nethook.watching.budget import QUANTITIES, Budget
+from nethook.watching.catalogue import Catalogue, Sheet
+from nethook.watching.flight import Flight
+from nethook.watching.guarded import Guard
+from nethook.watching.losses import Losses
+from nethook.watching.numbers import LoopNumbers, Pending
+from nethook.watching.order import CallOrder
+from nethook.watching.parameters import SNAPSHOT_CAP
+from nethook.watching.passes import Passes
+from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
+
+# Backward passes without a step of an optimizer after which each counts as a step; accumulation
+# may be this long before the first step.
+PATIENCE = 32
+
+
+class Session:
+    """What the parts of one watch share.
+
+    Arguments:
+        writer: of the run.
+        models: the watched models by name; "" for an only one.
+        wanted: quantities to measure.
+        budget: share of the training's time, or None.
+        capacity: series.
+        batches: steps whose inputs the flight recorder holds on to.
+    """
+
+    def __init__(
+        self,
+        writer: RunWriter,
+        models: Mapping[str, nn.Module],
+        *,
+        wanted: tuple[str, ...],
+        budget: float | None,
+        phases: tuple[str, ...],
+        capacity: int,
+        batches: int,
+    ) -> None:
+        self.writer = writer
+        self.wanted = wanted
+        self.phases = phases
+        self.step = writer.next_step
+        self.first_step = self.step
+        self.depth = 0  # calls of watched models under way, one inside the other
+        self.training = True  # whether the outermost call has gradients
+        self.in_backward = 0
+        self.unscale = 1.0  # one by the factor of a loss scaler
+        self.scale: torch.Tensor | float | None = None
+        self.forwards = 0  # in this step
+        self.backwards = 0
+        self.totals = {"steps": 0, "forwards": 0, "backwards": 0, "evaluations": 0}
+        self.clock = "optimizer"
+        self.optimizer_steps = 0
+        self.skipped: bool | None = False
+        self.snapshot_cap = SNAPSHOT_CAP
+        self._models = dict(models)
+        thinned = tuple(each for each in QUANTITIES if each in wanted)
+        if "updates" in wanted and "params" not in wanted:
+            thinned += ("params",)
+        self.budget = Budget(budget, thinned)
+        self.spent = self.budget.spent
+        self.wants_grads = "grads" in wanted
+        self._decide()
+        self.catalogue = Catalogue(writer, capacity)
+        self.train = Sheet(self.catalogue)
+        self.guard = Guard(self._tell_failure, self._give_up)
+        self.pending = Pending(self)
+        self.numbers = LoopNumbers(self)
+        self.order = CallOrder(self)
+        self.batches = Batches(self)
+        self.passes = Passes(self)
+        self.losses = Losses(self)
+        self.flight = Flight(self, batches)
+        self.on_give_up: list[Any] = []  # what takes hooks off
+        self.on_step: list[Any] = []  # called with the number of the step that has ended
+        self.on_gradients: list[Any] = []  # called with an optimizer's track, before its step
+        self.op_lists: dict[str, Any] = {}  # model -> its operations
+        self._first_calls = 0
+        self._loss_slots: dict[str, Slot] = {}
+        self.loss_names: list[str] = []
+        self._loss_sums: dict[str, list[float]] = {}
+        self._modes: dict[str, dict[str, bool]] = {}
+        self._window = writer.window("train")
+        self._window_clock = WindowClock(self.step)
+        self._early = False
+        self._window_steps = 0
+        self._window_first = self.step
+        self._step_began = time.perf_counter()
+        self._own_then = 0.0
+
+    # -- what taps ask ------------------------------------------------------------------------
+
+    def row(self, address: str, quantity: str) -> int | None:
+        """The row of a series."""
+        return self.catalogue.row(address, quantity)
+
+    def off_sheet(self) -> Sheet:
+        """The rows of passes without gradient."""
+        return self.passes.sheet
+
+    def off_phase(self) -> str:
+        """What the pass without gradient that is under way is taken for so far."""
+        return self.passes.phase
+
+    def count_first_call(self) -> int:
+        """The place of a site in the order of first calls."""
+        self._first_calls += 1
+        return self._first_calls - 1
+
+    def called_alone(self, module: nn.Module) -> bool:
+        """A module was called and no watched model as a whole: whether that is training."""
+        training = torch.is_grad_enabled()
+        if training:
+            self._enter_training()
+        else:
+            self.passes.begin(module)
+        return training
+
+    def flag(
+        self, address: str, quantity: str, module: nn.Module | None, inputs: Any, value: Any
+    ) -> None:
+        """NaN or infinities were seen: the flight recorder looks into it."""
+        phase = "train" if self.training or quantity != names.OUTPUTS else self.passes.phase
+        flag = Flag(address, quantity, self.step, phase, module, inputs, value)
+        self.flight.non_finite(flag)
+
+    def mode_changed(self, address: str, phase: str, mode: bool) -> None:
+        """A module is in another mode than in the last pass of this phase."""
+        self._modes.setdefault(phase, {})[address] = mode
+
+    # -- calls of watched models --------------------------------------------------------------
+
+    def call_begins(
+        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """A watched model is called; the outermost call decides the phase."""
+        self.depth += 1
+        if self.depth > 1:
+            return
+        self.training = torch.is_grad_enabled()
+        if self.training:
+            self._enter_training()
+            self.forwards += 1
+            self.totals["forwards"] += 1
+            self.flight.forward_begins(model, module, args, kwargs)
+        else:
+            self.passes.begin(module)
+        self.batches.inputs(model, args, kwargs)
+
+    def _enter_training(self) -> None:
+        if self.passes.open:
+            self.passes.end()
+        if self.clock != "optimizer":
+            self._tick_without_optimizer()
+        elif self.optimizer_steps == 0 and self.backwards >= self.patience():
+            self.change_clock("backward")
+            self.end_step()
+        self.order.note("forward")
+
+    def patience(self) -> int:
+        """Backward passes to wait for a step of an optimizer."""
+        return PATIENCE
+
+    def _tick_without_optimizer(self) -> None:
+        counted = self.backwards if self.clock == "backward" else self.forwards
+        if counted:
+            self.end_step()
+
+    def change_clock(self, clock: str) -> None:
+        """Something else is what counts as a step from now on."""
+        self.clock = clock
+        self.writer.info(clock=clock)
+        what = {
+            "optimizer": "a step of the optimizers",
+            "backward": "a backward pass, for no optimizer that holds the parameters has stepped",
+            "forward": "a call of the model, for there was no backward pass",
+        }
+        self.event(names.CLOCK, f"a step is {what[clock]}", data={"clock": clock})
+
+    def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
+        """A call of a watched model has returned; None where it raised."""
+        self.depth = max(0, self.depth - 1)
+        if self.depth or output is None:
+            return
+        if self.training:
+            if self.in_backward == 0:
+                for path, tensor in tensors(output):
+                    node = tensor.grad_fn
+                    if node is not None:
+                        node.metadata[OUTPUT_MARK] = OutputMark(model, path)
+        self.batches.outputs(model, module, args, output)
+
+    # -- backward passes ----------------------------------------------------------------------
+
+    def backward_begins(self, roots: list[torch.Tensor]) -> None:
+        """`torch.autograd.backward` is about to run."""
+        if self.passes.open:
+            self.passes.end()
+        self.order.note("backward")
+        self.backwards += 1
+        self.totals["backwards"] += 1
+        scale, self.scale = self.scale, None
+        self.losses.backward(roots, scale)
+        self.flight.backward_begins(roots)
+
+    # -- the end of a step --------------------------------------------------------------------
+
+    def end_step(self) -> None:
+        """A step has ended: what it measured goes to the window."""
+        step = self.step
+        self.order.step_ended(step)
+        self._time_step()
+        self.numbers.end_step()
+        self._tell_losses()
+        self.train.step_ended()
+        self.losses.step_ended(step)
+        self.flight.step_ended(step, self.skipped)
+        for told in self.on_step:
+            told(step)
+        self.totals["steps"] += 1
+        self._tell_modes()
+        self._window_ends(step)
+        self.step = step + 1
+        self.forwards = self.backwards = 0
+        self.skipped = False
+        self._next_step()
+
+    def _time_step(self) -> None:
+        now, own = time.perf_counter(), self.budget.own
+        self.numbers.set(names.STEP_SECONDS, now - self._step_began)
+        self.numbers.set(names.WATCH_SECONDS, own - self._own_then)
+        self._step_began, self._own_then = now, own
+
+    def _next_step(self) -> None:
+        self.budget.writer_took(self.writer.seconds)
+        if self.budget.step_ended():
+            every = self.budget.every
+            self.note_event(
+                names.THINNED,
+                f"each quantity is measured in every {every}. step"
+                if every > 1
+                else "everything is measured in every step",
+                data={"every": every, "overhead": self.budget.overhead},
+            )
+        self._decide()
+
+    def _decide(self) -> None:
+        due = self.budget.due
+        self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
+
+    def measure_all(self) -> None:
+        """Everything is measured in this step, whatever the budget says."""
+        self.budget.all_due()
+        self._decide()
+
+    def _window_ends(self, step: int) -> None:
+        self._window_steps += 1
+        if self._window_steps == 1:
+            self._window_first = step
+        early, self._early = self._early, False
+        ends = self._window_clock.ends_with(step)
+        if early and not ends:
+            ends = self._window_clock.close_early()
+        if ends and self.writer.waiting < 2 and self.budget.may_write():
+            self._hand_over(step, "event" if early else "")
+        elif self.writer.provisional_due:
+            self.write_facts()
+            self._show()
+
+    def _fill(self, *, keep: bool) -> None:
+        self._window = self.train.fill(self._window, keep=keep)
+        window = self._window
+        if window.steps == 0:
+            window.first_step = self._window_first
+        window.last_step = self.step
+        window.steps += self._window_steps
+
+    def _hand_over(self, step: int, why: str) -> None:
+        self.pending.fetch()
+        self._fill(keep=False)
+        self._window = self.writer.submit(self._window, why)
+        self._window_steps = 0
+        self._window_clock.open(step + 1)
+
+    def _show(self) -> None:
+        if self._window.steps == 0:
+            self._fill(keep=True)
+            self.writer.submit_provisional(self._window)
+            self._window.clear()
+
+    def write_facts(self) -> None:
+        """Brings sites and totals in the file up to date; `facts` puts itself in its place."""
+
+    def loop_stepped(self) -> None:
+        """An optimizer has stepped; `loop` puts itself in its place."""
+
+    def tell_frozen(self, changed: Mapping[str, bool]) -> None:
+        """`requires_grad` of parameters has changed."""
+        data = {"requires_grad": dict(list(changed.items())[:200])}
+        message = f"requires_grad of {len(changed)} parameters changed"
+        self.event(names.PARAMETERS, message, data=data)
+
+    # -- losses -------------------------------------------------------------------------------
+
+    def loss_value(self, name: str, value: torch.Tensor | float, phase: str) -> None:
+        """One value of a loss."""
+        if phase != "train":
+            self.passes.loss(name, value)
+            return
+        if name not in self.loss_names:
+            self.loss_names.append(name)
+            self.writer.info(losses=list(self.loss_names))
+        slot = self._loss_slots.get(name)
+        if slot is None:
+            row = self.row(names.loss_address(name), names.LOSS)
+            if row is None:
+                return
+            slot = self._loss_slots[name] = self.train.slot(row)
+        if isinstance(value, torch.Tensor):
+            slot.fold(value)
+            self.pending.add(names.loss_name(name), value, keep=names.KEPT_STEPS)
+            return
+        self.numbers.fold_one(slot.place, value)
+        self._loss_sums.setdefault(name, []).append(value)
+
+    def _tell_losses(self) -> None:
+        for name, values in self._loss_sums.items():
+            if values:
+                mean = math.fsum(values) / len(values) if len(values) > 1 else values[0]
+                self.writer.log(names.loss_name(name), mean, self.step, keep=names.KEPT_STEPS)
+                values.clear()
+
+    def loss_record(self, name: str, data: Mapping[str, object], phase: str) -> None:
+        """How a loss was made."""
+        self.writer.loss(name, self.step, data, phase)
+
+    # -- what parts may ask -------------------------------------------------------------------
+
+    @property
+    def phase(self) -> str:
+        """The phase of the call that is under way, or was last."""
+        return "train" if self.training else self.passes.phase
+
+    def event(
+        self, kind: str, message: str, address: str = "", data: Mapping[str, object] | None = None
+    ) -> None:
+        """An event at this step; it closes the open window."""
+        self._early = True
+        self.note_event(kind, message, address, data)
+
+    def note_event(
+        self, kind: str, message: str, address: str = "", data: Mapping[str, object] | None = None
+    ) -> None:
+        """An event at this step that leaves the window as it is."""
+        self.writer.event(kind, self.step, message, address, data)
+
+    def sampled(self) -> bool:
+        """Whether samples are taken in this step: 0 to 15, then 16 times as steps double."""
+        step = self.step - self.first_step
+        return step < 16 or step % (1 << (step.bit_length() - 5)) == 0
+
+    def models(self) -> Mapping[str, nn.Module]:
+        """The watched models by name."""
+        return self._models
+
+    def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
+        """The optimizers that were seen, by name; `optimizers` puts itself in its place."""
+        return {}
+
+    def run_path(self) -> str:
+        """The path of the run file."""
+        return str(self.writer.path)
+
+    # -- ends ---------------------------------------------------------------------------------
+
+    def _tell_modes(self) -> None:
+        for phase, changed in self._modes.items():
+            count = len(changed)
+            flags = set(changed.values())
+            what = f"training={flags.pop()}" if len(flags) == 1 else "another mode"
+            noun = "module is" if count == 1 else "modules are"
+            self.event(
+                names.MODE,
+                f"{count} {noun} in {what} from here on (phase {phase})",
+                next(iter(changed)) if count == 1 else "",
+                {"phase": phase, "training": dict(list(changed.items())[:100])},
+            )
+        self._modes.clear()
+
+    def _tell_failure(self, part: str, error: str, trace: str) -> None:
+        self.writer.event(
+            names.FAILED,
+            self.step,
+            f"{part} failed and is off: {error}",
+            "",
+            {"where": part, "error": error, "traceback": trace},
+        )
+
+    def _give_up(self) -> None:
+        for take_off in self.on_give_up:
+            take_off()
+
+    def finish(self) -> None:
+        """Everything that is still open goes to the file."""
+        if self.passes.open:
+            self.passes.end()
+        if self.backwards or (self.forwards and self.totals["steps"] == 0):
+            # A step that never came to its end: without an optimizer, or cut off.
+            if self.optimizer_steps == 0 and self.totals["steps"] == 0:
+                self.change_clock("backward" if self.backwards else "forward")
+            self.end_step()
+        self.order.finish()
+        self.passes.finish()
+        self.pending.fetch()
+        if self._window_steps:
+            self.step -= 1
+            self._fill(keep=False)
+            self.step += 1
+            self._window = self.writer.submit(self._window, "end")
+        self.write_facts()

@@ -1,0 +1,259 @@
+"""The hooks on modules: what they return, and the gradients of that.
+
+A tap holds a slot for each phase, and no tensor. It returns None, so it changes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from nethook.addresses.nested import tensors
+from nethook.addresses.tree import Site
+from nethook.hooks.gradients import ask_quickly
+from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.stats.rows import Slot
+from nethook.stats.units import bounds, unit_dim
+from nethook.watching import budget
+
+if TYPE_CHECKING:
+    from nethook.watching.session import Session
+
+_Tensor = torch.Tensor
+_now = time.perf_counter
+_graph_task = torch._C._current_graph_task_id
+_in_transform = torch._C._are_functorch_transforms_active
+_is_compiling = torch.compiler.is_compiling
+
+MODES = 16
+"""Changes of `training` that are kept of one site."""
+
+
+class Part(Hook):
+    """A hook of a watch, which is off once it has failed or watching has ended."""
+
+    __slots__ = ("off", "session")
+
+    def __init__(self, owner: Owner, address: str, session: Session) -> None:
+        super().__init__(owner, address)
+        self.session = session
+        self.off = False
+
+    def turn_off(self) -> None:
+        """It does nothing from now on."""
+        self.off = True
+
+    def failed(self, error: Exception) -> None:
+        """Tells the watch of an error in here."""
+        what = f"{type(self).__name__} at {self.address!r}"
+        self.session.guard.failed(what, error, self.turn_off)
+
+
+class OutputTap(Part):
+    """After a module's forward: summarises what it returned, and asks for the gradient of that."""
+
+    __slots__ = (
+        "batch", "calls", "first_call", "grad", "mode", "modes", "module_type", "rows", "seen",
+        "slots",
+    )  # fmt: skip
+
+    def __init__(self, owner: Owner, address: str, session: Session, site: Site) -> None:
+        super().__init__(owner, address, session)
+        self.module_type = type(site.module)
+        self.calls = {"train": 0, "eval": 0, "aux": 0, "off": 0}
+        self.first_call: int | None = None
+        self.mode: bool | None = None  # `training` at the last call
+        self.modes: list[tuple[int, str, bool]] = []
+        self.batch: list[int] = []  # least, greatest, last
+        self.seen: dict[str, Any] = {}  # shape, dtype, device of the first output
+        row = session.row(address, "outputs")
+        self.rows = row
+        self.slots: list[Slot | None] = [None, None]  # in training, and without gradient
+        self.grad: GradTap | None = None
+        if session.wants_grads:
+            grad_row = session.row(address, "grads")
+            if grad_row is not None:
+                self.grad = GradTap(owner, address, session, session.train.slot(grad_row))
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        """Measures a call."""
+        if _is_compiling() or self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        session = self.session
+        try:
+            if _graph_task() == -1 and not _in_transform():
+                if modes_are_active() or type(output) is not _Tensor:
+                    with quiet():
+                        self.saw(module, args, output)
+                else:
+                    self.saw(module, args, output)
+        except Exception as error:
+            self.failed(error)
+        session.spent[budget.OUTPUTS] += _now() - start
+
+    def saw(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        """One call of the module has returned."""
+        session = self.session
+        training = session.training if session.depth else session.called_alone(module)
+        self.calls["train" if training else "off"] += 1
+        if module.training is not self.mode:
+            self.mode_changed(module.training, training)
+        measures = session.on_outputs if training else True
+        asks = training and session.on_grads and self.grad is not None
+        if not (measures or asks):
+            return
+        if type(output) is _Tensor:
+            if measures:
+                self.measure(module, args, output, training)
+            if asks and output.requires_grad:
+                ask_quickly(output, self.grad, args)  # type: ignore[arg-type]
+            return
+        for _, tensor in tensors(output):
+            if measures:
+                self.measure(module, args, tensor, training)
+            if asks and tensor.requires_grad:
+                ask_quickly(tensor, self.grad, args)  # type: ignore[arg-type]
+
+    def measure(
+        self, module: nn.Module, args: tuple[Any, ...], tensor: torch.Tensor, training: bool
+    ) -> None:
+        """Folds one tensor into the row of the phase."""
+        slot = self.slots[not training] or self.first(module, tensor, training)
+        if slot is None:
+            return
+        odd = slot.fold(tensor)
+        if training:
+            if odd:
+                self.session.flag(self.address, "outputs", module, args, tensor)
+            shape = tensor.shape
+            if shape and (not self.batch or shape[0] != self.batch[2]):
+                low, high, _ = self.batch or (shape[0],) * 3
+                self.batch = [min(low, shape[0]), max(high, shape[0]), shape[0]]
+
+    def first(self, module: nn.Module, tensor: torch.Tensor, training: bool) -> Slot | None:
+        """The slot of a phase, made at its first tensor: what that is decides what is counted."""
+        if self.rows is None:
+            return None
+        session = self.session
+        dim = unit_dim(module, tensor.dim())
+        sheet = session.train if training else session.off_sheet()
+        slot = sheet.slot(self.rows, unit_dim=dim, bounds=bounds(module))
+        self.slots[not training] = slot
+        if not self.seen:
+            self.first_call = session.count_first_call()
+            self.seen = {
+                "shape": list(tensor.shape),
+                "dtype": str(tensor.dtype).removeprefix("torch."),
+                "device": str(tensor.device),
+            }
+        return slot
+
+    def mode_changed(self, mode: bool, training: bool) -> None:
+        """`module.training` is not what it was at the last call."""
+        self.mode = mode
+        phase = "train" if training else self.session.off_phase()
+        # Training and evaluation take turns: a change is one against the last pass of that phase.
+        known = [each for each in self.modes if each[1] == phase]
+        if (not known or known[-1][2] is not mode) and len(self.modes) < MODES:
+            self.modes.append((self.session.step, phase, mode))
+            if known:
+                self.session.mode_changed(self.address, phase, mode)
+
+    def pass_was(self, phase: str) -> None:
+        """A pass without gradient has ended, and turned out to be of this phase."""
+        if phase == "eval" and self.modes and self.modes[-1][1] == "aux":
+            step, _, mode = self.modes.pop()
+            known = [each for each in self.modes if each[1] == phase]
+            if not known or known[-1][2] is not mode:
+                self.modes.append((step, phase, mode))
+
+
+class GradTap(Part):
+    """When the gradient of an output was computed."""
+
+    __slots__ = ("slot",)
+
+    def __init__(self, owner: Owner, address: str, session: Session, slot: Slot) -> None:
+        super().__init__(owner, address, session)
+        self.slot = slot
+
+    def __call__(self, grad: torch.Tensor | None) -> None:
+        """Measures a gradient, in the backward passes of the loop."""
+        session = self.session
+        if grad is None or self.off or not session.guard.alive or _is_compiling():
+            return
+        start = _now()
+        try:
+            # `autograd.grad` inside a loss (a gradient penalty) is no gradient of the loss.
+            if session.in_backward:
+                if modes_are_active() or type(grad) is not _Tensor:
+                    with quiet():
+                        odd = self.slot.fold(grad, session.unscale)
+                else:
+                    odd = self.slot.fold(grad, session.unscale)
+                if odd:
+                    session.flag(self.address, "grads", None, None, grad)
+        except Exception as error:
+            self.failed(error)
+        session.spent[budget.GRADS] += _now() - start
+
+
+class RootBegins(Part):
+    """Before a watched model is called."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, owner: Owner, address: str, session: Session, model: str) -> None:
+        super().__init__(owner, address, session)
+        self.model = model
+
+    def __call__(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> None:
+        """Notes that a call begins; the outermost one decides the phase."""
+        if _is_compiling() or self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        try:
+            if _graph_task() == -1 and not _in_transform():
+                with quiet():
+                    self.session.call_begins(self.model, module, args, kwargs or {})
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+
+    def turn_off(self) -> None:
+        """Without it no call has a phase."""
+        self.session.guard.stop()
+
+
+class RootEnds(Part):
+    """After a watched model was called, also when it raised; the output is None then."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, owner: Owner, address: str, session: Session, model: str) -> None:
+        super().__init__(owner, address, session)
+        self.model = model
+
+    def __call__(self, module: nn.Module, *given: Any) -> None:
+        """Notes that a call has ended."""
+        if _is_compiling() or self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        try:
+            if _graph_task() == -1 and not _in_transform():
+                with quiet():
+                    self.session.call_ends(self.model, module, given[0], given[-1])
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+
+    def turn_off(self) -> None:
+        """Without it no call ever ends."""
+        self.session.guard.stop()

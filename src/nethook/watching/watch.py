@@ -1,0 +1,239 @@
+"""`watch`: follow a training run from the first step, with two lines added to the script."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import torch
+from torch import nn
+
+from nethook.addresses.patterns import Pattern
+from nethook.errors import InputsError, OptionError
+from nethook.runs import names
+from nethook.watching.attach import attach, given_models, given_optimizers
+from nethook.watching.session import Session
+
+QUANTITIES: Final = ("outputs", "grads", "params", "param_grads", "updates")
+"""What can be watched."""
+
+
+def watch(
+    model: nn.Module | Sequence[nn.Module] | Mapping[str, nn.Module],
+    optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None = None,
+    to: str | Path | None = None,
+    *,
+    include: Pattern | None = None,
+    exclude: Pattern | None = None,
+    quantities: Sequence[str] = QUANTITIES,
+    budget: float | None = 0.03,
+    phases: Sequence[str] = ("train", "eval"),
+    snapshots: Mapping[str, int] | None = None,
+    batches: int = 3,
+) -> Watch:
+    """Follows a training run: every layer, every step, into one file. The run is not changed.
+
+        with nethook.watch(model, optimizer, to="runs/mnist.db") as watch:
+            train()                              # as always; optimizer.step() is the clock
+            watch.log(val_accuracy=0.97)
+        nethook.open_run("runs/mnist.db")
+
+    Records, for every layer, outputs and their gradients; for every parameter its value, its gradient
+    as the optimizer uses it, and the true update; the loss and how it was made; and the order of the
+    loop's calls. `docs/watch.md` tells what is understood (accumulation, loss scalers, closures, …).
+
+    Arguments:
+        model: a module, or several as a list or by name.
+        optimizer: one or several; None finds those that hold the model's parameters.
+        to: the run file; `{time}` in it becomes the time. None means `runs/<time>.db`.
+        include, exclude: patterns of the layers whose outputs and gradients are recorded, as in
+            `select`. None means every module without modules below it.
+        quantities: which of `outputs`, `grads`, `params`, `param_grads`, `updates`.
+        budget: what watching may cost, as a share of the training's own time. Above it quantities
+            take turns, and then steps. None records everything at every step.
+        phases: `train`, `eval`, and `aux` for passes without gradient that are no evaluation.
+        snapshots: address of a layer -> how many samples of its output to keep, at steps 0, 1, 2, 4, …
+        batches: steps whose inputs are held on to, to be saved when a NaN appears; 0 holds none.
+
+    Returns:
+        A `Watch`: a context manager, with `close()`, `log(**scalars)`, `overhead`, `path`.
+
+    Raises:
+        RunExistsError: there is a file at `to` already.
+        OptionError, NoSuchSiteError: an argument that means nothing.
+
+    An error inside nethook while it watches is caught, said once, and written to the run's events.
+    """
+    return Watch(
+        model, optimizer, to, include=include, exclude=exclude, quantities=quantities,
+        budget=budget, phases=phases, snapshots=snapshots, batches=batches,
+    )  # fmt: skip
+
+
+class Watch:
+    """A run that is being followed. Made by `nethook.watch`."""
+
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Any,
+        to: str | Path | None,
+        *,
+        include: Pattern | None,
+        exclude: Pattern | None,
+        quantities: Sequence[str],
+        budget: float | None,
+        phases: Sequence[str],
+        snapshots: Mapping[str, int] | None,
+        batches: int,
+    ) -> None:
+        models = given_models(model)
+        optimizers = given_optimizers(optimizer)
+        wanted = _chosen("quantities", quantities, QUANTITIES)
+        shown = _chosen("phases", phases, ("train", "eval", "aux"))
+        if budget is not None and not 0 < budget <= 10:
+            raise OptionError(
+                f"`budget` is a share of the training's time, such as 0.03, or None; got {budget!r}."
+            )
+        if batches < 0:
+            raise OptionError(f"`batches` is 0 or more; got {batches!r}.")
+        for each in models.values():
+            earlier = _WATCHED.get(each)
+            earlier = earlier() if earlier is not None else None
+            if earlier is not None and not earlier.closed:
+                earlier.close()
+                _say(f"nethook: the earlier watch of this model ended ({earlier.path})")
+        self._closed = False
+        self._lines: list[str] = []
+        self._session, self._hooks = attach(
+            models, optimizers, Path("runs") / "{time}.db" if to is None else to,
+            include=include, exclude=exclude, wanted=wanted, budget=budget, phases=shown,
+            snapshots=snapshots or {}, batches=batches,
+        )  # fmt: skip
+        for each in models.values():
+            _WATCHED[each] = weakref.ref(self)
+
+    @property
+    def path(self) -> Path:
+        """The run file."""
+        return self._session.writer.path
+
+    @property
+    def overhead(self) -> float:
+        """What watching has cost so far, as a share of the training's own time."""
+        return self._session.budget.overhead
+
+    @property
+    def step(self) -> int:
+        """The step that is under way, from 0."""
+        return self._session.step
+
+    @property
+    def closed(self) -> bool:
+        """Whether watching has ended."""
+        return self._closed
+
+    def log(self, **scalars: float) -> None:
+        """Keeps numbers of your own at this step: `watch.log(val_accuracy=0.97)`."""
+        if self._closed:
+            raise OptionError("this watch was closed: nothing can be logged any more.")
+        values = {}
+        for name, value in scalars.items():
+            try:
+                values[name] = float(value)
+            except (TypeError, ValueError, RuntimeError):
+                raise InputsError(
+                    f"`{name}` is {type(value).__name__}; a number is logged."
+                ) from None
+        for name, number in values.items():
+            self._session.writer.log(name, number, self._session.step)
+
+    def close(self) -> None:
+        """Ends watching: takes every hook off and writes the rest. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        session = self._session
+        alive = session.guard.alive
+        session.budget.writer_took(session.writer.seconds)
+        self._hooks.remove()
+        try:
+            if alive:
+                session.finish()
+                session.losses.close()
+                session.flight.close()
+        except Exception as error:
+            session.guard.failed("closing", error, None)
+        session.guard.alive = False
+        text = self._summary()
+        steps = session.totals["steps"]
+        session.writer.event(
+            names.CLOSED,
+            max(0, session.step - 1),
+            text,
+            "",
+            {
+                "overhead": session.budget.overhead,
+                "steps": steps,
+                "seconds": session.budget.elapsed,
+                "watch_seconds": session.budget.own,
+                "writer_seconds": session.writer.seconds,
+            },
+        )
+        session.writer.close()
+        _say(text)
+
+    def _summary(self) -> str:
+        session = self._session
+        steps = session.totals["steps"]
+        share = session.budget.overhead
+        shown = f"{share:.1%}" if math.isfinite(share) else "?"
+        every = session.budget.every
+        thin = "" if every == 1 else f", at the end each quantity in every {every}. step"
+        return (
+            f"nethook: {steps:,} steps of {len(session.catalogue.keys):,} series in "
+            f"{session.writer.path}; watching cost {shown}{thin}"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        session: Session = self._session
+        state = "closed" if self._closed else ("on" if session.guard.alive else "failed")
+        return (
+            f"<Watch {str(self.path)!r}: {state}, step {session.step:,}, "
+            f"overhead {session.budget.overhead:.1%}>"
+        )
+
+
+# Which watch a model has: a notebook cell that is run twice must not watch twice.
+_WATCHED: weakref.WeakKeyDictionary[nn.Module, weakref.ref[Watch]] = weakref.WeakKeyDictionary()
+
+
+def _chosen(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    asked = (given,) if isinstance(given, str) else tuple(given)
+    for each in asked:
+        if each not in known:
+            raise OptionError(f"`{option}` has {each!r}; it is some of {', '.join(known)}.")
+    return asked
+
+
+def _say(line: str) -> None:
+    """One line on the standard error stream, where it mixes with no output of the script."""
+    import sys
+
+    if sys.stderr is not None:
+        sys.stderr.write(line + "\n")

@@ -1,0 +1,71 @@
+"""The same program run by `python` and by `nethook run`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import nethook
+
+RULE = "── nethook ──"
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a program ended and what it printed; `closing` is what nethook added at the end."""
+
+    code: int
+    out: str
+    err: str
+    closing: str = ""
+
+
+def bare(*command: str, options: tuple[str, ...] = (), cwd: Path, stdin: str = "") -> Done:
+    """`python [options] script …`."""
+    return _run([sys.executable, *options, *command], cwd, stdin)
+
+
+def under(
+    *command: str,
+    options: tuple[str, ...] = (),
+    ours: tuple[str, ...] = (),
+    cwd: Path,
+    stdin: str = "",
+) -> Done:
+    """`python [options] -m nethook run [ours] script …`."""
+    return _run([sys.executable, *options, "-m", "nethook", "run", *ours, *command], cwd, stdin)
+
+
+def same(one: Done, other: Done) -> None:
+    """Fails where two programs differ in what they printed or how they ended."""
+    assert one.out == other.out
+    assert one.err == other.err
+    assert one.code == other.code
+
+
+def environment() -> dict[str, str]:
+    """The environment of the tests, in which nethook is found from every folder."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(Path(nethook.__file__).parents[1]),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONHASHSEED": "0",
+    }
+
+
+def _run(command: list[str], cwd: Path, stdin: str) -> Done:
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment(),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    err, rule, closing = done.stderr.partition(RULE)
+    return Done(done.returncode, done.stdout, err, rule + closing)

@@ -1,0 +1,118 @@
+"""What is trained is found from its highest owner, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import copy
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from nethook.running.discover import Census, census_of, name_of, trainees
+
+
+class Whole(nn.Module):
+    def __init__(self, **parts: nn.Module) -> None:
+        super().__init__()
+        for name, part in parts.items():
+            self.add_module(name, part)
+
+
+def net(width: int = 4) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(3, width), nn.ReLU(), nn.Linear(width, 2))
+
+
+def census(*objects: object) -> Census:
+    """Of these and of every module in them, as if nothing else were alive."""
+    found: list[object] = []
+    for each in objects:
+        found += each.modules() if isinstance(each, nn.Module) else [each]
+    return census_of(dict.fromkeys(found))
+
+
+def sgd(*modules: nn.Module) -> torch.optim.SGD:
+    return torch.optim.SGD([p for module in modules for p in module.parameters()], lr=0.1)
+
+
+def test_the_highest_owner_is_found_whatever_part_of_it_is_called() -> None:
+    model = net()
+    owner = Whole(backbone=model, criterion=nn.CrossEntropyLoss())
+    for part in owner.modules():
+        assert trainees(census(owner, sgd(owner)), part, set()) == [owner]
+
+
+def test_several_models_are_found_at_once_and_the_one_that_is_called_first() -> None:
+    one, other = net(), net()
+    alive = census(one, other, sgd(one), sgd(other))
+    assert trainees(alive, one, set()) == [one, other]
+    assert trainees(alive, other[0], set()) == [other, one]
+
+
+def test_what_is_followed_already_is_not_found_again() -> None:
+    one, other = net(), net()
+    covered = {id(parameter) for parameter in one.parameters()}
+    assert trainees(census(one, other, sgd(one), sgd(other)), one, covered) == [other]
+    assert trainees(census(one, sgd(one)), one, covered) == []
+
+
+def test_losses_metrics_teachers_and_averages_are_told_apart() -> None:
+    student, teacher = net(), net(8).requires_grad_(False)
+    average = torch.optim.swa_utils.AveragedModel(student)
+    copied = copy.deepcopy(student)
+    others = [teacher, average, copied, nn.CrossEntropyLoss(), nn.PReLU()]
+    for called in (student, *others):
+        assert trainees(census(student, *others, sgd(student)), called, set()) == [student]
+
+
+def test_a_wrapper_counts_as_the_owner() -> None:
+    model = net()
+    compiled = torch.compile(model, backend="eager")
+    assert trainees(census(compiled, sgd(model)), model, set()) == [compiled]
+
+
+def test_of_two_owners_of_the_same_the_one_that_is_called_is_meant() -> None:
+    encoder = net()
+    old, new = Whole(encoder=encoder, decoder=net()), Whole(encoder=encoder, head=net())
+    optimizer = sgd(encoder)
+    assert trainees(census(old, new, optimizer), new, set()) == [new]
+    assert trainees(census(old, new, optimizer), old, set()) == [old]
+    # Called from the part that both have, the smaller one is meant.
+    old.add_module("more", net())
+    assert trainees(census(old, new, optimizer), encoder, set()) == [new]
+
+
+def test_without_any_optimizer_what_is_called_with_gradient_is_meant() -> None:
+    model, frozen = net(), net().requires_grad_(False)
+    loss = nn.CrossEntropyLoss()
+    alive = census(model, frozen, loss)
+    assert trainees(alive, model[0], set()) == [model]
+    assert trainees(alive, frozen, set()) == []
+    assert trainees(alive, loss, set()) == []
+    with torch.no_grad():
+        assert trainees(alive, model, set()) == []
+
+
+def test_script_modules_cannot_be_followed() -> None:
+    with pytest.warns(DeprecationWarning, match="jit"):
+        scripted = torch.jit.script(net())
+    assert trainees(census(scripted, sgd(scripted)), scripted, set()) == []
+
+
+def test_parameters_of_no_module_and_half_built_modules_do_no_harm() -> None:
+    half = nn.Module.__new__(nn.Module)
+    model, image = net(), nn.Parameter(torch.zeros(3))
+    painter = torch.optim.SGD([image], lr=0.1)
+    assert trainees(census_of([half, painter, *model.modules()]), model, set()) == []
+
+
+def test_a_model_has_the_name_of_its_variable() -> None:
+    main = vars(sys.modules["__main__"])
+    generator = net()
+    main["generator_of_this_test"] = generator
+    try:
+        assert name_of(generator, sys._getframe()) == "generator_of_this_test"
+        assert name_of(torch.compile(generator, backend="eager"), None) == "generator_of_this_test"
+    finally:
+        del main["generator_of_this_test"]
+    assert name_of(generator, sys._getframe()) == "Sequential"

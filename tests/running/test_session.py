@@ -1,0 +1,264 @@
+"""A session meets models at their first call, hands them to its watcher, and leaves nothing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import nn
+
+from nethook.hooks.audit import audit
+from nethook.hooks.listing import global_hooks
+from nethook.running import discover
+from nethook.running.options import RunOptions
+from nethook.running.session import Session
+
+
+class Recorder:
+    """A stand-in for a watch: remembers what it was given, and when forwards had run."""
+
+    paths: ClassVar[list[Path]] = [Path("nowhere.db")]
+
+    def __init__(self, _: RunOptions, models: Mapping[str, nn.Module]) -> None:
+        self.given: list[dict[str, nn.Module]] = []
+        self.ended: list[str] = []
+        self.add(models)
+
+    def add(self, models: Mapping[str, nn.Module]) -> None:
+        self.given.append(dict(models))
+
+    def settle(self, trained: AbstractSet[int]) -> None:
+        self.ended += ["settled"] if trained else []
+
+    def close(self) -> None:
+        self.ended.append("closed")
+
+    def abandon(self) -> None:
+        self.ended.append("abandoned")
+
+
+class Counting(nn.Linear):
+    runs = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        Counting.runs += 1
+        return super().forward(x)
+
+
+@pytest.fixture
+def alive(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What the census of the session finds, instead of all that other tests have left."""
+    objects: list[object] = []
+
+    def take() -> discover.Census:
+        found = [p for o in objects for p in (o.modules() if isinstance(o, nn.Module) else [o])]
+        return discover.census_of(dict.fromkeys(found))
+
+    monkeypatch.setattr(discover, "take_census", take)
+    return objects
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    session = Session(RunOptions("nowhere.db"), Recorder)
+    session.begin()
+    yield session
+    session.end()
+
+
+def given(session: Session) -> list[list[nn.Module]]:
+    assert session.watcher is None or isinstance(session.watcher, Recorder)
+    return [] if session.watcher is None else [list(g.values()) for g in session.watcher.given]
+
+
+def on(session: Session) -> bool:
+    assert session._newcomers is not None
+    return session._newcomers.on
+
+
+def sgd(model: nn.Module) -> torch.optim.SGD:
+    return torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def step(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    optimizer.zero_grad()
+    model(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+
+
+def test_a_model_is_met_before_its_first_forward_and_then_nobody_listens(
+    session: Session, alive: list[object]
+) -> None:
+    model = nn.Sequential(Counting(3, 3), nn.ReLU())
+    alive += [model, optimizer := sgd(model)]
+    before = Counting.runs
+    seen: list[int] = []
+    session._start = lambda o, m: (seen.append(Counting.runs - before), Recorder(o, m))[1]
+    step(model, optimizer)
+    assert seen == [0]
+    assert given(session) == [[model]]
+    assert not on(session)
+    step(model, optimizer)
+    assert given(session) == [[model]]
+
+
+def test_a_model_that_is_built_late_is_met_as_well(session: Session, alive: list[object]) -> None:
+    first = nn.Linear(3, 3)
+    alive += [first, optimizer := sgd(first)]
+    step(first, optimizer)
+    second = nn.Linear(3, 2)  # which turns the listening on
+    assert on(session)
+    alive += [second, later := sgd(second)]
+    step(second, later)
+    assert given(session) == [[first], [second]]
+    assert list(session.models.values()) == ["Linear", "Linear"]
+    assert len(session.models) == 2
+
+
+def test_a_copy_with_an_optimizer_of_its_own_is_met_after_its_first_step(
+    session: Session, alive: list[object]
+) -> None:
+    import copy
+
+    first = nn.Linear(3, 3)
+    alive += [first, optimizer := sgd(first)]
+    step(first, optimizer)
+    second = copy.deepcopy(first)
+    alive += [second, later := sgd(second)]
+    assert not on(session)
+    step(second, later)
+    step(second, later)
+    assert given(session) == [[first], [second]]
+
+
+def test_evaluation_alone_is_not_followed(session: Session, alive: list[object]) -> None:
+    model = nn.Linear(3, 3)
+    alive.append(model)
+    with torch.no_grad():
+        model(torch.ones(2, 3))
+    assert given(session) == []
+    assert on(session)
+    model(torch.ones(2, 3))  # with gradient, and no optimizer anywhere
+    assert given(session) == [[model]]
+
+
+def test_what_no_module_call_leads_to_is_named(session: Session, alive: list[object]) -> None:
+    class Raw(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.ones(3))
+
+    raw, image = Raw(), nn.Parameter(torch.ones(4))
+    alive += [raw, one := sgd(raw), other := torch.optim.SGD([image], lr=0.1)]
+    for _ in range(6):
+        one.step()
+        other.step()
+    assert len(session.notes) == 2
+    assert "Raw" in session.notes[0]
+    assert "1 tensors" in session.notes[1]
+
+
+def test_nothing_is_left_when_it_ends(alive: list[object]) -> None:
+    model = nn.Linear(3, 3)
+    before = (audit(model), list(global_hooks()), torch.jit.script, torch.jit.trace)
+    session = Session(RunOptions("nowhere.db"), Recorder)
+    session.begin()
+    alive += [model, optimizer := sgd(model)]
+    step(model, optimizer)
+    watcher = session.watcher
+    session.end()
+    session.end()
+    assert isinstance(watcher, Recorder)
+    assert watcher.ended == ["closed"]
+    assert (audit(model), list(global_hooks()), torch.jit.script, torch.jit.trace) == before
+
+
+def test_a_forked_child_leaves_the_watcher_alone(session: Session, alive: list[object]) -> None:
+    model = nn.Linear(3, 3)
+    alive += [model, optimizer := sgd(model)]
+    step(model, optimizer)
+    watcher = session.watcher
+    session.abandon()
+    assert isinstance(watcher, Recorder)
+    assert watcher.ended == ["abandoned"]
+    assert not list(global_hooks())
+
+
+def test_an_error_of_ours_ends_the_following_and_not_the_script(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> discover.Census:
+        raise RuntimeError("inside")
+
+    monkeypatch.setattr(discover, "take_census", fail)
+    model = nn.Linear(3, 3)
+    step(model, sgd(model))
+    assert session.notes == ["nethook could not follow the models: RuntimeError: inside."]
+    assert not list(global_hooks())
+
+
+def test_a_compiled_model_is_met_without_torch_warning_of_global_hooks(
+    session: Session, alive: list[object]
+) -> None:
+    model = torch.compile(nn.Linear(3, 3), backend="eager", fullgraph=True)
+    alive += [model, optimizer := sgd(model)]
+    assert on(session)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step(model, optimizer)
+    assert given(session) == [[model]]
+    # A global hook of somebody else's is still warned of.
+    handle = nn.modules.module.register_module_forward_pre_hook(lambda *_: None)
+    try:
+        with pytest.warns(UserWarning, match="global hooks"):
+            model(torch.ones(2, 3))
+        nn.Linear(1, 1)
+        assert on(session)
+        with pytest.warns(UserWarning, match="global hooks"):
+            model(torch.ones(2, 3))
+    finally:
+        handle.remove()
+
+
+def test_a_compiled_function_is_compiled_whole_while_it_listens(
+    session: Session, alive: list[object]
+) -> None:
+    model = nn.Linear(3, 3)
+    alive += [model, sgd(model)]
+
+    @torch.compile(backend="eager", fullgraph=True)
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return model(x).relu()
+
+    result = forward(torch.ones(2, 3))
+    assert given(session) == [[model]]  # before it was compiled, so that taps are in the graph
+    assert torch.equal(result, model(torch.ones(2, 3)).relu())
+
+
+def test_exports_are_made_without_hooks(session: Session) -> None:
+    from nethook.tracing.scope import trace
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU()).eval()
+    x = torch.ones(1, 3)
+    with trace(model, "0"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        model(x)
+        scripted = torch.jit.script(model)
+        traced = torch.jit.trace(model, x)
+        program = torch.export.export(model, (x,))
+        assert len(audit(model).ours) > 0
+    assert torch.equal(scripted(x), model(x))
+    assert torch.equal(traced(x), model(x))
+    assert torch.equal(program.module()(x), model(x))
+
+
+def test_scripted_classes_find_their_names(session: Session) -> None:
+    from tests.running.scripted import scripted_class
+
+    with pytest.warns(DeprecationWarning, match="jit"):
+        assert scripted_class()(2).times(torch.ones(1)) == 6

@@ -1,0 +1,181 @@
+"""The verdict says what is in the run file, no more, in 80 columns."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nethook.running.verdict import WIDTH, Style, course, verdict_lines
+from nethook.runs import names
+from nethook.runs.run import Run, open_run
+from nethook.runs.writer import RunWriter
+from tests.runs.made import row as numbers_of
+
+PLAIN = Style()
+LOSSES = [2.5, 1.5, 0.25]
+
+
+def made(path: Path, **more: Any) -> Run:
+    """A run of three steps, as a watch writes it, and whatever `more` adds with the writer."""
+    import numpy as np
+
+    writer = RunWriter(path, flush_every=0.05)
+    writer.info(
+        models={"": {"type": "Net", "parameters": 10}},
+        totals={"steps": 3},
+        clock="optimizer",
+        overhead=0.0214,
+    )
+    for address in ("fc1", "relu", "fc2"):
+        info = {"leaf": True, "activation": "rectifier" if address == "relu" else "linear"}
+        writer.add_site(address, "Linear", info)
+    loss = writer.add_series(names.loss_address("train.py:7"), names.LOSS)
+    relu = writer.add_series("relu", names.OUTPUTS, units=4)
+    window = writer.window()
+    for step, value in enumerate(LOSSES):
+        window.rows[loss] = numbers_of(np.array([value]))
+        window.rows[relu] = numbers_of(np.ones(4))
+        window.bits_of(relu)[: 1 if more.get("silent") else 4] = 1
+        window.seen[:] += 1
+        window.add_step(step)
+        window = writer.submit(window)
+        writer.log(names.loss_name("train.py:7"), value, step, keep=names.KEPT_STEPS)
+        writer.log(names.GRAD_NORM, value * 2, step, keep=names.KEPT_STEPS)
+    for event in more.get("events", ()):
+        writer.event(*event)
+    if "findings" in more:
+        writer.findings(more["findings"])
+    writer.info(**more.get("info", {}))
+    writer.close()
+    return open_run(path)
+
+
+def text(run: Run, style: Style = PLAIN, **how: Any) -> str:
+    with run:
+        return "\n".join(verdict_lines(run, style, **how))
+
+
+def test_what_ran_the_loss_and_the_cost(tmp_path: Path) -> None:
+    assert text(made(tmp_path / "run.db")).splitlines() == [
+        "Net, 3 layers, 3 steps, watching took 2.1 %",
+        "loss 2.5 → 0.25  (train.py:7)",
+    ]
+
+
+def test_nobody_is_called_healthy_unless_somebody_looked(tmp_path: Path) -> None:
+    assert "healthy" not in text(made(tmp_path / "one.db"))
+    looked = made(tmp_path / "two.db", info={"diagnosis": {"rules": 40}})
+    assert text(looked).endswith("healthy: nothing was found that is wrong with it.")
+
+
+FINDING = {
+    "code": "dead-units",
+    "severity": "error",
+    "sites": ["relu", "fc1", "fc2", "fc3", "fc4"],
+    "first_step": 12,
+    "last_step": 300,
+    "evidence": {"dead_share": {"value": 0.92, "threshold": 0.5}, "windows": 7},
+    "message": "92 % of the units of relu were silent over whole windows.",
+    "fix": "Lower the learning rate: try 0.001 instead of 0.1.",
+}
+
+
+def test_findings_have_address_step_evidence_and_fix(tmp_path: Path) -> None:
+    run = made(tmp_path / "run.db", findings=[FINDING], info={"diagnosis": {}})
+    lines = text(run).splitlines()[2:]
+    assert lines == [
+        "1 finding:",
+        "  error: dead-units (relu, fc1, fc2 and 2 more; steps 12 to 300)",
+        "    92 % of the units of relu were silent over whole windows.",
+        "    evidence: dead_share 0.92 (limit 0.5), windows 7",
+        "    fix: Lower the learning rate: try 0.001 instead of 0.1.",
+    ]
+
+
+def test_many_findings_are_counted(tmp_path: Path) -> None:
+    run = made(tmp_path / "run.db", findings=[{**FINDING, "first_step": n} for n in range(20)])
+    assert text(run).splitlines()[-1] == "  and 8 more"
+
+
+def test_the_first_nan_and_what_failed_are_named(tmp_path: Path) -> None:
+    events = [
+        (names.NON_FINITE, 2, "log(0) in loss", "fc2", {}),
+        (names.NON_FINITE, 3, "a later one", "fc1", {}),
+        (names.FAILED, 1, "grads failed and is off: ValueError: x", "", {}),
+        (names.STEP_SKIPPED, 1, "skipped", "", {}),
+    ]
+    lines = text(made(tmp_path / "run.db", events=events)).splitlines()[2:]
+    assert lines == [
+        "a part of watching failed at step 1 and was switched off: grads failed and is",
+        "  off: ValueError: x",
+        "first NaN or infinity in step 2 at fc2: log(0) in loss",
+        "1 step left out by the loss scaler",
+    ]
+
+
+def test_units_that_are_silent_at_the_end_are_counted(tmp_path: Path) -> None:
+    assert "never active" not in text(made(tmp_path / "one.db"))
+    line = text(made(tmp_path / "two.db", silent=True)).splitlines()[-1]
+    assert line == "units that were never active at the end: relu 3 of 4"
+
+
+def test_a_crash_says_what_was_just_before(tmp_path: Path) -> None:
+    shown = text(made(tmp_path / "run.db"), error="RuntimeError: shapes do not fit")
+    assert shown.splitlines()[2:] == [
+        "The script ended with RuntimeError: shapes do not fit after 3 steps.",
+        "Just before: loss:train.py:7 2.5, 1.5, 0.25; grad norm 5, 3, 0.5.",
+    ]
+    stopped = text(open_run(tmp_path / "run.db"), error="KeyboardInterrupt", interrupted=True)
+    assert "It was interrupted after 3 steps." in stopped
+
+
+def test_colours_are_only_there_when_asked_for(tmp_path: Path) -> None:
+    plain = text(made(tmp_path / "run.db", findings=[FINDING]))
+    coloured = text(open_run(tmp_path / "run.db"), Style(colour=True))
+    assert "\x1b" not in plain
+    assert "\x1b[31merror\x1b[0m: dead-units" in coloured
+    for code in ("\x1b[31m", "\x1b[0m"):
+        coloured = coloured.replace(code, "")
+    assert coloured == plain
+
+
+HOSTILE = "\x1b[2J\x1b]0;title\x07\r\u202e" + "x" * 300 + " " + "word " * 60
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_hostile_texts_do_no_harm_and_fit(tmp_path: Path, colour: bool) -> None:
+    finding = {
+        "code": HOSTILE,
+        "severity": HOSTILE,
+        "sites": [HOSTILE, {"no": "text"}],
+        "first_step": HOSTILE,
+        "evidence": {HOSTILE: HOSTILE, "deep": {"value": [HOSTILE]}},
+        "message": HOSTILE,
+        "fix": HOSTILE,
+    }
+    events = [(names.NON_FINITE, 1, HOSTILE, HOSTILE, {HOSTILE: HOSTILE})]
+    info = {
+        "models": {HOSTILE: {"type": HOSTILE}, "2": HOSTILE, "3": [HOSTILE], "4": None, "5": 1},
+        "overhead": HOSTILE,
+        "totals": HOSTILE,
+        "clock": HOSTILE,
+    }
+    run = made(tmp_path / "run.db", findings=[finding, {}], events=events, info=info)
+    shown = text(run, Style(colour=colour))
+    for code in ("\x1b[31m", "\x1b[33m", "\x1b[36m", "\x1b[32m", "\x1b[0m"):
+        shown = shown.replace(code, "")
+    assert all(letter.isprintable() or letter == "\n" for letter in shown)
+    assert max(len(line) for line in shown.splitlines()) <= WIDTH
+
+
+def test_numbers_that_are_none_do_no_harm(tmp_path: Path) -> None:
+    run = made(tmp_path / "run.db", info={"overhead": math.nan, "models": 3, "totals": {}})
+    assert text(run).startswith("3 layers, 3 steps")
+
+
+def test_the_course_is_one_line(tmp_path: Path) -> None:
+    with made(tmp_path / "run.db") as run:
+        assert course(run) == ("nethook: step 3  loss 0.25  gradient norm 0.5  watching took 2.1 %")

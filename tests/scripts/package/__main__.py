@@ -1,0 +1,3 @@
+from package.train import main
+
+main()

@@ -1,0 +1,3 @@
+from .layers import Gate
+
+__all__ = ["Gate"]

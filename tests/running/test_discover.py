@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import weakref
 
 import pytest
 import torch
@@ -106,13 +107,33 @@ def test_parameters_of_no_module_and_half_built_modules_do_no_harm() -> None:
     assert trainees(census_of([half, painter, *model.modules()]), model, set()) == []
 
 
-def test_a_model_has_the_name_of_its_variable() -> None:
+def test_a_model_has_the_name_of_its_variable_or_attribute() -> None:
     main = vars(sys.modules["__main__"])
     generator = net()
+    assert name_of(generator) == "Sequential"
     main["generator_of_this_test"] = generator
     try:
-        assert name_of(generator, sys._getframe()) == "generator_of_this_test"
-        assert name_of(torch.compile(generator, backend="eager"), None) == "generator_of_this_test"
+        assert name_of(generator) == "generator_of_this_test"
+        assert name_of(torch.compile(generator, backend="eager")) == "generator_of_this_test"
     finally:
         del main["generator_of_this_test"]
-    assert name_of(generator, sys._getframe()) == "Sequential"
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.critic = generator
+
+    trainer = Trainer()
+    assert name_of(generator) == "critic"
+    assert trainer.critic is generator
+
+
+def test_finding_a_name_keeps_nothing_alive() -> None:
+    def train() -> weakref.ref[nn.Module]:
+        model = net()
+        ref = weakref.ref(model)
+        name_of(model)
+        model = net()
+        name_of(model)
+        return ref
+
+    assert train()() is None

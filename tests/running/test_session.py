@@ -12,7 +12,9 @@ import pytest
 import torch
 from torch import nn
 
+from nethook.hooks.attachment import Attachment
 from nethook.hooks.audit import audit
+from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.listing import global_hooks
 from nethook.running import discover
 from nethook.running.options import RunOptions
@@ -105,6 +107,42 @@ def test_a_model_is_met_before_its_first_forward_and_then_nobody_listens(
     assert not on(session)
     step(model, optimizer)
     assert given(session) == [[model]]
+
+
+class Noticing(Recorder):
+    """Puts a hook on the first model, as a watch does, that notes what it is called with."""
+
+    calls: ClassVar[list[object]] = []
+
+    class Tap(Hook):
+        __slots__ = ()
+
+        def __call__(self, module: nn.Module, args: object, kwargs: object) -> None:
+            Noticing.calls.append((args, kwargs))
+
+    def add(self, models: Mapping[str, nn.Module]) -> None:
+        super().add(models)
+        self.hooks = Attachment(Owner("test"))
+        for model in models.values():
+            self.hooks.forward_pre(model, self.Tap(self.hooks.owner, ""))
+
+
+def test_what_is_put_on_sees_the_call_that_is_under_way(alive: list[object]) -> None:
+    session = Session(RunOptions("nowhere.db"), Noticing)
+    session.begin()
+    model = nn.Linear(3, 3)
+    alive += [model, sgd(model)]
+    Noticing.calls.clear()
+    x = torch.ones(2, 3)
+    model(x)
+    model(input=x)
+    session.end()
+    assert Noticing.calls == [((x,), {}), ((), {"input": x})]
+    session = Session(RunOptions("nowhere.db"), Noticing)
+    session.begin()
+    model(input=x)
+    session.end()
+    assert Noticing.calls[-1] == ((), {"input": x})
 
 
 def test_a_model_that_is_built_late_is_met_as_well(session: Session, alive: list[object]) -> None:

@@ -111,7 +111,7 @@ def test_the_first_nan_and_what_failed_are_named(tmp_path: Path) -> None:
     assert lines == [
         "a part of watching failed at step 1 and was switched off: grads failed and is",
         "  off: ValueError: x",
-        "first NaN or infinity in step 2 at fc2: log(0) in loss",
+        "first NaN or infinity: step 2 at 'fc2', log(0) in loss",
         "1 step left out by the loss scaler",
     ]
 
@@ -119,7 +119,7 @@ def test_the_first_nan_and_what_failed_are_named(tmp_path: Path) -> None:
 def test_units_that_are_silent_at_the_end_are_counted(tmp_path: Path) -> None:
     assert "never active" not in text(made(tmp_path / "one.db"))
     line = text(made(tmp_path / "two.db", silent=True)).splitlines()[-1]
-    assert line == "units that were never active at the end: relu 3 of 4"
+    assert line == "units that were never active at the end: 3 of 4 of 'relu'"
 
 
 def test_a_crash_says_what_was_just_before(tmp_path: Path) -> None:

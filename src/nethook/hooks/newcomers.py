@@ -123,7 +123,27 @@ class _Call(Hook):
         if torch.compiler.is_compiling():
             return
         if self.owner.alive and torch._C._get_tracing_state() is None:
+            before = _pre_hooks_of(module)
             self._called(module)
+            _make_up_for(module, args, before)
+
+
+def _pre_hooks_of(module: nn.Module) -> dict[int, Any]:
+    return {**module_hooks._global_forward_pre_hooks, **module._forward_pre_hooks}
+
+
+def _make_up_for(module: nn.Module, args: Any, before: dict[int, Any]) -> None:
+    """Calls those of our hooks that were put on just now: torch has its list of them already."""
+    new = {key: hook for key, hook in _pre_hooks_of(module).items() if key not in before}
+    # Global hooks are not told of keyword arguments. The frame that calls them has them.
+    caller = sys._getframe(2)
+    kwargs = caller.f_locals.get("kwargs", {}) if caller.f_code.co_name == "inner" else {}
+    for key, hook in new.items():
+        if isinstance(hook, Hook):
+            if key in module._forward_pre_hooks_with_kwargs:
+                hook(module, args, kwargs)
+            else:
+                hook(module, args)
 
 
 class _Step(Hook):

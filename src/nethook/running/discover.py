@@ -118,19 +118,28 @@ def trainees(census: Census, called: nn.Module | None, covered: set[int]) -> lis
     return sorted(found, key=lambda root: (id(root) not in mine, made[id(root)]))
 
 
-def name_of(root: nn.Module, frame: FrameType | None) -> str:
-    """What a network is called: its variable in the script, or else its class."""
-    wanted = {id(root), id(unwrap(root))}
-    main = vars(sys.modules["__main__"])
-    while frame is not None:
-        if frame.f_globals is main or frame.f_globals.get("__name__") == "__mp_main__":
-            for name, value in frame.f_locals.items():
-                if id(value) in wanted and not name.startswith("_") and name != "self":
-                    return name
-        frame = frame.f_back
-    for name, value in main.items():
-        if id(value) in wanted and not name.startswith("_"):
-            return name
+def name_of(root: nn.Module) -> str:
+    """What a network is called: its variable in the script, its attribute, or else its class.
+
+    Local variables of functions are not looked at: reading those of a frame would keep all of them
+    alive for as long as the function runs.
+    """
+    wanted = [root] if unwrap(root) is root else [root, unwrap(root)]
+    spaces: list[Any] = [vars(sys.modules["__main__"])]
+    for referrer in gc.get_referrers(*wanted):
+        if isinstance(referrer, dict):
+            spaces.append(referrer)
+        elif not isinstance(referrer, FrameType | nn.Module | list | tuple):
+            spaces.append(getattr(referrer, "__dict__", {}))
+    for space in spaces:
+        for name, value in list(space.items()):
+            if (
+                any(value is each for each in wanted)
+                and isinstance(name, str)
+                and name.isidentifier()
+                and not name.startswith("_")
+            ):
+                return name
     return type(unwrap(root)).__name__
 
 

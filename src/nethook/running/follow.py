@@ -86,7 +86,11 @@ def _watch(options: RunOptions, models: Mapping[str, nn.Module]) -> Watch:
             )
         except RunExistsError:  # another process, or the run before
             continue
-        begun._session.writer.info(name=options.name)
+        writer = begun._session.writer
+        writer.info(name=options.name)
+        # A writer that nobody has closed ends before what was registered with `atexit` earlier.
+        # This one is closed there, after all that the script has to do.
+        writer._finish.atexit = False
         return begun
     raise AssertionError  # there is always a free path
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 import weakref
@@ -174,11 +173,12 @@ class Session:
 
     def _judge(self, module: nn.Module | None) -> None:
         """Is a model being trained that is not followed? `module` is what is being called."""
+        from nethook.addresses.wrappers import unwrap
         from nethook.running.discover import name_of, take_census, trainees
 
         assert self._newcomers is not None
-        began = time.monotonic()
-        if self._spent > _FREE + _SHARE * (began - self._began):
+        began = time.thread_time()
+        if self._spent > _FREE + _SHARE * (time.monotonic() - self._began):
             self._newcomers.turn_off()
             return
         census = take_census()
@@ -189,9 +189,11 @@ class Session:
             self._note(f"More than {_MOST} models were trained; the first ones were followed.")
         named: dict[str, nn.Module] = {}
         for root in found[:room]:
-            name = self._free_name(name_of(root, sys._getframe(1)), named)
-            named[name] = root
-        self._spent += time.monotonic() - began  # without what attaching takes: that is once
+            kind = type(unwrap(root)).__name__
+            # Of an only model the name is not asked, and finding it takes time.
+            name = kind if len(found) == 1 else name_of(root)
+            named[self._free_name(name, named)] = root
+        self._spent += time.thread_time() - began  # without what attaching takes: that is once
         trained = census.trained()
         if named:
             if self.watcher is not None and trained:

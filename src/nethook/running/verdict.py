@@ -212,8 +212,10 @@ def _event(event: EventRecord) -> str:
         return (
             f"a part of watching failed at step {event.step} and was switched off: {event.message}"
         )
-    place = f" at {event.address}" if event.address else ""
-    return f"first NaN or infinity in step {event.step}{place}: {event.message}"
+    # The message of the flight recorder names step and place.
+    known = event.message.startswith(f"step {event.step}")
+    where = f" at {event.address!r}" if event.address else ""
+    return f"first NaN or infinity: {'' if known else f'step {event.step}{where}, '}{event.message}"
 
 
 def _silent(run: Run) -> Iterator[str]:
@@ -227,7 +229,7 @@ def _silent(run: Run) -> Iterator[str]:
             active = run.units(site.address, names.OUTPUTS).active
             silent = int((~active[-1]).sum()) if len(active) else 0
             if silent >= _MANY * max(1, active.shape[-1]):
-                found.append(f"{site.address} {silent} of {active.shape[-1]}")
+                found.append(f"{silent} of {active.shape[-1]} of {site.address!r}")
     if found:
         more = f" and {len(found) - 4} more layers" if len(found) > 4 else ""
         yield from _wrapped(

@@ -56,9 +56,12 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
     from nethook.runs.run import open_run as open_run
+    from nethook.tracing.extract import extract as extract
+    from nethook.tracing.features import features as features
     from nethook.tracing.scope import trace as trace
-    from nethook.watching.watch import watch as watch
+    from nethook.tracing.stored import load_features as load_features
     from nethook.watching.replay import replay as replay
+    from nethook.watching.watch import watch as watch
 
     __version__: str
 
@@ -77,11 +80,14 @@ __all__ = [
     "edit",
     "edits",
     "errors",
+    "extract",
+    "features",
     "get_module",
     "get_parameter",
     "hierarchical_subsequence",
     "inputs",
     "invoke_with_optional_args",
+    "load_features",
     "module_names",
     "open_run",
     "parameter_names",
@@ -111,11 +117,14 @@ _SOURCES: Final = {
     "audit": "nethook.hooks.audit",
     "diagnose": "nethook.doctor.diagnose",
     "edit": "nethook.editing.scope",
+    "extract": "nethook.tracing.extract",
+    "features": "nethook.tracing.features",
     "get_module": "nethook.addresses.lookup",
     "get_parameter": "nethook.addresses.lookup",
     "hierarchical_subsequence": "nethook.classic.subsequences",
     "inputs": "nethook.addresses.inputs",
     "invoke_with_optional_args": "nethook.classic.calling",
+    "load_features": "nethook.tracing.stored",
     "module_names": "nethook.classic.modules",
     "open_run": "nethook.runs.run",
     "parameter_names": "nethook.classic.modules",

@@ -17,6 +17,12 @@
     │   ├── RunInUseError                     another process writes this run
     │   └── NotARunError      (ValueError)    a foreign, newer, damaged or hostile file
     ├── UnhealthyError        (AssertionError)  a run has findings, where none were expected
+    ├── FeatureShapeError     (ValueError)    features that have not one row a sample, all alike
+    ├── FeaturesError         (OSError)       features on disk that cannot be written or read
+    │   ├── NoSuchFeaturesError  (FileNotFoundError)  there are none, or not all of them yet
+    │   ├── FeaturesExistError   (FileExistsError)    they are never overwritten
+    │   ├── ResumeError       (ValueError)    an extraction that these arguments cannot continue
+    │   └── NotFeaturesError  (ValueError)    a foreign, newer, damaged or hostile file
     └── ReadError             (LookupError)   a value that cannot be read from a tape
         ├── NotAskedError                     that quantity was not asked for
         ├── NotRunError                       the site has not run
@@ -100,6 +106,30 @@ class NotARunError(RunFileError, ValueError):
 
 class UnhealthyError(NethookError, AssertionError):
     """A run has findings, where `assert_healthy` expected none."""
+
+
+class FeatureShapeError(NethookError, ValueError):
+    """Features that have not one row a sample, or rows that are not all alike."""
+
+
+class FeaturesError(NethookError, OSError):
+    """Features on disk that cannot be written or read."""
+
+
+class NoSuchFeaturesError(FeaturesError, FileNotFoundError):
+    """There are no features in that folder, or their extraction has not ended."""
+
+
+class FeaturesExistError(FeaturesError, FileExistsError):
+    """Features are there already, and are never overwritten."""
+
+
+class ResumeError(FeaturesError, ValueError):
+    """An extraction was begun there that these arguments cannot continue."""
+
+
+class NotFeaturesError(FeaturesError, ValueError):
+    """A file that is foreign, newer than this nethook, damaged, or not what nethook writes."""
 
 
 class ReadError(NethookError, LookupError):

@@ -8,7 +8,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import nethook
-from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.hooks.quiet import modes_are_active, quiet, unnoticed
 from tests.hooks.common import net
 
 
@@ -130,3 +130,29 @@ def test_a_mode_sees_the_same_calls_with_a_trace_as_without(mode):
         return modes.seen
 
     assert traced() == run()
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda: torch.ones(2).as_subclass(Loud), Loud),
+        (lambda: torch.ones(2), torch.Tensor),
+        (lambda: torch.nn.Parameter(torch.ones(2)), torch.Tensor),
+    ],
+)
+def test_what_is_made_unnoticed_is_of_the_class_of_the_tensor(make, kind):
+    tensor = make()
+    Loud.seen.clear()
+    made = unnoticed(lambda given: given.detach() + 1, tensor)
+    assert Loud.seen == []
+    assert type(made) is kind
+    assert torch.equal(made.as_subclass(torch.Tensor), torch.full((2,), 2.0))
+
+
+def test_what_is_made_unnoticed_may_be_anything():
+    tensor = torch.ones(2).as_subclass(Loud)
+    assert unnoticed(lambda given: given._version, tensor) == 0
+    kept = [tensor]
+    assert unnoticed(lambda given: kept, tensor) is kept
+    other = torch.nn.Parameter(torch.ones(3))
+    assert unnoticed(lambda given: other, tensor) is other

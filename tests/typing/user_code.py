@@ -71,6 +71,12 @@ nethook.set_requires_grad(False, model, x)
 with nethook.classic.rome.Trace(model, "0"):
     model(x)
 
+# Features: a tensor for a module, a dict for several names; on disk, a data set.
+assert_type(nethook.features(model, x, at=model[0]), torch.Tensor)
+assert_type(nethook.features(model, x, at=["0", "2"], pool="mean"), dict[str, torch.Tensor])
+assert_type(nethook.extract(model, [x], at="0", to="features").rows, int)
+assert_type(nethook.load_features("features").tensor("0"), torch.Tensor)
+
 # A run file, as numpy columns.
 with nethook.open_run("runs/mnist.db") as opened:
     assert_type(len(opened.series("conv1", "outputs", phase="eval")), int)

@@ -36,6 +36,15 @@ class Call:
         return self._entry.forward
 
     @property
+    def step(self) -> int | None:
+        """In a generation: 0 for a forward that reads the prompt, then 1, 2, … for each token.
+
+        None for a module that was called on its own. `nethook.tracing.steps` says how the two are
+        told apart.
+        """
+        return _step(self._record.state.steps(), self.forward)
+
+    @property
     def output(self) -> Any:
         """What the module returned."""
         if not self._entry.returned:
@@ -142,12 +151,38 @@ class Call:
 
 
 class Calls(Sequence[Call]):
-    """The calls of one site, over all forwards in the scope."""
+    """The calls of one site, over all forwards in the scope, or some of them."""
 
-    __slots__ = ("_record",)
+    __slots__ = ("_places", "_record")
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, places: list[int] | None = None) -> None:
         self._record = record
+        self._places = places  # which of the calls that were kept; None for all
+
+    @property
+    def prompt(self) -> Calls:
+        """The calls in which a generation read its prompt."""
+        return self._with_step(lambda step: step == 0)
+
+    @property
+    def decode(self) -> Calls:
+        """The calls in which a generation made one more token, in order."""
+        return self._with_step(lambda step: step > 0)
+
+    def _with_step(self, wanted: Callable[[int], bool]) -> Calls:
+        steps = self._record.state.steps()
+        entries = [Entry(*entry) for entry in self._record.entries]
+        return Calls(
+            self._record,
+            [
+                place
+                for place in self._all()
+                if (step := _step(steps, entries[place].forward)) is not None and wanted(step)
+            ],
+        )
+
+    def _all(self) -> Sequence[int]:
+        return range(len(self._record.entries)) if self._places is None else self._places
 
     @overload
     def __getitem__(self, index: int) -> Call: ...
@@ -159,23 +194,24 @@ class Calls(Sequence[Call]):
         dropped = record.total - len(record.entries)
         if isinstance(index, slice):
             return [self[at] for at in range(*index.indices(len(self)))]
-        at = range(len(self))[index] if -len(self) <= index < len(self) else None
-        if at is None:
+        if not -len(self) <= index < len(self):
             if not record.entries:
                 record.raise_not_run()
+            among = "are kept" if self._places is None else "are here"
             raise IndexError(
-                f"call {index} of {record.address!r} was asked for, and {len(self)} are kept"
+                f"call {index} of {record.address!r} was asked for, and {len(self)} {among}"
                 + (
                     f" of {record.total} (calls={record.state.options.calls!r})."
                     if dropped
                     else "."
                 )
             )
+        at = self._all()[index]
         return Call(record, Entry(*record.entries[at]), dropped + at)
 
     def __len__(self) -> int:
         """How many calls are kept."""
-        return len(self._record.entries)
+        return len(self._all())
 
     def __iter__(self) -> Iterator[Call]:
         return (self[at] for at in range(len(self)))
@@ -190,7 +226,12 @@ class Calls(Sequence[Call]):
 
     def _join(self, join: Callable[..., torch.Tensor], dim: int, of: Quantity) -> Any:
         if not len(self):
-            self._record.raise_not_run()
+            if not self._record.entries:
+                self._record.raise_not_run()
+            raise NotRunError(
+                f"none of the {len(self._record.entries)} calls of {self._record.address!r} is "
+                "among these: .calls are all of them, and call.step says what each was."
+            )
         values = [getattr(call, of) for call in self]
         columns = [held_tensors(value) for value in values]
         if len({len(column) for column in columns}) != 1:
@@ -218,3 +259,8 @@ class Calls(Sequence[Call]):
 
     def __repr__(self) -> str:
         return f"[{', '.join(repr(call) for call in self)}]"
+
+
+def _step(steps: list[int], forward: int | None) -> int | None:
+    # A tape that was cleared in the middle of a forward no longer knows that forward.
+    return None if forward is None or forward >= len(steps) else steps[forward]

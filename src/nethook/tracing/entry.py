@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 from nethook.addresses.nested import map_tensors
 from nethook.hooks.gradients import Sink
+from nethook.hooks.quiet import quiet
 from nethook.tracing.keep import read_value
 from nethook.tracing.options import Options
+from nethook.tracing.steps import Given, note, number
 
 
 class Entry(NamedTuple):
@@ -35,14 +37,31 @@ class Gradients(NamedTuple):
 class State:
     """What all records of a tape share: what was asked, and how the scope stands."""
 
-    __slots__ = ("depth", "forward", "forwards", "options", "stopped_at")
+    __slots__ = ("depth", "forward", "forwards", "given", "options", "stopped_at")
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.forward: int | None = None  # the forward that runs now
         self.forwards = 0
+        self.given: list[Given] = []  # for each forward, what tells a prompt from a decoding step
         self.depth = 0  # how many calls of the model itself are under way: it may call itself
         self.stopped_at: str | None = None
+
+    def begin_forward(self, given: tuple[Any, ...]) -> None:
+        """A forward of the model itself begins."""
+        self.forward = self.forwards
+        self.forwards += 1
+        with quiet():
+            self.given.append(note(given[0], given[1] if len(given) > 1 else None))
+
+    def steps(self) -> list[int]:
+        """For each forward, its number after the prompt that it belongs to; 0 for a prompt."""
+        return number(self.given)
+
+    def clear(self) -> None:
+        """Forgets the forwards so far."""
+        self.forwards = 0
+        self.given.clear()
 
 
 class _Place:

@@ -163,6 +163,8 @@ class TraceScope:
         if self._plan is None or error is not self._plan.error:
             return False
         self._state.stopped_at = self._plan.stopped_at
+        # The plan holds the error, whose traceback would hold every tensor of the stopped forward.
+        self._plan.error.__traceback__ = None
         return True
 
 

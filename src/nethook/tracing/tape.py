@@ -150,7 +150,7 @@ class Tape(Named[Record]):
             record.clear()
         for parameter in self._parameters.values():
             parameter.kept.clear()
-        self._state.forwards = 0
+        self._state.clear()
 
     def __repr__(self) -> str:
         return self._table().text()

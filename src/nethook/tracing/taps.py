@@ -213,8 +213,7 @@ class ForwardBegins(Hook):
         if state.depth == 0 or not self._may_nest:
             self._unfinished.give_up()
             state.depth = 0
-            state.forward = state.forwards
-            state.forwards += 1
+            state.begin_forward(given)
         state.depth += 1
 
 

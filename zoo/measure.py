@@ -15,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -85,7 +86,36 @@ def programs() -> list[Program]:
     return found
 
 
-def run(job: Job, *, again: bool) -> dict[str, Any]:
+class Workers:
+    """Processes that wait with torch imported (`forked.py`), one for each thread that asks."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+        self._all: list[subprocess.Popen[str]] = []
+
+    def run(self, arguments: list[str], log: Path) -> tuple[int, str]:
+        """The exit code of `nethook run` with these arguments, and what it printed."""
+        worker = getattr(self._local, "worker", None)
+        if worker is None:
+            worker = self._local.worker = subprocess.Popen(
+                [sys.executable, str(ROOT / "zoo" / "forked.py")],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )  # fmt: skip
+            self._all.append(worker)
+        job = {"arguments": arguments, "log": str(log), "folder": str(RUNS), "timeout": TIMEOUT}
+        worker.stdin.write(json.dumps(job) + "\n")
+        worker.stdin.flush()
+        code = int(worker.stdout.readline() or -1)
+        return code, log.read_text(errors="replace") if log.exists() else ""
+
+    def close(self) -> None:
+        """Ends them."""
+        for worker in self._all:
+            worker.communicate()
+
+
+def run(job: Job, workers: Workers, *, again: bool) -> dict[str, Any]:
     """Trains, diagnoses, and keeps what was found."""
     kept = job.path.with_suffix(".json")
     if kept.exists() and not again:
@@ -93,18 +123,13 @@ def run(job: Job, *, again: bool) -> dict[str, Any]:
     if not job.path.exists():
         for old in RUNS.glob(f"{job.path.stem}.*"):
             old.unlink()
-        command = [
-            sys.executable, "-m", "nethook", "run", "--to", str(job.path), "--quiet",
-            str(PROGRAMS / f"{job.program.name}.py"),
-            "--seed", str(job.seed), "--jitter", str(job.jitter),
-        ]  # fmt: skip
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        ended = subprocess.run(
-            command, cwd=RUNS, env=environment, capture_output=True, text=True, timeout=TIMEOUT,
-            check=False,
+        code, said = workers.run(
+            ["--to", str(job.path), "--quiet", str(PROGRAMS / f"{job.program.name}.py"),
+             "--seed", str(job.seed), "--jitter", str(job.jitter)],
+            job.path.with_suffix(".log"),
         )  # fmt: skip
-        if ended.returncode or not job.path.exists():
-            return {"error": (ended.stderr or ended.stdout)[-2000:], "findings": []}
+        if code or not job.path.exists():
+            return {"error": f"exit code {code}: {said[-2000:]}", "findings": []}
     import nethook
 
     try:
@@ -202,8 +227,9 @@ def main() -> int:
     scores: dict[str, Score] = defaultdict(Score)
     by_code: dict[str, Score] = defaultdict(Score)
     broken = []
+    workers = Workers()
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
-        results = pool.map(lambda job: run(job, again=options.again), jobs)
+        results = pool.map(lambda job: run(job, workers, again=options.again), jobs)
         for job, result in zip(jobs, results, strict=True):
             findings = result["findings"]
             if "error" in result:
@@ -213,6 +239,7 @@ def main() -> int:
             by_code[job.program.expect].add(job.program, findings)
             if options.show or _is_wrong(job.program, findings):
                 _show(job, findings)
+    workers.close()
     print()
     for code, score in sorted(by_code.items()):
         if code != "nothing":

@@ -3,6 +3,7 @@
     nethook --help
     nethook --version
     nethook run train.py
+    nethook check runs/train.db
     nethook demo
 
 A command imports what it needs inside its function: printing the help must not load torch, and a
@@ -15,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import demo, run
+from nethook.cli import check, demo, run
 
 # Tracebacks stay Python's own.
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -45,6 +46,7 @@ def root(
 
 
 app.command("run", add_help_option=False)(run.listed)
+app.command("check")(check.check)
 app.command("demo")(demo.demo)
 
 

@@ -49,7 +49,11 @@ def root_causes(found: Sequence[tuple[Cause, Finding]], slack: int = 0) -> list[
 
 def _explains(above: Cause, root: Finding, cause: Cause, finding: Finding, slack: int) -> bool:
     # Good advice explains nothing: an unused module does not make a loss diverge.
-    if root.severity == "info" or finding.first_step + slack < root.first_step:
+    if root.severity == "info":
+        return False
+    if cause == Cause.REST:  # said when nothing else is, whenever that began
+        return above < cause
+    if finding.first_step + slack < root.first_step:
         return False
     if above < cause:
         return True

@@ -231,10 +231,25 @@ class History:
 
     def named_losses(self, phase: str = "train") -> Iterator[tuple[str, Curve]]:
         """The name and curve of every loss that was recorded in a phase."""
-        for name in self.info("losses", []):
-            curve = self.curve(loss_address(str(name)), LOSS, "mean", phase)
+        for address in self._loss_addresses:
+            curve = self._loss_curve(address, phase)
             if len(curve):
-                yield str(name), curve
+                yield address.removeprefix(loss_address("")), curve
+
+    def _loss_curve(self, address: str, phase: str) -> Curve:
+        """The mean of a loss in each window; NaN where it was not finite in any of its steps."""
+        self.read.add(f"series.{_shown(address, LOSS)}.mean")
+        series = self._read_series(address, LOSS, phase)
+        if series is None:
+            return NOTHING
+        value = np.where(series["nonfinite_share"] > 0, np.nan, series["mean"])
+        return Curve(series.last_step, value, series.steps).where(series.seen > 0)
+
+    @cached_property
+    def _loss_addresses(self) -> list[str]:
+        # Losses of evaluations have series and are not among `info.losses`.
+        found = [each.address for each in self._run.catalogue if each.quantity == LOSS]
+        return [address for address in found if address.startswith(loss_address(""))]
 
     def scalar(self, name: str) -> Curve:
         """What was logged under a name, a point a step or a change."""
@@ -264,12 +279,17 @@ class History:
             if not self.has(address, quantity):
                 return None
             # All sites at once: their records lie together, and the next rule asks for the next.
-            same = [each for each in self._catalogue if each[1] == quantity]
+            if address.startswith("@"):
+                same = [each for each in self._catalogue if each[0].startswith("@")]
+            else:
+                same = [each for each in self._catalogue if each[1] == quantity]
             for series in self._run.many(same, phase):
-                self._series[series.address, quantity, phase] = series
+                self._series[series.address, series.quantity, phase] = series
         return self._series[key]
 
 
 def _shown(address: str, quantity: str) -> str:
     """The name of a field: sites and losses all have the same one."""
-    return f"{address.split(':', maxsplit=1)[0]}.{quantity}" if address.startswith("@") else quantity
+    return (
+        f"{address.split(':', maxsplit=1)[0]}.{quantity}" if address.startswith("@") else quantity
+    )

@@ -13,7 +13,7 @@ def linear_pairs(history: History) -> Iterator[tuple[str, str]]:
     """The addresses of two layers, from the operations of the first training pass.
 
     An operation that takes a parameter of its module's and is linear is a layer; the next layer is
-    found through operations that are linear, too. A pair whose space between is narrower than both
+    found through operations that are linear, too, and take one input. A pair whose space between is narrower than both
     sides is a factorised layer, and is meant.
     """
     ops = [each for each in history.info("ops", []) if isinstance(each, dict)]
@@ -22,7 +22,8 @@ def linear_pairs(history: History) -> Iterator[tuple[str, str]]:
     for at, op in enumerate(ops):
         sources = [each for each in op.get("from") or [] if isinstance(each, int) and each < at]
         reached: set[int] = set().union(*(behind[each] for each in sources)) if sources else set()
-        if not op.get("linear"):
+        # A sum of two ways (a skip connection) is more than one linear layer could be.
+        if not op.get("linear") or len(set(sources)) > 1:
             behind.append(set())
         elif op.get("op") in _LAYERS and str(op.get("site")) in sizes:
             for first in sorted(reached):

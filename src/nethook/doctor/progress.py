@@ -1,69 +1,110 @@
 """Whether a run is doing its job: does its loss fall, beyond its own noise?
 
 A healthy loss curve outweighs an odd profile. Rules about symptoms ask here before they speak.
+
+Where the loss is one for which it is known what the best constant answer would score (the entropy
+of the targets, their variance), a run that stays there has learnt nothing, however its first steps
+fell; one that gets well below does its job.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from nethook.doctor.history import Curve, Floats, History
+from nethook.doctor.history import Curve, Floats, History, LossFacts
 
 ENOUGH: Final = 12
 """Windows below which nothing is said about a trend."""
 
+PROGRESS_READS: Final = (
+    "loss.broadcast",
+    "loss.class_counts",
+    "loss.factor",
+    "loss.kind",
+    "loss.options",
+    "loss.reduction",
+    "loss.target",
+    "loss.terms",
+    "series.@loss.loss.mean",
+)
+"""The fields that `progress` reads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How a loss went. Values are medians over a tenth of the run, at least five windows."""
+    """How a loss went."""
 
-    start: float
-    end: float
-    best: float
+    start: float  # the first value, or the median of the first three if that is less
+    end: float  # median of the last tenth, at least five windows
+    best: float  # least median of any such stretch
     noise: float  # spread of the loss around its own trend
-    fell: float  # (start - end) in units of the loss's own scale
+    error: float  # how well the difference between start and end is known
+    fell: float  # from start to end, in units of the loss's own scale
     finite: bool
+    late: float  # how much it fell from the first tenth to the last, in units of what is known
+    constant: float | None = None  # what the best constant answer would score
 
     @property
     def improves(self) -> bool:
-        """It fell by more than its noise, and by more than a fiftieth of its scale."""
-        return self.finite and self.fell > 0.02 and self.start - self.end > self.noise
+        """It fell by more than its noise explains, and by more than a fiftieth of its scale."""
+        if not self.finite or self.learnt_nothing:
+            return False
+        clear = self.start - self.end > 3 * self.error or self.late > 4
+        return clear and self.fell > 0.02
+
+    @property
+    def learnt_nothing(self) -> bool:
+        """It ends where an answer that is the same for all inputs would be, or above."""
+        return self.constant is not None and not self.end < 0.97 * self.constant
 
     @property
     def does_its_job(self) -> bool:
         """It fell by a good part, and did not come back up."""
-        return (
-            self.improves
-            and self.fell > 0.15
-            and self.end - self.best < 0.5 * (self.start - self.best)
-        )
+        if not self.improves or self.end - self.best > 0.5 * (self.start - self.best):
+            return False
+        if self.constant is not None:
+            return self.end < 0.8 * self.constant
+        return self.fell > 0.15
 
     @property
     def diverges(self) -> bool:
         """It ends above its start, beyond its noise, or is not finite."""
-        return not self.finite or self.end - self.start > max(
-            2 * self.noise, 0.05 * abs(self.start)
-        )
+        rise = self.end - self.start
+        return not self.finite or rise > max(3 * self.error, self.noise, 0.05 * abs(self.start))
 
 
-def progress_of(curve: Curve) -> Progress | None:
+def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
     """How a loss went; None where there is too little of it."""
     if len(curve) < ENOUGH:
         return None
     value = curve.value
     finite = np.isfinite(value)
-    if finite.sum() < ENOUGH // 2:
-        return Progress(np.nan, np.nan, np.nan, np.nan, 0.0, finite=False)
     kept = value[finite]
-    width = max(5, len(kept) // 10)
+    if len(kept) < 3:
+        nan = float("nan")
+        return Progress(nan, nan, nan, nan, nan, 0.0, finite=False, late=0.0)
+    width = min(len(kept), max(5, len(kept) // 10))
     smooth = medians(kept, width)
-    start, end, best = float(smooth[0]), float(smooth[-1]), float(smooth.min())
+    start, end, best = _start(kept), float(smooth[-1]), float(smooth.min())
     noise = float(np.median(np.abs(kept - _trend(kept, width)))) * 1.4826
-    scale = max(abs(start), noise, 1e-12)
-    return Progress(start, end, best, noise, (start - end) / scale, bool(finite[-width:].all()))
+    # Of a median of n values the error is 1.25 of their spread by the root of n.
+    error = 1.25 * noise * math.sqrt(1 / 2 + 1 / width)
+    late = (float(smooth[0]) - end) / max(1.25 * noise * math.sqrt(2 / width), 1e-30)
+    scale = max(abs(start), noise, 1e-30)
+    ends_finite = bool(finite[-width:].all()) and len(kept) >= ENOUGH // 2
+    return Progress(
+        start, end, best, noise, error, (start - end) / scale, ends_finite, late, constant
+    )
+
+
+def _start(values: Floats) -> float:
+    """Where a loss began. One step that is too large may spoil the second value already."""
+    return float(min(values[0], np.median(values[:3])))
 
 
 def progress(history: History) -> Progress | None:
@@ -71,10 +112,72 @@ def progress(history: History) -> Progress | None:
 
     Losses that play against each other (a GAN's) have no common direction, so none is judged.
     """
-    curves = [curve for curve in history.losses() if len(curve) >= ENOUGH]
+    curves = [(name, curve) for name, curve in history.named_losses() if len(curve) >= ENOUGH]
     if len(curves) != 1:
         return None
-    return progress_of(curves[0])
+    name, curve = curves[0]
+    return progress_of(curve, constant_score(history, name))
+
+
+def constant_score(history: History, name: str | None = None) -> float | None:
+    """What the best answer that is the same for all inputs would score; None where not known."""
+    records = [each for each in history.records("train", name) if _is_plain(each)]
+    if not records or len({each.fact("kind") for each in records}) != 1:
+        return None
+    if records[0].fact("kind") in ("cross_entropy", "nll"):
+        return _entropy(records)
+    if records[0].fact("kind") == "mse":
+        return _variance(records)
+    return None
+
+
+def _is_plain(record: LossFacts) -> bool:
+    """One mean, of one loss, unweighted."""
+    options: dict[str, Any] = record.fact("options") or {}
+    return (
+        record.fact("reduction") == "mean"
+        and record.fact("factor") == 1.0
+        and not record.fact("terms")
+        and not options.get("weight")
+        and not record.fact("broadcast")
+    )
+
+
+def _entropy(records: list[LossFacts]) -> float | None:
+    """The entropy of the classes of all targets that were sampled."""
+    counts: dict[int, float] = {}
+    for record in records:
+        for label, count in _counts(record.fact("class_counts")):
+            counts[label] = counts.get(label, 0.0) + count
+    total = sum(counts.values())
+    if total < 64 or len(counts) < 2:
+        return None
+    shares = [count / total for count in counts.values() if count > 0]
+    entropy = -sum(share * math.log(share) for share in shares)
+    # A sample shows less than there is: the correction of Miller and Madow.
+    return entropy + (len(shares) - 1) / (2 * total)
+
+
+def _counts(counts: Any) -> Iterator[tuple[int, float]]:
+    if isinstance(counts, dict):
+        yield from ((int(label), float(count)) for label, count in counts.items())
+    elif isinstance(counts, list | tuple):
+        yield from ((label, float(count)) for label, count in enumerate(counts))
+
+
+def _variance(records: list[LossFacts]) -> float | None:
+    """The variance of all targets that were sampled, where each is one number."""
+    means, variances = [], []
+    for record in records:
+        target = record.fact("target") or {}
+        shape = target.get("shape") or []
+        if target.get("std") is None or target.get("mean") is None or math.prod(shape[1:]) != 1:
+            return None
+        means.append(float(target["mean"]))
+        variances.append(float(target["std"]) ** 2)
+    if len(means) < 3:
+        return None
+    return float(np.mean(variances) + np.var(means))
 
 
 def medians(values: Floats, width: int) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import GRAD_NORM, SECOND_MOMENT, UPDATE_RATIO
 
@@ -72,11 +72,10 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.mean",
         "series.@loop.update_ratio.mean",
-        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

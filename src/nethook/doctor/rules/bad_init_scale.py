@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.layers import pairs, profile, weighted
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import INPUTS, OUTPUTS
 
@@ -83,8 +83,7 @@ RULE = Rule(
     Cause.START,
     look,
     reads=(
-        "info.losses",
-        "loss.kind",
+        *PROGRESS_READS,
         "loss.prediction",
         "loss.value",
         "module.activation",
@@ -92,7 +91,6 @@ RULE = Rule(
         "module.leaf",
         "module.parameters",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
         "series.inputs.info.dtype",
         "series.inputs.rms",
         "series.outputs.rms",

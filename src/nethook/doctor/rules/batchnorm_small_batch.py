@@ -56,7 +56,6 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
-        "info.losses",
         "module.activation",
         "module.batch",
         "module.first_call",

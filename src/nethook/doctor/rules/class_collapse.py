@@ -18,7 +18,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Floats, History, LossFacts
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -89,11 +89,9 @@ RULE = Rule(
     Cause.SYMPTOM,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "loss.argmax_counts",
-        "loss.class_counts",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

@@ -16,7 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
 from nethook.runs.names import CLIP_LIMIT, GRAD_NORM, GRAD_NORM_UNCLIPPED
@@ -65,12 +65,11 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "series.@loop.clip_limit.mean",
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.mean",
         "series.@loop.grad_norm_unclipped.mean",
-        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

@@ -18,7 +18,7 @@ import numpy as np
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.layers import leaves
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import OUTPUTS, PARAM_GRADS
 
@@ -101,7 +101,7 @@ RULE = Rule(
     Cause.SYMPTOM,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "module.activation",
         "module.first_call",
         "module.leaf",
@@ -109,7 +109,6 @@ RULE = Rule(
         "parameter.shape",
         "parameter.with_grad",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
         "series.outputs.zero_share",
         "series.param_grads.zero_share",
         "units.outputs",

@@ -88,7 +88,6 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
-        "info.losses",
         "module.activation",
         "module.modes",
         "module.parameters",

@@ -17,7 +17,7 @@ import numpy as np
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.layers import gradient_profile, pairs
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
 from nethook.runs.names import GRAD_NORM, GRAD_NORM_UNCLIPPED
@@ -74,7 +74,7 @@ RULE = Rule(
     Cause.SYMPTOM,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "module.activation",
         "module.first_call",
         "module.leaf",
@@ -82,7 +82,6 @@ RULE = Rule(
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.max",
         "series.@loop.grad_norm_unclipped.max",
-        "series.@loss.loss.mean",
         "series.grads.rms",
     ),
     defaults=Thresholds(),

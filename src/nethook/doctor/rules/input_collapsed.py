@@ -16,7 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BATCH_SIZE, INPUT_DISTINCT, INPUT_SPREAD, INPUTS
 
@@ -68,12 +68,11 @@ RULE = Rule(
     Cause.DATA,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "series.@batch.input_distinct.mean",
         "series.@batch.input_spread.mean",
         "series.@batch.size.mean",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
         "series.inputs.rms",
         "series.inputs.std",
     ),

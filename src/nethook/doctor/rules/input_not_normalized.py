@@ -19,7 +19,7 @@ import numpy as np
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.layers import first_layer, saturated_layers
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import some
 from nethook.runs.names import INPUTS
@@ -86,8 +86,7 @@ RULE = Rule(
     Cause.DATA,
     look,
     reads=(
-        "info.losses",
-        "loss.kind",
+        *PROGRESS_READS,
         "loss.prediction",
         "loss.value",
         "module.activation",
@@ -95,7 +94,6 @@ RULE = Rule(
         "module.leaf",
         "module.parameters",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
         "series.inputs.mean",
         "series.inputs.rms",
         "series.inputs.std",

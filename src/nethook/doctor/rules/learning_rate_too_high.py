@@ -17,7 +17,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
 from nethook.runs.names import UPDATE_RATIO
@@ -29,6 +29,7 @@ class Thresholds:
 
     ratio: float = 0.03  # update by weights, where the loss diverges
     stuck: float = 0.1  # and where it merely does not fall
+    first: float = 0.5  # in the first steps, where it does not fall: the start is overwritten
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -40,15 +41,16 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     finite = ratio.where(np.isfinite(ratio.value))
     if not len(finite):
         return
-    early = finite.until(max(10, history.steps // 4))
-    usual = float(np.median(finite.value))
-    peak = float(np.quantile(early.value if len(early) else finite.value, 0.9))
-    large = max(usual, peak)
-    worse = went.diverges and large > limit.ratio
+    early = finite.value[:10]
+    usual, peak = float(np.median(finite.value)), float(np.quantile(early, 0.9))
+    beginning = float(early.max())
+    worse = went.diverges and max(usual, peak) > limit.ratio
     stuck = not went.improves and usual > limit.stuck
-    if not (worse or stuck):
+    overwritten = not went.improves and beginning > limit.first
+    if not (worse or stuck or overwritten):
         return
-    threshold = limit.ratio if worse else limit.stuck
+    large = max(usual, peak) if worse else usual if stuck else beginning
+    threshold = limit.ratio if worse else limit.stuck if stuck else limit.first
     over = finite.where(finite.value > threshold)
     first = int(over.step[0]) if len(over) else 0
     rates = [float(curve.value.max()) for curve in history.rates().values() if len(curve)]
@@ -72,11 +74,10 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "scalar.lr",
         "series.@loop.forwards.mean",
         "series.@loop.update_ratio.mean",
-        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

@@ -17,7 +17,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
 from nethook.runs.names import GRAD_NORM, UPDATE_RATIO
@@ -66,12 +66,11 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "scalar.lr",
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.mean",
         "series.@loop.update_ratio.mean",
-        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

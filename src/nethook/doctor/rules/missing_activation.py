@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.linear import linear_pairs
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -54,13 +54,12 @@ RULE = Rule(
     Cause.START,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "info.ops",
         "module.shape",
         "parameter.owners",
         "parameter.shape",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

@@ -92,7 +92,6 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
-        "info.losses",
         "module.calls",
         "parameter.groups",
         "parameter.owners",

@@ -73,7 +73,6 @@ RULE = Rule(
     look,
     reads=(
         "event.non-finite",
-        "info.losses",
         "series.@loop.forwards.mean",
         "series.@loss.loss.mean",
     ),

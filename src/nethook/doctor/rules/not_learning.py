@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -69,10 +69,8 @@ RULE = Rule(
     Cause.REST,
     look,
     reads=(
-        "info.losses",
-        "loss.class_counts",
+        *PROGRESS_READS,
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

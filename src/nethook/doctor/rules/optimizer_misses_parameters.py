@@ -66,7 +66,6 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
-        "info.losses",
         "parameter.elements",
         "parameter.groups",
         "parameter.moved",

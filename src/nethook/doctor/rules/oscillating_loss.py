@@ -16,7 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import UPDATE_COSINE
 
@@ -64,9 +64,8 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
         "series.update_cosine.mean",
     ),
     defaults=Thresholds(),

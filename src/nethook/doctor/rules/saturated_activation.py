@@ -17,7 +17,7 @@ import numpy as np
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.layers import late, leaves, saturated_layers
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import OUTPUTS
 
@@ -67,12 +67,11 @@ RULE = Rule(
     Cause.SYMPTOM,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "module.activation",
         "module.first_call",
         "module.leaf",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
         "series.outputs.near_share",
     ),
     defaults=Thresholds(),

@@ -89,7 +89,6 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
-        "info.losses",
         "scalar.lr",
         "series.@loop.forwards.mean",
         "series.@loop.schedules.mean",

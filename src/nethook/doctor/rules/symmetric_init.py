@@ -61,7 +61,6 @@ RULE = Rule(
     Cause.START,
     look,
     reads=(
-        "info.losses",
         "parameter.distinct_grad_rows",
         "parameter.distinct_rows",
         "parameter.rows",

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import History, SiteFacts
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules.eval_mode_training import MODAL
 from nethook.doctor.words import some
@@ -32,13 +32,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     evaluations = [len(curve) for curve in history.losses("eval")]
     if not evaluations or max(evaluations) < limit.passes:
         return
-    wrong = []
-    for module in history.modules:
-        if module.fact("activation") in MODAL:
-            modes = [each for each in module.fact("modes", []) if len(each) == 3]
-            in_eval = [training for _, phase, training in modes if phase == "eval"]
-            if in_eval and all(in_eval):
-                wrong.append((module, next(s for s, phase, _ in modes if phase == "eval")))
+    wrong = [
+        (module, since)
+        for module in history.modules
+        if module.fact("activation") in MODAL and (since := _in_training_mode(module)) is not None
+    ]
     if not wrong:
         return
     sites = tuple(module.address for module, _ in wrong)
@@ -55,13 +53,27 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _in_training_mode(module: SiteFacts) -> int | None:
+    """Since when a module is evaluated in training mode; None where it is not."""
+    calls = module.fact("calls", {})
+    if not (isinstance(calls, dict) and calls.get("eval")):
+        return None
+    modes = [each for each in module.fact("modes", []) if len(each) == 3]
+    in_eval = [(step, training) for step, phase, training in modes if phase == "eval"]
+    # A mode that never changed is noted once, for the phase in which it was seen first.
+    flags = [training for _, training in in_eval] or [training for _, _, training in modes]
+    if not flags or not all(flags):
+        return None
+    return int(in_eval[0][0]) if in_eval else 0
+
+
 RULE = Rule(
     "train-mode-evaluation",
     Cause.LOOP,
     look,
     reads=(
-        "info.losses",
         "module.activation",
+        "module.calls",
         "module.modes",
         "series.@loop.forwards.mean",
         "series.@loss.loss.mean",

@@ -17,7 +17,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
 
@@ -63,13 +63,11 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "loss.divided_by",
-        "loss.reduction",
         "series.@loop.backwards.mean",
         "series.@loop.optimizer_steps.mean",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

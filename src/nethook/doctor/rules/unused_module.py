@@ -57,7 +57,6 @@ RULE = Rule(
     Cause.SYMPTOM,
     look,
     reads=(
-        "info.losses",
         "module.first_call",
         "module.leaf",
         "module.parameters",

@@ -17,7 +17,7 @@ import numpy as np
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.layers import gradient_profile
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -70,13 +70,12 @@ RULE = Rule(
     Cause.SYMPTOM,
     look,
     reads=(
-        "info.losses",
+        *PROGRESS_READS,
         "module.activation",
         "module.first_call",
         "module.leaf",
         "module.parameters",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
         "series.grads.rms",
     ),
     defaults=Thresholds(),

@@ -16,7 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import progress
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
 from nethook.runs.names import GROUPS, PARAMS
@@ -82,13 +82,12 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
+        *PROGRESS_READS,
         "event.groups",
-        "info.losses",
         "parameter.groups",
         "parameter.shape",
         "scalar.lr",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
         "series.params.rms",
     ),
     defaults=Thresholds(),

@@ -72,6 +72,13 @@ class Progress:
         return self.fell > 0.15
 
     @property
+    def does_well(self) -> bool:
+        """It fell by half or more: what is needed to outweigh evidence that is beyond doubt."""
+        if not self.does_its_job:
+            return False
+        return self.end < 0.5 * self.constant if self.constant is not None else self.fell > 0.5
+
+    @property
     def diverges(self) -> bool:
         """It ends above its start, beyond its noise, or is not finite."""
         rise = self.end - self.start

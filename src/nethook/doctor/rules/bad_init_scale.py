@@ -45,7 +45,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     up, down = largest[1] / max(start, 1e-30), start / max(smallest[1], 1e-30)
     high_loss = _first_loss(history)
     ill = went is not None and not went.does_its_job
-    large = up > limit.growth and (ill or high_loss > limit.loss)
+    poor = went is not None and not went.does_well and largest[0] != sizes[-1][0]
+    large = up > limit.growth and (ill or poor or high_loss > limit.loss)
     small = down > limit.growth and ill and not large
     if not (large or small):
         return

@@ -18,7 +18,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Floats, History, LossFacts
-from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.progress import PROGRESS_READS, Progress, progress
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -28,6 +28,7 @@ class Thresholds:
 
     entropy: float = 0.15  # of predictions, by that of targets
     records: float = 3
+    accuracy: float = 0.5  # below which a falling loss with weights of classes is not believed
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -40,7 +41,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     ratios = [_ratio(each) for each in later]
     known = [ratio for ratio in ratios if ratio is not None]
     went = progress(history)
-    if len(known) < limit.records or (went is not None and went.does_its_job):
+    if len(known) < limit.records or (went is not None and _is_learning(went, later, limit)):
         return
     ratio = float(np.median(known))
     if ratio > limit.entropy:
@@ -68,6 +69,15 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _is_learning(went: Progress, later: list[LossFacts], limit: Thresholds) -> bool:
+    """Whether the loss tells of a network that learns. One with weights for classes may fall
+    although nothing is told apart: then the answers decide."""
+    if not went.does_its_job or went.constant is not None:
+        return went.does_its_job
+    right = [each.fact("accuracy") for each in later if each.fact("accuracy") is not None]
+    return not right or float(np.median(right)) > limit.accuracy
+
+
 def _ratio(record: LossFacts) -> float | None:
     answers, targets = _array(record.fact("argmax_counts")), _array(record.fact("class_counts"))
     wanted = _entropy(targets)
@@ -90,6 +100,7 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "loss.accuracy",
         "loss.argmax_counts",
         "series.@loop.forwards.mean",
     ),

@@ -3,8 +3,8 @@
 Cause: inputs or weights that are far too large for the layer before.
 Evidence: the share of outputs within 3 % of either end, over the second half of the run.
 Fix: normalised inputs, another start, a lower rate.
-Silent: where the run does its job (gates near their ends are usual), and for the last layer of the
-network.
+Silent: where the run does its job (gates near their ends are usual; with nearly all units at their
+ends it has to do well), and for the last layer of the network.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ class Thresholds:
     """What may be changed."""
 
     share: float = 0.8  # of the outputs of a layer
+    beyond: float = 0.93  # from which on a run must do well, and not only its job
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every layer that is concerned."""
     went = progress(history)
-    if went is None or went.does_its_job:
+    if went is None or went.does_well:
         return
     called = leaves(history)
     last = called[-1].address if called else None
@@ -46,6 +47,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         for each in found
     }
     worst = max(near, key=lambda each: near[each])
+    if went.does_its_job and near[worst] < limit.beyond:
+        return
     early = history.curve(worst, OUTPUTS, "near_share")
     full = np.flatnonzero(early.value >= limit.share)
     yield Finding(

@@ -243,7 +243,9 @@ def main() -> int:
     print()
     for code, score in sorted(by_code.items()):
         if code != "nothing":
-            print(f"{code:32}{_share(score.found, score.runs):>16}{_share(score.first, score.runs):>16}")
+            print(
+                f"{code:32}{_share(score.found, score.runs):>16}{_share(score.first, score.runs):>16}"
+            )
     print()
     for name, score in sorted(scores.items()):
         print(f"{name}: {score.shown()}")
@@ -259,10 +261,14 @@ def _is_wrong(program: Program, findings: list[dict[str, Any]]) -> bool:
 
 
 def _show(job: Job, findings: list[dict[str, Any]]) -> None:
-    print(f"\n{job.program.name} (seed {job.seed}, jitter {job.jitter}): expected {job.program.expect}")
+    print(
+        f"\n{job.program.name} (seed {job.seed}, jitter {job.jitter}): expected {job.program.expect}"
+    )
     for each in findings:
         below = ", ".join(one["code"] for one in each["consequences"])
-        print(f"  {each['code']} ({each['severity']}) {each['sites'][:3]} @{each['first_step']}: {each['message']}")
+        print(
+            f"  {each['code']} ({each['severity']}) {each['sites'][:3]} @{each['first_step']}: {each['message']}"
+        )
         if below:
             print(f"    leads to {below}")
 

@@ -1,7 +1,7 @@
 """Runs made of plain numbers, with the interface that `History` reads: no file, no training.
 
-    made = Made(steps=200).loss(falling(200)).loop("update_ratio", 1e-3)
-    made.found("learning-rate-too-low")
+made = Made(steps=200).loss(falling(200)).loop("update_ratio", 1e-3)
+made.found("learning-rate-too-low")
 """
 
 from __future__ import annotations
@@ -162,7 +162,9 @@ class Made:
         self.sites.append(SimpleNamespace(address=address, kind="Parameter", info=info))
         return self
 
-    def event(self, kind: str, step: int = 0, address: str = "", message: str = "", **data: Any) -> Self:
+    def event(
+        self, kind: str, step: int = 0, address: str = "", message: str = "", **data: Any
+    ) -> Self:
         """Something that happened."""
         self.events.append(EventRecord(step, 0.0, kind, address, message, data, 0, 0))
         return self

@@ -155,7 +155,7 @@ class History:
         return self._run.events
 
     def fingerprints(self) -> dict[int, Curve]:
-        """Of every rank, a number that equal parameters share, at steps 0, 1, 2, 4, 8, …"""
+        """Of every rank, a number that equal parameters share, at steps 0, 1, 2, 4, 8."""
         self.read.add(f"scalar.{PARAMS_FINGERPRINT}")
         found: dict[int, Curve] = {}
         for rank in self._run.ranks:

@@ -13,8 +13,8 @@ def linear_pairs(history: History) -> Iterator[tuple[str, str]]:
     """The addresses of two layers, from the operations of the first training pass.
 
     An operation that takes a parameter of its module's and is linear is a layer; the next layer is
-    found through operations that are linear, too, and take one input. A pair whose space between is narrower than both
-    sides is a factorised layer, and is meant.
+    found through operations that are linear, too, and take one input. A pair whose space between is
+    narrower than both sides is a factorised layer, and is meant.
     """
     ops = [each for each in history.info("ops", []) if isinstance(each, dict)]
     sizes = _layer_sizes(history)

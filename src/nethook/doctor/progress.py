@@ -25,6 +25,7 @@ PROGRESS_READS: Final = (
     "loss.broadcast",
     "loss.class_counts",
     "loss.factor",
+    "loss.floored",
     "loss.kind",
     "loss.options",
     "loss.reduction",
@@ -47,6 +48,7 @@ class Progress:
     fell: float  # from start to end, in units of the loss's own scale
     finite: bool
     late: float  # how much it fell from the first tenth to the last, in units of what is known
+    still: float = 0.0  # the same, from the middle of the run on
     constant: float | None = None  # what the best constant answer would score
 
     @property
@@ -59,8 +61,13 @@ class Progress:
 
     @property
     def learnt_nothing(self) -> bool:
-        """It ends where an answer that is the same for all inputs would be, or above."""
-        return self.constant is not None and not self.end < 0.97 * self.constant
+        """It ends where an answer that is the same for all inputs would be, or above.
+
+        One that is still falling is on its way: it says nothing yet.
+        """
+        if self.constant is None or self.still > 4:
+            return False
+        return not self.end < 0.97 * self.constant
 
     @property
     def does_its_job(self) -> bool:
@@ -102,10 +109,12 @@ def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
     # Of a median of n values the error is 1.25 of their spread by the root of n.
     error = 1.25 * noise * math.sqrt(1 / 2 + 1 / width)
     late = (float(smooth[0]) - end) / max(1.25 * noise * math.sqrt(2 / width), 1e-30)
+    middle = float(np.median(kept[len(kept) // 2 : len(kept) // 2 + width]))
+    still = (middle - end) / max(1.25 * noise * math.sqrt(2 / width), 0.003 * abs(end), 1e-30)
     scale = max(abs(start), noise, 1e-30)
     ends_finite = bool(finite[-width:].all()) and len(kept) >= ENOUGH // 2
     return Progress(
-        start, end, best, noise, error, (start - end) / scale, ends_finite, late, constant
+        start, end, best, noise, error, (start - end) / scale, ends_finite, late, still, constant
     )
 
 
@@ -115,7 +124,7 @@ def _start(values: Floats) -> float:
 
 
 def progress(history: History) -> Progress | None:
-    """How the run's training loss went; None where there is none, too little, or several.
+    """How the run's training loss went; None where that cannot be said.
 
     Losses that play against each other (a GAN's) have no common direction, so none is judged.
     """
@@ -123,7 +132,22 @@ def progress(history: History) -> Progress | None:
     if len(curves) != 1:
         return None
     name, curve = curves[0]
-    return progress_of(curve, constant_score(history, name))
+    went = progress_of(curve, constant_score(history, name))
+    if went is None or went.improves or _has_a_meaning(history, name, went):
+        return went
+    return None
+
+
+def _has_a_meaning(history: History, name: str, went: Progress) -> bool:
+    """Whether a loss that does not fall says something.
+
+    That of a policy gradient does not: it has no floor, and goes up and down around zero.
+    """
+    if all(record.fact("floored") for record in history.records("train", name)):
+        return True
+    if not went.finite:
+        return True
+    return min(went.start, went.end) > 0 and went.noise < 0.3 * max(went.start, went.end)
 
 
 def constant_score(history: History, name: str | None = None) -> float | None:
@@ -157,9 +181,9 @@ def _entropy(records: list[LossFacts]) -> float | None:
         for label, count in _counts(record.fact("class_counts")):
             counts[label] = counts.get(label, 0.0) + count
     total = sum(counts.values())
-    if total < 64 or len(counts) < 2:
-        return None
     shares = [count / total for count in counts.values() if count > 0]
+    if total < max(64, 10 * len(shares)) or len(shares) < 2:
+        return None
     entropy = -sum(share * math.log(share) for share in shares)
     # A sample shows less than there is: the correction of Miller and Madow.
     return entropy + (len(shares) - 1) / (2 * total)

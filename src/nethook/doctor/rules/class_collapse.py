@@ -55,13 +55,13 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         ),
         later[0].step,
     )
-    counts = later[-1].fact("argmax_counts")
+    counts = _array(later[-1].fact("argmax_counts"))
     yield Finding(
         "class-collapse",
         "error",
-        f"the network gives one answer for nearly every input (class {int(np.argmax(_array(counts)))} "
-        f"{float(_array(counts).max() / max(1.0, _array(counts).sum())):.0%} of the time), and the "
-        "targets are spread over several classes.",
+        f"the network gives one answer for nearly every input (class {int(np.argmax(counts))} "
+        f"{float(counts.max() / max(1.0, counts.sum())):.0%} of the time), and the targets "
+        " are spread over several classes.",
         "Look at the weights of classes, at the balance of the data and at the learning rate.",
         first_step=onset,
         last_step=later[-1].step,
@@ -70,8 +70,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 
 
 def _is_learning(went: Progress, later: list[LossFacts], limit: Thresholds) -> bool:
-    """Whether the loss tells of a network that learns. One with weights for classes may fall
-    although nothing is told apart: then the answers decide."""
+    """Whether the loss tells of a network that learns.
+
+    One with weights for classes may fall although nothing is told apart: then the answers decide.
+    """
     if not went.does_its_job or went.constant is not None:
         return went.does_its_job
     right = [each.fact("accuracy") for each in later if each.fact("accuracy") is not None]

@@ -34,8 +34,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         yield Finding(
             "clipped-before-unscale",
             "error",
-            f"{bad.total:.0f} of {clips:.0f} clippings were applied to gradients that still had the "
-            "factor of the loss scaler: after unscaling, next to nothing is left of them.",
+            f"{bad.total:.0f} of {clips:.0f} clippings were applied to gradients that still had "
+            "the factor of the loss scaler: after unscaling, next to nothing is left of them.",
             "Call scaler.unscale_(optimizer) after scaler.scale(loss).backward() and before "
             "clip_grad_norm_.",
             first_step=int(bad.step[0]),

@@ -29,6 +29,7 @@ class Thresholds:
 
     share: float = 0.3  # of a layer
     error: float = 0.5
+    unknown: float = 0.95  # the share where nothing is known of the run's progress
     steps: float = 10  # that the second half must have
 
 
@@ -40,7 +41,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     since = history.steps // 2
     if history.steps - since < limit.steps:
         return
-    found = [each for each in _shares(history, since) if each[1] >= limit.share]
+    enough = limit.share if went is not None else limit.unknown
+    found = [each for each in _shares(history, since) if each[1] >= enough]
     if not found:
         return
     sites = tuple(address for address, _, _ in found)

@@ -5,8 +5,8 @@ Evidence: the `training` flag of these modules at calls with gradient, over most
 it changed.
 Fix: call `model.train()` at the start of each epoch.
 Silent: where the module's parameters are frozen (a backbone kept in eval mode on purpose), for
-modules without parameters or momentum in a model of which other such modules train, and for models
-that never had such a module in training mode and whose norms are all frozen.
+dropout in a model of which other such modules train, and for norms that alone are in eval mode
+while the layers around them train.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ class Thresholds:
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every module that is in the wrong mode."""
     moving = [module for module in history.modules if module.fact("activation") in MODAL]
-    trained = {each.address for each in history.parameters if each.fact("groups")}
+    trained = {
+        each.address
+        for each in history.parameters
+        if each.fact("groups") and each.fact("requires_grad") is not False
+    }
     wrong: list[tuple[SiteFacts, int]] = []
     right = 0
     for module in moving:
@@ -42,7 +46,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     # A norm whose weights nobody trains is frozen on purpose, and so is a dropout beside it.
     norms = [(m, since) for m, since in wrong if m.fact("activation") == "norm"]
     frozen = bool(norms) and not any(set(m.fact("parameters", [])) & trained for m, _ in norms)
-    if not wrong or frozen or (right and not norms):
+    if not wrong or frozen or (right and not norms) or _set_by_themselves(history, limit):
         return
     sites = tuple(module.address for module, _ in wrong)
     first = min(since for _, since in wrong)
@@ -62,6 +66,19 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
                 limit.share,
             )
         },
+    )
+
+
+def _set_by_themselves(history: History, limit: Thresholds) -> bool:
+    """Whether all other layers train: somebody has put norms alone into eval mode, and meant it."""
+    others = [
+        each
+        for each in history.modules
+        if each.fact("leaf") and each.fact("modes") and each.fact("activation") not in MODAL
+    ]
+    steps = history.steps
+    return bool(others) and not any(
+        _eval_steps(each, steps)[1] >= limit.share * steps for each in others
     )
 
 
@@ -89,9 +106,11 @@ RULE = Rule(
     look,
     reads=(
         "module.activation",
+        "module.leaf",
         "module.modes",
         "module.parameters",
         "parameter.groups",
+        "parameter.requires_grad",
         "series.@loop.forwards.mean",
         "series.@loss.loss.mean",
     ),

@@ -44,9 +44,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         evidence["spread between samples"] = Evidence(float(np.median(spread.value)), limit.spread)
     if len(distinct) and float(np.median(distinct.value)) <= limit.distinct:
         evidence["different values"] = Evidence(float(np.median(distinct.value)), 2)
-    if len(rms) and len(low) and float(np.median(low.value)) < limit.size * 0.5:
-        if float(np.median(rms.value)) < limit.size:
-            evidence["size of the inputs"] = Evidence(float(np.median(rms.value)), limit.size)
+    tiny = len(rms) and len(low) and float(np.median(low.value)) < limit.size * 0.5
+    if tiny and float(np.median(rms.value)) < limit.size:
+        evidence["size of the inputs"] = Evidence(float(np.median(rms.value)), limit.size)
     if not evidence:
         return
     shown = ", ".join(f"{name} {each.value:.2g}" for name, each in evidence.items())

@@ -5,7 +5,8 @@ Evidence: the spread of outputs over a batch of different inputs is nothing, fro
 and for good.
 Fix: look at what the forward does with its argument.
 Silent: where inputs do not differ either (`input-collapsed`), where the units of a layer are dead
-or at their ends from the start, where the signal fades from layer to layer, for batches of one, and where the spread is small and not nothing.
+or at their ends from the start, where the signal fades from layer to layer, for batches of one, and
+where the spread is small and not nothing.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from nethook.runs.names import GRAD_NORM, UPDATE_RATIO
 class Thresholds:
     """What may be changed."""
 
-    ratio: float = 2e-5  # update by weights
+    ratio: float = 5e-5  # update by weights
     gradient: float = 1e-6  # norm of the gradient, by that of the weights
 
 
@@ -48,8 +48,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "learning-rate-too-low",
         "warning",
         f"a step changes the weights by {largest:.1g} of their size (1e-3 is usual), although "
-        f"gradients are there (norm {gradient:.3g}); the loss stays at {went.end:.3g}. The learning "
-        f"rate is {number(rate)}.",
+        f"gradients are there (norm {gradient:.3g}); the loss stays at {went.end:.3g}. The "
+        f"learning rate is {number(rate)}.",
         f"Raise the learning rate; {number(rate * min(factor, 1e6))} would make steps of a usual "
         "size.",
         first_step=0,

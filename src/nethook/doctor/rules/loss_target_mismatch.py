@@ -4,14 +4,16 @@ Cause: squared error on the numbers of classes, a binary loss on several classes
 a single column of logits.
 Evidence: the kind of loss, and type, range and count of different targets, in every record.
 Fix: the loss that fits the target.
-Silent: for regression to whole numbers that are no classes (ages, counts: many different values, or
-not from 0 on), and for one-hot targets.
+Silent: for regression to whole numbers that are no classes (ages, counts: many different values,
+some much rarer than others, or not from 0 on), and for one-hot targets.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
@@ -23,6 +25,7 @@ class Thresholds:
     """What may be changed."""
 
     classes: float = 50  # different whole targets from 0 on, up to which they are taken for classes
+    even: float = 0.7  # spread of the targets, by that of numbers which are equally frequent
     records: float = 2  # losses that were made so
 
 
@@ -67,13 +70,23 @@ def _mismatch(record: LossFacts, limit: Thresholds) -> tuple[str, str] | None:
             "Use CrossEntropyLoss with one output a class, or one-hot targets.",
         )
     few = 3 <= distinct <= limit.classes and low == 0 and high == distinct - 1
+    few = few and _are_spread(target, int(distinct), limit)
     if kind in ("mse", "l1", "smooth_l1", "huber") and few and _is_one_number(shape):
         return (
-            f"its targets are the numbers of {distinct} classes: it takes class 9 for nine times as "
-            "much as class 1",
+            (
+                f"its targets are the numbers of {distinct} classes: it takes class 9 for nine "
+                "times as much as class 1"
+            ),
             f"Use CrossEntropyLoss with {distinct} outputs and the class numbers as targets.",
         )
     return None
+
+
+def _are_spread(target: dict[str, Any], distinct: int, limit: Thresholds) -> bool:
+    """Whether each number is about as frequent as any other: classes are, counts are not."""
+    even = math.sqrt((distinct**2 - 1) / 12)
+    std = target.get("std")
+    return std is None or float(std) >= limit.even * even
 
 
 def _is_one_number(shape: list[int]) -> bool:

@@ -41,7 +41,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "info" if well else "warning",
         f"between {shown}{more} there is nothing non-linear: together they can do no more than one "
         "linear layer.",
-        "Put an activation between them, such as nn.ReLU(); if the pair is meant, nothing is wrong.",
+        "Put an activation between them, such as nn.ReLU(); if the pair is meant, nothing is "
+        "wrong.",
         sites=tuple(dict.fromkeys(site for pair in found for site in pair)),
         first_step=0,
         last_step=history.steps - 1,

@@ -5,9 +5,9 @@ Cause: a `.detach()`, `.data`, `torch.no_grad()` or a conversion to numpy cut th
 Evidence: the module was called in training, its parameters never had a gradient, an optimizer has
 them, and other parameters did get gradients.
 Fix: find what cuts the graph behind the named layer.
-Silent: for parameters that no optimizer has and that are frozen (frozen on purpose), for modules
-that were not called (`unused-module`), for experts that are idle, and for whole models without
-gradients, which another rule explains.
+Silent: for parameters that no optimizer has, for frozen layers before those that learn (a backbone)
+where the run does learn, for modules that were not called (`unused-module`), for experts that are
+idle, and for whole models without gradients, which another rule explains.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import some
 
@@ -40,6 +41,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not cut:
         return
     frozen = [each for each in cut if each.fact("requires_grad") is False]
+    if frozen and _is_frozen_on_purpose(history, frozen, fed):
+        cut = [each for each in cut if each.fact("requires_grad") is not False]
+        frozen = []
+    if not cut:
+        return
     sites = tuple(each.address for each in cut)
     steps = max(int(each.fact("steps", 0)) for each in cut)
     if len(frozen) == len(cut):
@@ -70,11 +76,27 @@ def _is_cut_off(parameter: SiteFacts, calls: dict[str, int], limit: Thresholds) 
     steps = int(parameter.fact("steps", 0))
     if parameter.fact("with_grad", 0) > 0 or steps < limit.steps:
         return False
-    # Out of the optimizer and frozen is frozen on purpose; in it, somebody wants it to learn.
-    if parameter.fact("requires_grad") is False and not parameter.fact("groups"):
+    # Out of every optimizer is left alone on purpose; in one, somebody wants it to learn.
+    if not parameter.fact("groups"):
         return False
     owners = parameter.fact("owners", [])
     return any(calls.get(owner, 0) >= limit.called * steps for owner in owners)
+
+
+def _is_frozen_on_purpose(history: History, frozen: list[SiteFacts], fed: list[SiteFacts]) -> bool:
+    """Whether what is frozen lies before all that learns, in a run that learns: a backbone."""
+    calls = {
+        module.address: int(module.fact("first_call"))
+        for module in history.modules
+        if module.fact("first_call") is not None
+    }
+    places = [
+        [calls[owner] for each in group for owner in each.fact("owners", []) if owner in calls]
+        for group in (frozen, fed)
+    ]
+    went = progress(history)
+    learns = went is None or went.improves
+    return learns and all(places) and max(places[0]) < max(places[1])
 
 
 def _training_calls(module: SiteFacts) -> int:
@@ -92,14 +114,15 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
+        *PROGRESS_READS,
         "module.calls",
+        "module.first_call",
         "parameter.groups",
         "parameter.owners",
         "parameter.requires_grad",
         "parameter.steps",
         "parameter.with_grad",
         "series.@loop.forwards.mean",
-        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

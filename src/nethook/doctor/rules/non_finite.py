@@ -5,8 +5,8 @@ of a square root at zero, or whatever the flight recorder has pinned.
 Evidence: the first operation whose inputs were finite and whose output was not; or a loss that is
 not finite and stays so.
 Fix: at the operation that is named.
-Silent: for steps that a loss scaler left out, infinite masks, and values that the user's code filled
-in: none of these is recorded as such.
+Silent: for steps that a loss scaler left out, infinite masks, and values that the user's code
+filled in: none of these is recorded as such.
 """
 
 from __future__ import annotations

@@ -2,15 +2,14 @@
 
 Cause: labels that do not belong to the inputs, a task that cannot be learnt from them, or a fault
 that no other rule knows.
-Evidence: the slope of the loss against its own noise, over the whole run; with classes, a loss that
-stays at the entropy of the targets.
+Evidence: the loss stays at what one answer for all inputs would score (the entropy of the targets,
+their variance); where that is not known, its slope against its own noise, over the whole run.
 Fix: check by hand that inputs and targets belong together; overfit one batch.
 Silent: for short runs, where the loss falls late, and where another finding explains it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,12 +34,13 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     best = (went.start - went.best) / max(abs(went.start), 1e-12)
     moved = max(went.fell, best)
-    if moved > limit.fall and went.start - went.best > 2 * went.noise:
-        return
-    if went.improves or went.fell > 0.05:
-        return
-    guess = _entropy_of_targets(history)
-    at = f", the entropy of the targets is {guess:.3g}" if guess else ""
+    if not went.learnt_nothing:
+        if went.constant is not None or went.improves or went.fell > 0.05:
+            return
+        if moved > limit.fall and went.start - went.best > 2 * went.noise:
+            return
+    guess = went.constant
+    at = f" (one answer for all inputs would score {guess:.3g})" if guess is not None else ""
     yield Finding(
         "not-learning",
         "error",
@@ -52,16 +52,6 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         last_step=history.steps - 1,
         evidence={"fall of the loss": Evidence(moved, limit.fall)},
     )
-
-
-def _entropy_of_targets(history: History) -> float:
-    for record in history.records("train"):
-        counts = record.fact("class_counts")
-        if counts:
-            values = list(counts.values()) if isinstance(counts, dict) else list(counts)
-            total = sum(values)
-            return -sum(v / total * math.log(v / total) for v in values if v) if total else 0.0
-    return 0.0
 
 
 RULE = Rule(

@@ -1,8 +1,8 @@
 """The loss swings and does not fall.
 
 Cause: steps at the edge of what is stable: too high a rate, too much momentum.
-Evidence: the loss swings around its trend and successive updates point in opposite directions; or it
-doubles and halves again and again, beyond the noise of single batches.
+Evidence: the loss swings around its trend and successive updates point in opposite directions; or
+it doubles and halves again and again, beyond the noise of single batches.
 Fix: a lower rate or less momentum, larger batches.
 Silent: where the loss falls, for adversarial losses, and for noise without opposite updates.
 """
@@ -26,7 +26,9 @@ class Thresholds:
     """What may be changed."""
 
     cosine: float = -0.3  # of successive updates, the median over parameters
-    bounce: float = -0.9  # cosine from which on the loss need not swing: it is the same on both sides
+    bounce: float = (
+        -0.9
+    )  # cosine from which on the loss need not swing: it is the same on both sides
     noise: float = 0.05  # spread of the loss around its trend, by its size
     wide: float = 2  # a swing: up to so many times as much, and back
     swings: float = 4
@@ -106,7 +108,6 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
-        "loss.floored",
         "series.@loop.forwards.mean",
         "series.update_cosine.mean",
     ),

@@ -50,8 +50,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "overfitting",
         "warning",
-        f"the evaluation loss was best at step {int(curve.step[best])} ({number(smooth[best])}) and "
-        f"has risen by {rise:.0%} since, while the training loss fell to {number(train.end)}.",
+        f"the evaluation loss was best at step {int(curve.step[best])} ({number(smooth[best])}) "
+        f"and has risen by {rise:.0%} since, while the training loss fell to {number(train.end)}.",
         "Keep the weights of the best evaluation (early stopping); more data, augmentation, weight "
         "decay or dropout.",
         first_step=int(curve.step[best]),

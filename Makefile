@@ -45,6 +45,11 @@ demo: $(NATIVE) ## Train a small network and show what nethook sees in it
 test: $(NATIVE) ## Run the tests
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
+# Chromium comes from the system: `make browser` installs it where it is missing (root or sudo).
+.PHONY: browser
+browser: $(NATIVE) ## Open what nethook writes in a real browser; pictures go to build/browser
+	@CHROMIUM="$$(tools/chromium)" OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser $(ARGS)
+
 .PHONY: check
 check: $(READY) ## Check format, lint, types and the import contract
 	@echo "-- format"

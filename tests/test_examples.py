@@ -94,6 +94,15 @@ KEY_LINES = {
         r"^no_grad in training mode, twice the same: False$",
         r"^no_grad and eval\(\), twice the same: +True$",
     ],
+    "node_hooks": [
+        r"^AddmmBackward0 #1 +\(8, 1\) +fc2 +fc2\.bias, fc2\.weight$",
+        r"^the output of tanh was made by TanhBackward0$",
+        r"^a hook of torch's on it returned nothing and was called: True$",
+        r"^  fc2: .*\n  tanh: .*\n  fc1: \[\(8, 4\)\] to \[\(4,\), None, \(3, 4\)\]$",
+        r"^what fc1 gets is doubled: True$",
+        r"^refused: the callback at nodes\['fc2'\] must return None or a tuple of 3 gradients$",
+        r"^left behind: no hooks$",
+    ],
     "parameter_tree": [
         r"^│   │   ├── weight: \(4, 4\)$",
         r"^│   │   ├── running_mean: \(4,\), buffer$",
@@ -104,6 +113,13 @@ KEY_LINES = {
         r"^initial input: \(2, 4\), and by name \{'temperature': 2\.0\}$",
         r"^scaled on the way in, softmax on the way out: True$",
         r"^the temperature divided by ten: True$",
+    ],
+    "start": [
+        r"^  tanh +1\.6667 +1\.5925$",
+        r"^  selu +0\.7500 +1\.0000$",
+        r"^leaky_relu, slope 0\.2: 1\.3868$",
+        r"^  as torch starts it .* ok: False\n  every layer by hand .* ok: False$",
+        r"^  planned, calibrated +scale 1\.0e\+00 .* ok: True$",
     ],
     "tensor_hooks": [
         r"^fc2\.bias, each backward: \[8\.0, 8\.0\]$",

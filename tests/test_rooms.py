@@ -18,8 +18,11 @@ PACKAGE = ROOT / "src" / "nethook"
 FILES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = sorted({path.parent for path in FILES} - {PACKAGE})
 
-# The methods and functions of torch that register a hook ...
-REGISTERS = re.compile(r"^register_.*hook$|^retain_grad$|^saved_tensors_hooks$")
+# The methods and functions of torch that register a hook or enter a mode ...
+REGISTERS = re.compile(
+    r"^register_.*hook$|^retain_grad$|^saved_tensors_hooks$"
+    r"|^Torch(Function|Dispatch)Mode$|^_(push_on|pop)_torch_(function|dispatch)_stack$"
+)
 # ... and the tables that it keeps them in.
 TABLES = re.compile(r"^_(global_)?(forward|backward|post_accumulate|state_dict|load_state).*hooks?")
 
@@ -83,6 +86,8 @@ def test_only_hooks_registers_anything_with_torch(path: Path) -> None:
         "tensor._backward_hooks = None",
         "getattr(module, '_forward_hooks')",
         "with torch.autograd.graph.saved_tensors_hooks(pack, unpack): pass",
+        "from torch.overrides import TorchFunctionMode",
+        "torch._C._push_on_torch_function_stack(mode)",
     ],
 )
 def test_the_search_for_hooks_can_fail(source: str) -> None:

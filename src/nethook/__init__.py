@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook import classic as classic
     from nethook import errors as errors
+    from nethook import figures as figures
+    from nethook import init as init
     from nethook.addresses.inputs import Inputs as Inputs
     from nethook.addresses.inputs import inputs as inputs
     from nethook.addresses.lookup import get_module as get_module
@@ -56,9 +58,12 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
     from nethook.runs.run import open_run as open_run
+    from nethook.tracing.attention_probs import attention_probs as attention_probs
     from nethook.tracing.extract import extract as extract
     from nethook.tracing.features import features as features
+    from nethook.tracing.graph import autograd_graph as autograd_graph
     from nethook.tracing.scope import trace as trace
+    from nethook.tracing.sites import sites as sites
     from nethook.tracing.stored import load_features as load_features
     from nethook.watching.replay import replay as replay
     from nethook.watching.watch import watch as watch
@@ -74,7 +79,9 @@ __all__ = [
     "Trace",
     "TraceDict",
     "assert_healthy",
+    "attention_probs",
     "audit",
+    "autograd_graph",
     "classic",
     "diagnose",
     "edit",
@@ -82,9 +89,11 @@ __all__ = [
     "errors",
     "extract",
     "features",
+    "figures",
     "get_module",
     "get_parameter",
     "hierarchical_subsequence",
+    "init",
     "inputs",
     "invoke_with_optional_args",
     "load_features",
@@ -98,6 +107,7 @@ __all__ = [
     "select",
     "set_parameter",
     "set_requires_grad",
+    "sites",
     "subsequence",
     "suspended",
     "trace",
@@ -114,7 +124,9 @@ _SOURCES: Final = {
     "Trace": "nethook.classic.trace",
     "TraceDict": "nethook.classic.trace_dict",
     "assert_healthy": "nethook.doctor.diagnose",
+    "attention_probs": "nethook.tracing.attention_probs",
     "audit": "nethook.hooks.audit",
+    "autograd_graph": "nethook.tracing.graph",
     "diagnose": "nethook.doctor.diagnose",
     "edit": "nethook.editing.scope",
     "extract": "nethook.tracing.extract",
@@ -135,6 +147,7 @@ _SOURCES: Final = {
     "select": "nethook.addresses.select",
     "set_parameter": "nethook.editing.parameters",
     "set_requires_grad": "nethook.classic.modules",
+    "sites": "nethook.tracing.sites",
     "subsequence": "nethook.classic.subsequences",
     "suspended": "nethook.hooks.suspend",
     "trace": "nethook.tracing.scope",
@@ -153,6 +166,8 @@ _MODULES: Final = {
     "classic": "nethook.classic",
     "edits": "nethook.editing.edits",
     "errors": "nethook.errors",
+    "figures": "nethook.figures",
+    "init": "nethook.init",
 }
 
 

@@ -5,12 +5,15 @@
     ├── NoSuchSiteError       (KeyError)      nothing in the model answers to that name or pattern
     ├── InputsError           (TypeError)     inputs in a form that nethook does not take
     ├── OptionError           (ValueError)    an option with a value it cannot have
+    ├── MissingLibraryError   (ImportError)   something needs a library that is not installed
     ├── ScopeError            (RuntimeError)  a scope entered twice, or used where it cannot be
     ├── EditError             (ValueError)    an edit that cannot be applied
     │   ├── InPlaceEditError                  it wrote to its argument instead of returning a value
     │   └── UnfiredError                      the scope ended and it was never applied
     ├── RecipeError           (ValueError)    a recipe that cannot be saved or loaded
     ├── NotFiniteError        (FloatingPointError)  a NaN or an infinity, where that was checked
+    ├── InitError             (ValueError)    weights that cannot be started as asked
+    │   └── ActivationError                   an activation that is not known, or has no gain
     ├── RunFileError          (OSError)       a run file that cannot be written or read
     │   ├── NoSuchRunError    (FileNotFoundError)  there is no such file
     │   ├── RunExistsError    (FileExistsError)    a run is there already, and is never overwritten
@@ -60,6 +63,10 @@ class OptionError(NethookError, ValueError):
     """An option with a value that it cannot have."""
 
 
+class MissingLibraryError(NethookError, ImportError):
+    """Something needs a library, or a program, that is not installed; the message says which."""
+
+
 class ScopeError(NethookError, RuntimeError):
     """A scope that was entered twice, or used where it cannot be."""
 
@@ -82,6 +89,14 @@ class RecipeError(NethookError, ValueError):
 
 class NotFiniteError(NethookError, FloatingPointError):
     """A NaN or an infinity was found where `check_finite` looked."""
+
+
+class InitError(NethookError, ValueError):
+    """Weights, or a layer of them, that cannot be initialised as asked."""
+
+
+class ActivationError(InitError):
+    """An activation that is not known, or that has no gain."""
 
 
 class RunFileError(NethookError, OSError):

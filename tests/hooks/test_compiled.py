@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
@@ -186,3 +187,38 @@ def test_nothing_of_the_compiler_is_imported_where_nothing_is_compiled():
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_operations_of_a_compiled_model_are_seen(backend):
+    # Also without the warning of torch's about global hooks, which would be an error here.
+    compiled, x = torch.compile(Own(), backend=backend), torch.randn(2, 4)
+    expected = compiled(x)
+    runs = backend.runs
+    with nethook.trace(compiled, "**/*") as tape:
+        seen = compiled(x)
+    assert list(tape) == ["body.fc/linear#0", "body/mul#0"]
+    assert torch.equal(seen, expected)
+    assert torch.equal(tape["body/mul"].output, expected)
+    assert backend.runs == runs  # eagerly
+    before = list(warnings.filters)
+    with nethook.edit(compiled, outputs={"body/mul": nethook.edits.zero()}):
+        assert len(warnings.filters) == len(before) + 1
+        assert not compiled(x).any()
+    assert warnings.filters == before
+    assert torch.equal(compiled(x), expected)
+
+
+def test_a_compiled_part_that_is_no_module_runs_as_ever_while_operations_are_seen(backend):
+    part = torch.compile(lambda x: torch.relu(x) * 2, backend=backend)
+
+    class Partly(nn.Module):
+        def forward(self, x):
+            return part(x.exp()).sin()
+
+    model, x = Partly(), torch.randn(2, 4)
+    for _ in range(2):  # compiled inside the scope, and before it
+        with nethook.trace(model, "**/*") as tape:
+            seen = model(x)
+        assert torch.equal(seen, (torch.relu(x.exp()) * 2).sin())
+        assert {"/exp#0", "/sin#0"} <= set(tape)
+        assert torch.equal(model(x), seen)

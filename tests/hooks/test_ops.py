@@ -12,14 +12,17 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules import module as module_hooks
 from torch.overrides import TorchFunctionMode
+from torch.utils.checkpoint import checkpoint
 
 import nethook
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_sites import ModuleCall, Op
-from nethook.hooks.ops import OpConsumer, ops_are_seen, unseen, watch_ops
+from nethook.hooks.op_mode import ops_are_seen
+from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer
+from nethook.hooks.ops import recomputing, unseen, watch_ops
 
 
 class Net(nn.Module):
@@ -310,6 +313,7 @@ def test_modes_that_hooks_of_others_enter_and_leave_stay_theirs() -> None:
 
         def leave(module: Any, args: Any, out: Any, model: Entering = model) -> None:
             assert torch._C._len_torch_function_stack() == 1
+            assert torch._C._get_function_stack_at(0) is model.mode
             model.mode.__exit__(None, None, None)
 
         if early:
@@ -514,6 +518,53 @@ def test_a_module_that_calls_itself_has_counts_of_its_own_at_every_level() -> No
     assert log.ops == ["/exp#0"] * 3 + ["/exp#1"] * 3
 
 
+def test_what_is_attached_earlier_comes_first_also_where_it_begins_later() -> None:
+    outer = nn.Sequential(Net())
+    inner = outer[0]
+    assert isinstance(inner, Net)
+    order: list[str] = []
+
+    def note(name: str) -> Callable[[Tensor], None]:
+        return lambda value: order.append(name)
+
+    with Attachment(Owner("nethook.test")) as hooks:
+        watch_ops(Tree(inner), hooks, Replace("/relu#0", note("inner, attached first")))
+        watch_ops(Tree(outer), hooks, Replace("0/relu#0", note("outer, attached last")))
+        outer(torch.zeros(2, 4))
+    assert order == ["inner, attached first", "outer, attached last"]
+
+
+def test_nothing_stays_in_the_tables_of_torch() -> None:
+    net = Net()
+    with watched(net, Log()):
+        net(torch.zeros(2, 4))
+        assert len(module_hooks._global_forward_hooks_always_called) == 1
+    assert not module_hooks._global_forward_hooks_always_called
+    assert not module_hooks._global_forward_hooks_with_kwargs
+    assert not module_hooks._global_forward_hooks
+    assert not module_hooks._global_forward_pre_hooks
+
+
+def test_what_is_shared_between_scopes_is_not_used_for_a_model_that_has_changed() -> None:
+    model, x = nn.Sequential(nn.ReLU(), nn.Tanh()), torch.zeros(2)
+
+    def addresses() -> list[str]:
+        with nethook.trace(model, "**/*") as tape:
+            model(x)
+        return list(tape)
+
+    assert addresses() == addresses() == ["0/relu#0", "1/tanh#0"]
+    model[0], model[1] = model[1], model[0]
+    assert addresses() == ["0/tanh#0", "1/relu#0"]
+    model.append(model[0])
+    assert addresses() == ["0/tanh#0", "1/relu#0"]
+    with nethook.trace(model, "**/*") as tape:
+        model(x)
+    assert tape["2/tanh"] is tape["0/tanh#0"]
+    model[1] = nn.Sigmoid()
+    assert addresses() == ["0/tanh#0", "1/sigmoid#0"]
+
+
 # -- audit and suspension ---------------------------------------------------------------------
 
 
@@ -522,7 +573,7 @@ def test_audit_lists_it_and_suspended_takes_it_off() -> None:
     before = nethook.audit(net)
     with watched(net, Log()) as log:
         kinds = [info.kind for info in nethook.audit(net).ours]
-        assert kinds == ["global_forward_pre", "global_forward"]
+        assert kinds == ["global_forward_pre", "global_forward", "function", "function"]
         with nethook.suspended(net):
             net(x)
             assert log.ops == []
@@ -532,3 +583,100 @@ def test_audit_lists_it_and_suspended_takes_it_off() -> None:
         net(x)
     assert log.ops == OPS * 2
     assert nethook.audit(net) == before
+
+
+# -- checkpoints ------------------------------------------------------------------------------
+
+
+class Checkpointed(nn.Module):
+    """Checkpoints a part of its own forward, which is no module."""
+
+    def __init__(self, *, reentrant: bool) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.reentrant = reentrant
+
+    def part(self, x: Tensor) -> Tensor:
+        h = torch.exp(self.fc(x.exp()))
+        return h * h
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.exp() * 0.5
+        h: Tensor = checkpoint(self.part, x, use_reentrant=self.reentrant)
+        h = checkpoint(self.part, h * 0.1, use_reentrant=self.reentrant)
+        return h.exp()
+
+
+FIRST = [
+    "/exp#0", "/mul#0", "/exp#1", "fc/linear#0", "/exp#2", "/mul#1",
+    "/mul#2", "/exp#3", "fc/linear#0", "/exp#4", "/mul#3", "/exp#5",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_what_a_checkpoint_computes_again_has_the_same_addresses(reentrant: bool) -> None:
+    class Passes(Log):
+        def __init__(self) -> None:
+            super().__init__()
+            self.again: list[str] = []
+
+        def after(self, op: Op, *rest: Any) -> None:
+            (self.again if recomputing() else self.ops).append(op.address)
+
+    model, x = Checkpointed(reentrant=reentrant), torch.randn(2, 4, requires_grad=True)
+    first, second = Passes(), Passes()
+    with watched(model, first, second):
+        model(x).sum().backward()
+    assert first.ops == second.ops == FIRST
+    # The last block first; of each it may stop where nothing more is needed.
+    last, before = FIRST[7:11], FIRST[2:6]
+    assert first.again == second.again
+    kept = 4 if reentrant else len(first.again) // 2
+    assert first.again == last[:kept] + before[:kept]
+    assert kept >= 3
+    assert torch._C._len_torch_function_stack() == 0
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_change_is_made_again_where_a_checkpoint_computes_again(reentrant: bool) -> None:
+    model, x = Checkpointed(reentrant=reentrant), torch.randn(2, 4)
+
+    def gradients(change: bool) -> list[Tensor]:
+        model.zero_grad()
+        given = x.clone().requires_grad_()
+        with watched(model, Replace("/exp#2", torch.sin)):
+            if change:
+                model(given).sum().backward()
+        if not change:  # the same by hand, without a checkpoint
+            h = given.exp() * 0.5
+            h = model.fc(h.exp()).exp().sin()
+            h = model.part(h * h * 0.1)
+            h.exp().sum().backward()
+        assert given.grad is not None
+        return [given.grad, *(each.grad for each in model.parameters() if each.grad is not None)]
+
+    for one, two in zip(gradients(True), gradients(False), strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_a_backward_pass_inside_the_forward_computes_again_under_the_same_addresses() -> None:
+    class Inner(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Checkpointed(reentrant=False)
+
+        def forward(self, x: Tensor) -> Tensor:
+            (grad,) = torch.autograd.grad(self.inner(x).sum(), x)
+            return grad.exp()
+
+    model, x = Inner(), torch.randn(2, 4, requires_grad=True)
+    log = Log()
+    with watched(model, log):
+        model(x)
+    of_inner = [f"inner{each}" if each[0] == "/" else f"inner.{each}" for each in FIRST]
+    again = log.ops[len(FIRST) + 1 : -2]
+    assert log.ops[: len(FIRST)] == of_inner
+    assert log.ops[len(FIRST)] == "/sum#0"
+    assert set(again) <= set(of_inner[2:])
+    assert again[:3] == of_inner[7:10]
+    assert log.ops[-2:] == ["/grad#0", "/exp#0"]

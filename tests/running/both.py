@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -69,3 +70,34 @@ def _run(command: list[str], cwd: Path, stdin: str) -> Done:
     )
     err, rule, closing = done.stderr.partition(RULE)
     return Done(done.returncode, done.stdout, err, rule + closing)
+
+
+class Warm:
+    """The process of tests/running/warm.py."""
+
+    def __init__(self) -> None:
+        program = str(Path(__file__).with_name("warm.py"))
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            [sys.executable, program], stdin=pipe, stdout=pipe, env=environment(), text=True
+        )
+
+    def run(self, *words: str, cwd: Path) -> Done:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        out, err = cwd.parent / "out", cwd.parent / "err"
+        for file in (out, err):
+            file.unlink(missing_ok=True)
+        job = {"folder": str(cwd), "words": words, "out": str(out), "err": str(err)}
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        code = int(self._process.stdout.readline())
+        error, rule, closing = err.read_text(encoding="utf-8").partition(RULE)
+        return Done(code, out.read_text(encoding="utf-8"), error, rule + closing)
+
+    def stop(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._process.stdout.close()

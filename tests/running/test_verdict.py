@@ -23,7 +23,7 @@ def made(path: Path, **more: Any) -> Run:
     """A run of three steps, as a watch writes it, and whatever `more` adds with the writer."""
     import numpy as np
 
-    writer = RunWriter(path, flush_every=0.05)
+    writer = RunWriter(path, flush_every=0.05, capacity=1000)
     writer.info(
         models={"": {"type": "Net", "parameters": 10}},
         totals={"steps": 3},
@@ -36,7 +36,7 @@ def made(path: Path, **more: Any) -> Run:
     loss = writer.add_series(names.loss_address("train.py:7"), names.LOSS)
     relu = writer.add_series("relu", names.OUTPUTS, units=4)
     window = writer.window()
-    for step, value in enumerate(LOSSES):
+    for step, value in enumerate([*LOSSES, *more.get("longer", ())]):
         window.rows[loss] = numbers_of(np.array([value]))
         window.rows[relu] = numbers_of(np.ones(4))
         window.bits_of(relu)[: 1 if more.get("silent") else 4] = 1
@@ -117,10 +117,12 @@ def test_the_first_nan_and_what_failed_are_named(tmp_path: Path) -> None:
     ]
 
 
-def test_units_that_are_silent_at_the_end_are_counted(tmp_path: Path) -> None:
-    assert "never active" not in text(made(tmp_path / "one.db"))
-    line = text(made(tmp_path / "two.db", silent=True)).splitlines()[-1]
-    assert line == "units that were never active at the end: 3 of 4 of 'relu'"
+def test_units_that_are_silent_for_long_are_counted(tmp_path: Path) -> None:
+    longer = [0.2] * 20
+    assert "never active" not in text(made(tmp_path / "one.db", longer=longer))
+    assert "never active" not in text(made(tmp_path / "short.db", silent=True))
+    line = text(made(tmp_path / "two.db", longer=longer, silent=True)).splitlines()[-1]
+    assert line == "units that were never active in the last quarter: 3 of 4 of 'relu'"
 
 
 def test_a_crash_says_what_was_just_before(tmp_path: Path) -> None:

@@ -51,7 +51,13 @@ def read_everything(path: Path) -> str:
     """Ask a run for all that it has; what it says, as one text."""
     with nethook.open_run(path) as run:
         said = [repr(run), run.info, run.ranks, run.sites, run.catalogue, run.events, run.losses]
-        said += [run.findings, dict(run.scalars), run.overview(), run.overview(points=1)]
+        said += [
+            run.findings,
+            run.snapshots,
+            dict(run.scalars),
+            run.overview(),
+            run.overview(points=1),
+        ]
         for info in run.catalogue:
             key = (info.address, info.quantity)
             said += [run.series(*key), run.histograms(*key), run.units(*key), run.quantiles(*key)]

@@ -356,3 +356,12 @@ def test_the_rows_of_the_tests_are_right() -> None:
     assert merge_rows(row(data[0]), row(data[1])) == pytest.approx(
         np.where(np.arange(len(row(data[0]))) == 0, 2, row(np.concatenate(data))), abs=1e-12
     )
+
+
+def test_units_of_a_span_that_was_not_measured_are_unknown(tmp_path):
+    """What the budget left out is not silent."""
+    write_run(tmp_path / "a.db", 4, 2, measured=[0])
+    run = nethook.open_run(tmp_path / "a.db")
+    assert run.units("layer0").measured.all()
+    assert not run.units("layer1").measured.any()
+    assert np.isnan(run.units("layer1").dead_share).all()

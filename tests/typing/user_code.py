@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
@@ -55,6 +56,24 @@ assert_type(tape.clear(), None)
 with trace(model, calls=3, copy=False, detach=False, device="cpu", dtype=torch.float64, stop=True):
     model(x)
 
+# Sites, attention and the graph: plain data.
+for site in nethook.sites(model, x)["**/linear"].filter(type=nn.Linear, depth=2):
+    assert_type(site.address, str)
+    assert_type(site.shapes, tuple[tuple[int, ...], ...])
+assert_type(nethook.sites(model, x, copy=True).to_dict(), dict[str, Any])
+with trace(model, "0", nodes=True) as tape:
+    result = model(x)
+node: torch.autograd.graph.Node = tape["0"].node
+assert_type(nethook.autograd_graph(result, tape=tape)[0].address, str | None)
+assert_type(nethook.autograd_graph(result, model=model).tree(rows=20), str)
+attention: dict[str, torch.Tensor] = nethook.attention_probs(model, x)
+# Show: figures of runs and tapes.
+figure = nethook.figures.feature_maps(tape, "0", sample=1, each=True)
+nethook.figures.save(figure, "a.svg")
+nethook.figures.heatmap("run.db", "gradients", all_time=True, theme="dark")
+assert_type(nethook.figures.report("run.db", "report.html"), Path)
+assert_type(nethook.open_run("run.db").findings[0]["code"], Any)
+
 # Classic: the names that existing code imports.
 with nethook.Trace(model, "0", retain_input=True, edit_output=torch.relu, stop=True) as traced:
     assert_type(traced, nethook.Trace)
@@ -76,6 +95,17 @@ assert_type(nethook.features(model, x, at=model[0]), torch.Tensor)
 assert_type(nethook.features(model, x, at=["0", "2"], pool="mean"), dict[str, torch.Tensor])
 assert_type(nethook.extract(model, [x], at="0", to="features").rows, int)
 assert_type(nethook.load_features("features").tensor("0"), torch.Tensor)
+# Start: gains, plans, calibration, proof.
+assert_type(nethook.init.gain("gelu", "backward", q=2.0), float)
+assert_type(nethook.init.moments(torch.tanh).slope, float)
+assert_type(nethook.init.calculate_gain("leaky_relu", negative_slope=0.2), float)
+assert_type(nethook.init.initialize_layer(nn.Linear(2, 2), "relu", method="auto"), nn.Linear)
+start = nethook.init.plan(model, x, "he", zero=True)
+assert_type(start["0.weight"].std, float | None)
+assert_type(nethook.init.apply_(model, start, generator=0), nn.Sequential)
+assert_type(nethook.init.calibrate_(model, x, 1.0, plan=start).forwards, int)
+assert_type(nethook.init.verify(model, x, lambda out: out.sum()).ok(0.5, 2.0), bool)
+assert_type(nethook.init.sweep(lambda width: nn.Linear(8, width), [2, 4], x).ok(), bool)
 
 # A run file, as numpy columns.
 with nethook.open_run("runs/mnist.db") as opened:
@@ -97,4 +127,5 @@ nethook.get_module("0", model)  # type: ignore[arg-type]
 nethook.select(model, wher=print)  # type: ignore[call-overload]
 nethook.trace(model, calls="first")  # type: ignore[arg-type]
 nethook.audit(model)[0].ours = True  # type: ignore[misc]
+nethook.init.gain("relu", kind="sideways")  # type: ignore[arg-type]
 wrong: dict[str, nn.Module] = nethook.select(model, params=True)  # type: ignore[assignment]

@@ -14,13 +14,23 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
+from nethook.addresses.paths import Item
 from nethook.watching import losses as losses_module
 from nethook.watching.losses import WAYS, Losses
 from nethook.watching.seam import OUTPUT_MARK, OutputMark
 
 
+class Raising:
+    """A guard that hides nothing."""
+
+    def failed(self, part, error, turn_off):
+        raise error
+
+
 class Watching:
     """What the watch offers to the loss record, written down."""
+
+    guard = Raising()
 
     def __init__(self) -> None:
         self.step = 0
@@ -40,7 +50,7 @@ class Watching:
 
 
 def mark(output: torch.Tensor, model: str = "") -> torch.Tensor:
-    output.grad_fn.metadata[OUTPUT_MARK] = OutputMark(model, "")
+    output.grad_fn.metadata[OUTPUT_MARK] = OutputMark(model)
     return output
 
 
@@ -58,7 +68,7 @@ def network() -> nn.Linear:
 def record(loss, model=None, scale=None) -> dict[str, Any]:
     """The record of `loss(output)`."""
     watching = Watching()
-    root = loss(mark((model or network())(X)))
+    root = loss(mark((network() if model is None else model)(X)))
     Losses(watching).backward([root], scale)
     root.sum().backward()
     assert len(watching.records) == 1
@@ -259,11 +269,11 @@ def test_a_loss_that_the_model_returns_itself():
 
     watching = Watching()
     loss, logits = WithLoss()(X)
-    loss.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", "0")
-    logits.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", "1")
+    loss.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", (Item(0),))
+    logits.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", (Item(1),))
     Losses(watching).backward([loss / 2], None)
     [(_, found, _)] = watching.records
-    assert (found["model"], found["path"]) == ("", "1")
+    assert (found["model"], found["path"]) == ("", "[1]")
     assert found["kind"] == "cross_entropy"
     assert found["factor"] == 0.5
 
@@ -274,6 +284,14 @@ def test_without_a_marked_output_the_chain_is_what_there_is():
     [(_, found, _)] = watching.records
     assert names(found) == "MseLoss ← Relu ← Addmm"
     assert "model" not in found
+
+
+def test_a_compiled_model():
+    found = record(
+        lambda o: F.cross_entropy(o, CLASSES), torch.compile(network(), backend="aot_eager")
+    )
+    assert names(found) == "NllLoss ← LogSoftmax ← CompiledFunction"
+    assert found["class_counts"] == torch.bincount(CLASSES, minlength=5).tolist()
 
 
 def test_a_root_that_is_no_number_and_one_without_a_graph():

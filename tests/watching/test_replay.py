@@ -15,6 +15,7 @@ from nethook.errors import InputsError, NoSuchRunError, NotARunError
 from nethook.watching.flight_file import Flight, flight_path, load, save
 from nethook.watching.replay import Replay, replay
 from tests.watching import flight_cases as cases
+from tests.watching.flight_runs import watched
 
 NAMED = [
     (cases.log_of_zero, "forward", "/log#0", "log of 0", 2),
@@ -28,7 +29,7 @@ NAMED = [
 
 
 def run(make, tmp_path: Path, **options) -> tuple[cases.Case, Replay]:
-    cases.Loop(make(), tmp_path / "run.db").run()
+    watched(make(), tmp_path / "run.db", budget=None)
     case = make()
     return case, replay(tmp_path / "run.db", case.model, **options)
 
@@ -96,8 +97,8 @@ def noisy() -> cases.Case:
 
 def test_dropout_falls_as_it_fell(tmp_path):
     torch.manual_seed(0)
-    events = cases.Loop(noisy(), tmp_path / "run.db").run()
-    assert events[0][3]["case"] == "forward"
+    [event] = watched(noisy(), tmp_path / "run.db")
+    assert event.data["case"] == "forward"
     for seed in (1, 2, 3):
         torch.manual_seed(seed)
         found = replay(tmp_path / "run.db", Noisy())
@@ -107,7 +108,7 @@ def test_dropout_falls_as_it_fell(tmp_path):
 
 def test_nothing_is_changed_by_it(tmp_path):
     torch.manual_seed(0)
-    cases.Loop(noisy(), tmp_path / "run.db").run()
+    watched(noisy(), tmp_path / "run.db")
     model = Noisy().eval()
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     state = torch.get_rng_state()
@@ -132,6 +133,63 @@ def test_a_mask_that_hides_a_whole_row(tmp_path):
     _, found = run(make, tmp_path)
     assert found.operation == "/softmax#0"
     assert "all of it is masked" in found.reason
+
+
+class Absorbed(nn.Module):
+    """Makes an infinity that a tanh takes back, and then one that stays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        hidden = self.fc(x)
+        return torch.tanh((hidden * 1e30).pow(3)) + hidden * 1e30 * 1e30
+
+
+def test_an_infinity_that_does_not_reach_the_end_is_not_blamed(tmp_path):
+    _, found = run(lambda: cases.Case(Absorbed(), cases.batches()), tmp_path)
+    assert found.operation == "/mul#2"
+
+
+class Own(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+class Behind(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return Own.apply(self.fc(x) / 0)
+
+
+def test_behind_a_function_of_the_user(tmp_path):
+    _, found = run(lambda: cases.Case(Behind(), cases.batches()), tmp_path)
+    assert found.operation == "/div#0"
+
+
+class Squares(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+        self.norm = nn.LayerNorm(2)
+
+    def forward(self, x):
+        return self.norm(self.fc(x) * 1e30)
+
+
+def test_a_norm_that_overflows_inside(tmp_path):
+    _, found = run(lambda: cases.Case(Squares(), cases.batches()), tmp_path)
+    assert found.operation == "norm/layer_norm#0"
+    assert "it squares them" in found.reason
 
 
 class InPlace(nn.Module):
@@ -184,7 +242,7 @@ def test_under_autocast(tmp_path):
 
     case = cases.Case(Auto(), cases.batches())
     with torch.autocast("cpu", torch.bfloat16):
-        cases.Loop(case, tmp_path / "run.db").run()
+        watched(case, tmp_path / "run.db")
     saved = load(tmp_path / "run.db")
     assert saved.autocast == {"cpu": "bfloat16"}
     found = replay(tmp_path / "run.db", Auto())
@@ -206,7 +264,7 @@ def test_it_prints_as_a_table(tmp_path):
 
 
 def test_another_model_is_refused(tmp_path):
-    cases.Loop(cases.log_of_zero(), tmp_path / "run.db").run()
+    watched(cases.log_of_zero(), tmp_path / "run.db")
     with pytest.raises(InputsError, match=r"The model is not that of the run: .*'0\.bias'"):
         replay(tmp_path / "run.db", nn.Sequential(nn.Linear(4, 4)))
 
@@ -217,7 +275,7 @@ def test_a_run_without_a_nan_has_nothing_to_replay(tmp_path):
 
 
 def test_the_file_itself_can_be_named(tmp_path):
-    cases.Loop(cases.log_of_zero(), tmp_path / "run.db").run()
+    watched(cases.log_of_zero(), tmp_path / "run.db")
     assert replay(flight_path(tmp_path / "run.db"), cases.log_of_zero().model).reproduced
 
 

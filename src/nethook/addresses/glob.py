@@ -29,6 +29,8 @@ _RANGE = re.compile(r"(\\.|[^\\])(?:-(\\.|[^\\]))?", re.DOTALL)
 
 def escape(name: str) -> str:
     """`name` as a pattern that matches only itself."""
+    if SPECIAL.isdisjoint(name):
+        return name
     return "".join(f"\\{char}" if char in SPECIAL else char for char in name)
 
 

@@ -30,7 +30,12 @@ _NAME_AND_NUMBER = re.compile(r"((?:\\.|[^\\#])*)(?:#(.*))?", re.DOTALL)
 
 def op_address(module: str, name: str, k: int) -> str:
     """The address of an operation, from that of its module."""
-    return f"{escape(module)}/{name}#{k}"
+    return f"{op_prefix(module)}{name}#{k}"
+
+
+def op_prefix(module: str) -> str:
+    """What the addresses of all operations of a module begin with."""
+    return f"{escape(module)}/"
 
 
 def is_op_pattern(pattern: Any) -> TypeGuard[str]:
@@ -48,11 +53,12 @@ def split_patterns(patterns: Iterable[Any]) -> tuple[list[Any], list[OpPattern]]
 class OpPattern:
     """A pattern for operations, read: which modules, which names, which numbers."""
 
-    __slots__ = ("_name", "_number", "module", "text")
+    __slots__ = ("_name", "_number", "every", "every_module", "module", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.module = before_op(text)
+        self.every_module = self.module == _EVERY_MODULE
         match = _NAME_AND_NUMBER.fullmatch(text[len(self.module) + 1 :])
         assert match is not None  # the expression matches every text
         name, number = match.groups()
@@ -61,6 +67,7 @@ class OpPattern:
         self._number: int | re.Pattern[str] | None = None
         if number is not None:
             self._number = int(number) if number.isdecimal() else translate(number)
+        self.every = name in ("*", "**") and number is None  # means all operations of a module
 
     def _check(self, name: str, number: str | None) -> None:
         if not name or "/" in name or number == "" or (number and _not_a_number(number)):
@@ -71,6 +78,21 @@ class OpPattern:
             )
 
     @property
+    def name(self) -> str | None:
+        """The name that it means; None if it means several."""
+        return self._name if isinstance(self._name, str) else None
+
+    @property
+    def number(self) -> int | None:
+        """The number that it means; None if it means several."""
+        return self._number if isinstance(self._number, int) else None
+
+    @property
+    def only_module(self) -> str | None:
+        """The name of the module that it means; None if it is a glob."""
+        return unescape(self.module) if is_literal(self.module) else None
+
+    @property
     def one(self) -> tuple[str, int] | None:
         """The name and number of the only operation that it means in a module, if it is one."""
         if isinstance(self._name, str) and isinstance(self._number, int):
@@ -79,6 +101,8 @@ class OpPattern:
 
     def matches(self, name: str, k: int) -> bool:
         """Whether it means the operation number `k` of that name, in a module that it means."""
+        if self.every:
+            return True
         if isinstance(self._name, str):
             if name != self._name:
                 return False
@@ -90,9 +114,18 @@ class OpPattern:
             return k == self._number
         return self._number.fullmatch(str(k)) is not None
 
+    def means_module(self, names: Iterable[str]) -> bool:
+        """Whether it means the module of these names."""
+        if self.every_module:
+            return True
+        if is_literal(self.module):
+            return unescape(self.module) in names
+        expression = translate(self.module)
+        return any(expression.fullmatch(name) for name in names)
+
     def sites(self, tree: Tree) -> list[Site]:
         """The modules that it means; `NoSuchSiteError` where there are none."""
-        if self.module == _EVERY_MODULE:
+        if self.every_module:
             return tree.sites
         return [site for site, _ in find_modules(tree, [self.module]).values()]
 

@@ -152,6 +152,19 @@ class Tree(Index[Site]):
         return [self._site(order) for order in range(len(self._walk.modules))]
 
     @property
+    def addresses(self) -> list[str]:
+        """Every address, in the order of `sites`."""
+        return self._walk.addresses
+
+    def other_names(self) -> dict[int, tuple[str, ...]]:
+        """The names and long spellings of modules beside their addresses, by order."""
+        walk = self._walk
+        return {
+            order: (*walk.aliases.get(order, ()), *walk.long.get(order, ()))
+            for order in walk.aliases.keys() | walk.long.keys()
+        }
+
+    @property
     def modules(self) -> list[nn.Module]:
         """Every module object, in the order of `sites`."""
         return self._walk.modules
@@ -240,7 +253,12 @@ class Tree(Index[Site]):
 
 
 class _Walk:
-    """Collects names and modules. Whatever is unusual goes through `_unusual`."""
+    """Collects names and modules.
+
+    Nearly every model is plain: no module is shared, wrapped or parametrised. So the first walk
+    only collects, and what it found is checked all at once; where anything is unusual, a second
+    walk looks at each module by itself.
+    """
 
     def __init__(self, model: nn.Module) -> None:
         self.addresses: list[str] = []
@@ -254,7 +272,38 @@ class _Walk:
         self._seen: set[int] = set()  # ids
         self._path: set[int] = set()  # ids from the root to here: a cycle is entered once
         self._orders: dict[int, int] = {}
-        self._unusual(model, "", "", internal=False)
+        if not self._is_plain(model):
+            self.addresses.clear()
+            self.modules.clear()
+            self._unusual(model, "", "", internal=False)
+
+    def _is_plain(self, model: nn.Module) -> bool:
+        self.addresses.append("")
+        self.modules.append(model)
+        try:
+            plain = "parametrizations" not in model._modules and self._collect(model, "")
+        except RecursionError:  # a module that has itself below it
+            return False
+        if not plain or len(set(map(id, self.modules))) < len(self.modules):
+            return False
+        types = dict.fromkeys(map(type, self.modules), False)
+        if any(wrapped_attribute(cls) is not None for cls in types):
+            return False
+        self.types = types
+        return True
+
+    def _collect(self, module: nn.Module, prefix: str) -> bool:
+        """Adds what lies below a module; whether all of it is plain so far."""
+        add_address, add_module = self.addresses.append, self.modules.append
+        for key, child in module._modules.items():
+            if child is not None:
+                name = prefix + key
+                add_address(name)
+                add_module(child)
+                below = child._modules
+                if below and ("parametrizations" in below or not self._collect(child, name + ".")):
+                    return False
+        return True
 
     def order_of(self, module: nn.Module) -> int | None:
         """The order of a module, or of what a wrapper wraps."""

@@ -85,7 +85,7 @@ def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
 
 def _lines(run: Path, found: list[Finding]) -> list[str]:
     from nethook.runs.texts import clean
-    from nethook.views.findings import finding_lines, healthy_line
+    from nethook.views.finding_lines import finding_lines, healthy_line
     from nethook.views.paragraphs import Style
 
     style = Style(colour=sys.stdout.isatty())

@@ -18,7 +18,8 @@ def demo(
 
     paths = []
     for run in RUNS:
-        typer.secho(f"\n$ nethook run digits.py {' '.join(run.arguments)}".rstrip(), bold=True)
+        command = ["nethook run --budget none digits.py", *run.arguments]
+        typer.secho(f"\n$ {' '.join(command)}", bold=True)
         path, verdict = train(run, to)
         typer.echo(verdict, nl=False)
         paths.append(path)

@@ -5,6 +5,8 @@
     nethook run train.py
     nethook check runs/train.db
     nethook demo
+    nethook report RUN
+    nethook sites models.py:Net --input 1x3x224x224
 
 A command imports what it needs inside its function: printing the help must not load torch, and a
 script that is run by nethook must be the first to import it.
@@ -16,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import check, demo, run
+from nethook.cli import check, demo, diff, export, report, run, sites
 
 # Tracebacks stay Python's own.
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -48,6 +50,10 @@ def root(
 app.command("run", add_help_option=False)(run.listed)
 app.command("check")(check.check)
 app.command("demo")(demo.demo)
+app.command("report")(report.report)
+app.command("diff")(diff.diff)
+app.command("export")(export.export)
+app.command("sites")(sites.sites)
 
 
 def main() -> None:

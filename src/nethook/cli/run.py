@@ -62,7 +62,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
         word = arguments[at]
         if word == "--":
             return arguments[:at], arguments[at + 1 :]
-        if word in ("-m", "-") or not word.startswith("-"):
+        if word == "-" or word.startswith("-m") or not word.startswith("-"):
             break
         at += 2 if word in _WITH_VALUE else 1
     return arguments[:at], arguments[at:]

@@ -2,9 +2,9 @@
 
 What explains what is the order of `Cause`: the contract of the loop before loss and target, these
 before data, data before the start, that before settings of the optimizer, and symptoms last; that
-nothing is learnt at all is said when nothing else is. What is lower in this order and does not begin
-earlier is a consequence. Two findings of one cause stand side by side, unless one names the other as
-its consequence (`LEADS_TO`).
+nothing is learnt at all is said when nothing else is. What is lower in this order and does not
+begin earlier is a consequence. Two findings of one cause stand side by side, unless one names the
+other as its consequence (`LEADS_TO`).
 """
 
 from __future__ import annotations

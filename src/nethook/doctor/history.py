@@ -215,7 +215,10 @@ class History:
             return None
         units = self._run.units(address, OUTPUTS)
         late = units.last_step >= since
-        return None if not units.active.size or not late.any() else units.active[late].any(axis=0)
+        if not units.active.size or not late.any():
+            return None
+        active: npt.NDArray[np.bool_] = np.any(units.active[late], axis=0)
+        return active
 
     def loop(self, quantity: str, column: str = "mean") -> Curve:
         """A number of the loop: one value a step, or the mean over a window's."""

@@ -16,6 +16,7 @@ from nethook.addresses.wrappers import unwrap
 from nethook.editing.checks import GradientReport, check_gradients
 from nethook.editing.edits import clip_norm
 from nethook.editing.monitors import ActivationStats, DeadUnits, Forwards
+from nethook.editing.nodes import NodeEntry
 from nethook.editing.penalties import Penalty
 from nethook.editing.plan import Entry, Quantity
 from nethook.editing.scope import EditScope
@@ -83,6 +84,40 @@ class Callbacks:
         """When the gradient of a parameter has come back, before it is added to `.grad`."""
         return self._register("param_grads", pattern, priority)
 
+    def on_node(
+        self,
+        pattern: Pattern,
+        *,
+        before: bool = False,
+        kind: str | None = None,
+        priority: int = 0,
+    ) -> Callable[[_Function], _Function]:
+        """When the autograd node that made a module's output has run in a backward pass.
+
+            @cb.on_node("fc1")
+            def look(grad_inputs, grad_outputs):
+                ...                          # None, or the new grad_inputs
+
+        `fn(grad_inputs, grad_outputs)`: two tuples, of the gradients that the node passes on (an
+        entry is None where nothing needs it) and of those it was given. With `before=True` it is
+        `fn(grad_outputs)`, before the node runs. It may return a tuple as long as its first
+        argument, in which None leaves a gradient as it is; or, where there is one gradient, its
+        replacement; or None. The address goes to a parameter named `site`, or to one more that
+        must be given.
+
+        With `kind`, a glob of node names such as `"Addmm*"`, every node of such a name that the
+        call made is meant, instead of the last one: `nn.Linear` on a batch of sequences ends in a
+        `ViewBackward0`, and its `AddmmBackward0` lies behind. `autograd_graph` shows them.
+        """
+
+        def register(function: _Function) -> _Function:
+            self._check_not_attached()
+            entry = NodeEntry(pattern, _callable(function), before=before, kind=kind)
+            self._entries.append((priority, entry))
+            return function
+
+        return register
+
     def on_step(
         self, optimizer: torch.optim.Optimizer, *, priority: int = 0
     ) -> Callable[[_Function], _Function]:
@@ -108,9 +143,7 @@ class Callbacks:
         self, quantity: Quantity, pattern: Pattern, function: Callable[..., Any], priority: int = 0
     ) -> None:
         self._check_not_attached()
-        if not callable(function):
-            raise EditError(f"a callback is a function; got {type(function).__name__}.")
-        self._entries.append((priority, Entry(quantity, pattern, (), function)))
+        self._entries.append((priority, Entry(quantity, pattern, (), _callable(function))))
 
     def _check_not_attached(self) -> None:
         if self._scope is not None:
@@ -268,6 +301,13 @@ class Callbacks:
         state = "attached" if self._scope is not None else "not attached"
         called = ", ".join(f"{what}: {count}" for what, count in self.firings.items())
         return f"<callbacks ({state}), called: {called or 'none'}>"
+
+
+def _callable(function: Any) -> Callable[..., Any]:
+    if not callable(function):
+        raise EditError(f"a callback is a function; got {type(function).__name__}.")
+    checked: Callable[..., Any] = function
+    return checked
 
 
 class _Begins(Hook):

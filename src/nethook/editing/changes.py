@@ -11,7 +11,6 @@ import weakref
 from typing import Any
 
 import torch
-from torch import nn
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
@@ -21,6 +20,7 @@ from nethook.errors import EditError
 from nethook.hooks.attachment import register_on_tensor
 from nethook.hooks.backward_end import when_backward_ends
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.ops import unseen
 
 _graph_task = torch._C._current_graph_task_id
 
@@ -55,7 +55,7 @@ class ChangeOutput(Change):
 
     __slots__ = ()
 
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+    def __call__(self, module: Any, args: tuple[Any, ...], output: Any) -> Any:
         """The new output; None where nothing changed."""
         if not self.owner.alive:
             return None
@@ -64,11 +64,11 @@ class ChangeOutput(Change):
 
 
 class ChangeInput(Change):
-    """Before a forward. Without a path, an edit is given the only argument."""
+    """Before a forward. Without a path, an edit is given the only argument, or the only tensor."""
 
     __slots__ = ()
 
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The new arguments; None where nothing changed."""
         if not self.owner.alive:
             return None
@@ -84,7 +84,7 @@ class ChangeCall(Change):
 
     __slots__ = ()
 
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The new arguments; None where nothing changed."""
         if not self.owner.alive:
             return None
@@ -95,8 +95,8 @@ class ChangeCall(Change):
         if not isinstance(new, Inputs):
             if len(given) != 1:
                 raise EditError(
-                    f"a callback before {self.address!r} returned one value, and the module was "
-                    f"called with {len(given)} arguments. Return nethook.inputs(...) with all of "
+                    f"a callback before {self.address!r} returned one value, and it was called "
+                    f"with {len(given)} arguments. Return nethook.inputs(...) with all of "
                     "them."
                 )
             new = Inputs((new,)) if args else Inputs((), {next(iter(kwargs)): new})
@@ -119,18 +119,30 @@ class Arguments:
             if by_name:
                 return Arguments(self.args, entry.on(self.kwargs, site, call))
             return Arguments(entry.on(self.args, site, call), self.kwargs)
-        if len(self.args) + len(self.kwargs) != 1:
-            names = [f"[{i}]" for i in range(len(self.args))] + [f'["{k}"]' for k in self.kwargs]
-            raise EditError(
-                f"the edit at {entry.what} wants one argument, and {site!r} was called with "
-                f"{', '.join(names) or 'none'}. Name one: {{{entry.pattern!r}: {{'[0]': ...}}}}."
-            )
-        if self.args:
-            new = entry.on(self.args[0], site, call)
-            return self if new is self.args[0] else Arguments((new,), self.kwargs)
-        ((name, value),) = self.kwargs.items()
+        key = self._only(entry, site)
+        if isinstance(key, str):
+            value = self.kwargs[key]
+            new = entry.on(value, site, call)
+            return self if new is value else Arguments(self.args, self.kwargs | {key: new})
+        value = self.args[key]
         new = entry.on(value, site, call)
-        return self if new is value else Arguments((), {name: new})
+        args = (*self.args[:key], new, *self.args[key + 1 :])
+        return self if new is value else Arguments(args, self.kwargs)
+
+    def _only(self, entry: Entry, site: str) -> int | str:
+        """The only argument, or the only one that is a tensor: its place or its name."""
+        given: dict[Any, Any] = dict(enumerate(self.args)) | self.kwargs
+        if len(given) != 1:
+            given_tensors = [k for k, each in given.items() if isinstance(each, torch.Tensor)]
+            if len(given_tensors) != 1:
+                names = ", ".join(f'["{k}"]' if isinstance(k, str) else f"[{k}]" for k in given)
+                raise EditError(
+                    f"the edit at {entry.what} wants one argument, and {site!r} was called with "
+                    f"{names or 'none'}. Name one: {{{entry.pattern!r}: {{'[0]': ...}}}}."
+                )
+            given = dict.fromkeys(given_tensors)
+        key: int | str = next(iter(given))
+        return key
 
 
 class ChangeOutputGradient(Change):
@@ -139,7 +151,7 @@ class ChangeOutputGradient(Change):
     __slots__ = ()
 
     def __call__(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> Any:
         """The output with tensors in it that carry hooks; None where none requires a gradient."""
         if not self.owner.alive:
@@ -159,7 +171,8 @@ class ChangeOutputGradient(Change):
             if not meant or not tensor.requires_grad:
                 return tensor
             if tensor.is_leaf or tensor._is_view() or any(tensor is each for each in given):
-                tensor = tensor.clone()
+                with unseen():
+                    tensor = tensor.clone()
             register_on_tensor(tensor, ChangeGradient(self.owner, self.address, meant, self.calls))
             return tensor
 
@@ -172,7 +185,7 @@ class ChangeInputGradient(ChangeOutputGradient):
     __slots__ = ()
 
     def __call__(  # type: ignore[override]  # a hook before the forward is not given an output
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Arguments whose tensors are our own: what others do with them is not concerned."""
         if not self.owner.alive:

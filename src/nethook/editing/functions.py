@@ -23,7 +23,7 @@ def call_form(function: Callable[..., Any], what: str) -> Apply:
 
     The site goes to a parameter named `site`, or to a second one that must be given.
     """
-    required, takes_site = _parameters(function)
+    required, takes_site = parameters_of(function)
     if takes_site:
         return lambda value, site: function(value, site=site)
     if required > 2:
@@ -34,7 +34,7 @@ def call_form(function: Callable[..., Any], what: str) -> Apply:
     return function if required == 2 else lambda value, _: function(value)
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[int, bool]:
+def parameters_of(function: Callable[..., Any]) -> tuple[int, bool]:
     """How many positional arguments must be given, and whether one may be named `site`."""
     if isinstance(function, FunctionType | MethodType) and not hasattr(function, "__wrapped__"):
         # Nearly all edits, and many times quicker than asking `inspect`.

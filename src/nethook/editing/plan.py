@@ -19,9 +19,11 @@ from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.editing.edits import Edit, Limit, patch
 from nethook.editing.functions import Apply, call_form, not_in_place
 from nethook.errors import EditError
+from nethook.hooks.op_mode import ops_are_seen
+from nethook.hooks.ops import unseen
 
 Quantity: TypeAlias = Literal[
-    "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "calls"
+    "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "calls", "nodes"
 ]
 _graph_task = torch._C._current_graph_task_id
 OneEdit: TypeAlias = Callable[..., Any]
@@ -39,10 +41,14 @@ class Entry:
         self.edit = edit
         self.limit: Limit = edit.calls if isinstance(edit, Edit) else None
         if not isinstance(edit, Edit):
-            self.apply: Apply = call_form(edit, self.what)
+            self.apply: Apply = self.form(edit)
         self.sites: list[str] = []
         self.seen = 0  # how often a value of its sites came by
         self.fired = 0  # how often it was applied
+
+    def form(self, function: OneEdit) -> Apply:
+        """How a function of the user's is called with a value and a site."""
+        return call_form(function, self.what)
 
     @property
     def what(self) -> str:
@@ -87,13 +93,18 @@ class Entry:
             return value
         if not recomputed:
             self.fired += 1
-        new: Any
-        if isinstance(self.edit, Edit):
-            self._check_is_tensor(value, site)
-            new = self.edit(value, call) if isinstance(self.edit, patch) else self.edit(value)
+        if ops_are_seen():
+            with unseen():  # what an edit does is no operation of the model
+                new = self._applied(value, site, call)
         else:
-            new = not_in_place(self.apply, value, site)
+            new = self._applied(value, site, call)
         return value if new is None else new
+
+    def _applied(self, value: Any, site: str, call: int) -> Any:
+        if not isinstance(self.edit, Edit):
+            return not_in_place(self.apply, value, site)
+        self._check_is_tensor(value, site)
+        return self.edit(value, call) if isinstance(self.edit, patch) else self.edit(value)
 
     def _check_is_tensor(self, value: Any, site: str) -> None:
         if not isinstance(value, torch.Tensor):
@@ -130,14 +141,14 @@ def read(quantity: Quantity, given: Mapping[Any, Any] | None) -> list[Entry]:
     """One argument of `edit`, as entries in the order in which they were written."""
     if given is None:
         return []
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):  # an ABC is slow to ask
         raise EditError(
             f"{quantity} is a mapping from a pattern to an edit, as in "
             f"{quantity}={{'fc1': edits.scale(0.5)}}; got {type(given).__name__}."
         )
     entries: list[Entry] = []
     for pattern, edits in given.items():
-        if isinstance(edits, Mapping):
+        if not isinstance(edits, Edit) and isinstance(edits, Mapping):
             for text, inner in edits.items():
                 path = parse_path(text)
                 entries += [Entry(quantity, pattern, path, one) for one in _list(inner, pattern)]

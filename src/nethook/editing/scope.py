@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from torch import nn
 
+from nethook.addresses.ops import split_patterns
 from nethook.addresses.patterns import find_modules, find_parameters
 from nethook.addresses.tree import ParameterSite, Tree
 from nethook.editing.changes import (
@@ -24,6 +25,8 @@ from nethook.editing.changes import (
     JoinClipping,
 )
 from nethook.editing.edits import clip_norm
+from nethook.editing.nodes import ChangeNodes, NodeEntry, NodesBegin
+from nethook.editing.ops import ChangeOps, OpEdits
 from nethook.editing.parameters import ChangedParameter
 from nethook.editing.plan import Entry, read
 from nethook.editing.recipes import save_entries
@@ -31,6 +34,8 @@ from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
+from nethook.hooks.op_sites import Met
+from nethook.hooks.ops import watch_ops
 
 _KINDS: dict[str, type[Change]] = {
     "calls": ChangeCall,
@@ -38,6 +43,7 @@ _KINDS: dict[str, type[Change]] = {
     "input_grads": ChangeInputGradient,
     "outputs": ChangeOutput,
     "grads": ChangeOutputGradient,
+    "nodes": ChangeNodes,
 }
 
 
@@ -59,7 +65,7 @@ def edit(
 
     Arguments:
         model: any `nn.Module`.
-        outputs, inputs: what modules return and are given.
+        outputs, inputs: what modules and operations return and are given.
         grads: the gradients of what modules return, on their way back.
         input_grads: the gradients that modules pass back to what they were given.
         param_grads: the gradients of parameters, before they are added to `.grad`.
@@ -69,11 +75,11 @@ def edit(
         strict: whether an edit that was never applied is an error at the end of the scope, or a
             warning.
 
-    Each is a mapping from a pattern (as in `select`) to an edit, to a list of edits that apply in
-    order, or to a mapping from a path inside the value to either: `{"lstm": {"[0]": fn}}`. An edit
-    is one of `nethook.edits`, or any callable `fn(value)` that returns the new value, or None for
-    no change; the address of the site is passed to a parameter named `site` or to a second
-    required one.
+    Each is a mapping from a pattern (as in `select`; `module/op#k` for operations, as in `trace`)
+    to an edit, to a list of edits that apply in order, or to a mapping from a path inside the value
+    to either: `{"lstm": {"[0]": fn}}`. An edit is one of `nethook.edits`, or any callable
+    `fn(value)` that returns the new value, or None for no change; the address of the site is passed
+    to a parameter named `site` or to a second required one.
 
     Returns:
         A scope: use it with `with`, or call `.attach()` and later `.remove()`. What is attached
@@ -83,16 +89,19 @@ def edit(
         EditError: for an edit that cannot be applied; `InPlaceEditError` for one that wrote to its
             argument; `UnfiredError` on leaving the scope normally, for one that never applied.
     """
-    given = {
-        "outputs": outputs,
-        "inputs": inputs,
-        "grads": grads,
-        "input_grads": input_grads,
-        "param_grads": param_grads,
-        "params": params,
-    }
-    asked = [(name, each) for name, each in given.items() if each is not None]
-    entries = [entry for name, each in asked for entry in read(name, each)]  # type: ignore[arg-type]
+    entries: list[Entry] = []
+    if outputs is not None:
+        entries += read("outputs", outputs)
+    if inputs is not None:
+        entries += read("inputs", inputs)
+    if grads is not None:
+        entries += read("grads", grads)
+    if input_grads is not None:
+        entries += read("input_grads", input_grads)
+    if param_grads is not None:
+        entries += read("param_grads", param_grads)
+    if params is not None:
+        entries += read("params", params)
     if not entries:
         raise EditError("nothing to edit: give outputs=, inputs=, grads= or another of its kind.")
     return EditScope(model, entries, strict=strict)
@@ -106,6 +115,9 @@ class EditScope:
         self._entries = entries
         self._strict = strict
         self._hooks: Attachment | None = None
+        self._means_ops = any(_may_mean_ops(entry.pattern) for entry in entries)
+        self._ops: OpEdits | None = None
+        self._met: Met | None = None
 
     @property
     def firings(self) -> dict[str, int]:
@@ -128,6 +140,8 @@ class EditScope:
                 if quantity in asked:
                     self._attach_modules(tree, hooks, quantity, kind)
             self._attach_parameters(tree, hooks)
+            if self._means_ops:
+                self._attach_ops(tree, hooks)
         except BaseException:
             hooks.remove()
             raise
@@ -140,15 +154,31 @@ class EditScope:
         by_site: dict[str, tuple[nn.Module, list[Entry]]] = {}
         for entry in self._entries:
             if entry.quantity == quantity:
-                for site, _ in find_modules(tree, [entry.pattern]).values():
+                patterns = [entry.pattern]
+                if self._means_ops:
+                    patterns, _ = split_patterns(patterns)
+                for site, _ in find_modules(tree, patterns).values():
                     by_site.setdefault(site.address, (site.module, []))[1].append(entry)
                     entry.sites.append(site.address)
         for address, (module, entries) in by_site.items():
             change = kind(hooks.owner, address, entries)
+            if isinstance(change, ChangeNodes):
+                hooks.forward_pre(module, NodesBegin(change))
             if quantity in ("calls", "inputs", "input_grads"):
                 hooks.forward_pre(module, change)
             else:
-                hooks.forward(module, change, with_kwargs=quantity == "grads")
+                hooks.forward(module, change, with_kwargs=quantity in ("grads", "nodes"))
+
+    def _attach_ops(self, tree: Tree, hooks: Attachment) -> None:
+        at_ops = [
+            (entry, pattern)
+            for entry in self._entries
+            if entry.quantity in _KINDS
+            for pattern in split_patterns([entry.pattern])[1]
+        ]
+        if at_ops:
+            self._ops = OpEdits(tree, at_ops)
+            self._met = watch_ops(tree, hooks, ChangeOps(hooks.owner, self._ops)).met
 
     def _attach_parameters(self, tree: Tree, hooks: Attachment) -> None:
         if not any(entry.quantity in ("param_grads", "params") for entry in self._entries):
@@ -208,14 +238,32 @@ class EditScope:
         unfired = [entry for entry in self._entries if not entry.fired]
         if unfired:
             if self._strict:
-                raise UnfiredError("\n".join(_why_unfired(entry) for entry in unfired))
+                raise UnfiredError("\n".join(self._why_unfired(entry) for entry in unfired))
             self.warn_of_unfired([0] * len(self._entries))
 
     def warn_of_unfired(self, before: list[int]) -> None:
         """Warns of edits that have not been applied since they had been applied so often."""
         unfired = [e for e, count in zip(self._entries, before, strict=True) if e.fired == count]
         if unfired:
-            warnings.warn("\n".join(_why_unfired(entry) for entry in unfired), stacklevel=3)
+            warnings.warn("\n".join(self._why_unfired(entry) for entry in unfired), stacklevel=3)
+
+    def _why_unfired(self, entry: Entry) -> str:
+        sites = ", ".join(repr(site) for site in entry.sites[:4])
+        ops = split_patterns([entry.pattern])[1] if entry.quantity in _KINDS else []
+        if entry.seen:
+            why = (
+                f"{sites} came by {entry.seen} times, and calls={entry.limit!r} let none of them "
+                "pass"
+            )
+        elif ops and self._ops is not None and not self._ops.met(entry):
+            why = self._ops.why_unfired(entry, ops[0], self._met).removesuffix(".")
+        elif isinstance(entry, NodeEntry) and entry.kind is not None and entry.came:
+            why = f"{sites} made no node {entry.kind!r}, but {', '.join(sorted(entry.came))}"
+        elif entry.quantity.endswith("grads") or entry.quantity == "nodes":
+            why = f"no gradient came back to {sites} inside the scope: backward() belongs inside it"
+        else:
+            why = f"{sites} did not run inside the scope"
+        return f"the edit at {entry.what} was never applied: {why}."
 
     def __repr__(self) -> str:
         state = "attached" if self._hooks is not None else "not attached"
@@ -223,16 +271,9 @@ class EditScope:
         return f"<edit ({state}), applied: {edits}>"
 
 
+def _may_mean_ops(pattern: Any) -> bool:
+    return "/" in pattern if isinstance(pattern, str) else isinstance(pattern, tuple | frozenset)
+
+
 def _is_joint(entry: Entry) -> bool:
     return isinstance(entry.edit, clip_norm) and entry.edit.joint
-
-
-def _why_unfired(entry: Entry) -> str:
-    sites = ", ".join(repr(site) for site in entry.sites[:4])
-    if entry.seen:
-        why = f"{sites} came by {entry.seen} times, and calls={entry.limit!r} let none of them pass"
-    elif entry.quantity.endswith("grads"):
-        why = f"no gradient came back to {sites} inside the scope: backward() belongs inside it"
-    else:
-        why = f"{sites} did not run inside the scope"
-    return f"the edit at {entry.what} was never applied: {why}."

@@ -81,7 +81,7 @@ class Attachment:
 
         With `before` it is `hook(grad_outputs)`, called before the node runs.
         """
-        self._handles.append(node.register_prehook(hook) if before else node.register_hook(hook))
+        self._handles.append(register_on_node(node, hook, before=before))
 
     def optimizer_step(
         self, optimizer: torch.optim.Optimizer, hook: Hook, *, before: bool = False
@@ -167,4 +167,10 @@ def register_on_tensor(tensor: torch.Tensor, hook: Hook) -> Handle:
     # `register_hook` ends the process with a segmentation fault (pytorch#196459).
     tensor.grad_fn  # noqa: B018
     handle: Handle = tensor.register_hook(hook)
+    return handle
+
+
+def register_on_node(node: Any, hook: Hook, *, before: bool = False) -> Handle:
+    """`node.register_hook`, or `register_prehook`. The hook dies with the node, and its graph."""
+    handle: Handle = node.register_prehook(hook) if before else node.register_hook(hook)
     return handle

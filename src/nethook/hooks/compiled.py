@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import warnings
+from typing import Any, ClassVar
 
 import torch
 
@@ -22,6 +23,35 @@ def run_eagerly_where_compiled(tree: Tree, hooks: Attachment) -> None:
     wrapped = any(is_compiled(module) for _, module in tree.wrappers)
     if wrapped or [m for m in tree.modules if m._compiled_call_impl is not None]:
         hooks.add(_Eager())
+
+
+def without_warning_of_global_hooks(hooks: Attachment) -> None:
+    """Lets torch be silent about global hooks on compiled modules while `hooks` are on.
+
+    It warns that such a hook is called for the wrapper as well. Ours know that, and look through.
+    """
+    if can_be_compiled():
+        hooks.add(_Silent())
+
+
+class _Silent:
+    """A handle: one filter among those of `warnings`."""
+
+    __slots__ = ("_filter",)
+
+    _TEXT = r"Using `torch.compile\(module\)` when there are global hooks"
+
+    def __init__(self) -> None:
+        warnings.filterwarnings("ignore", self._TEXT, UserWarning)
+        self._filter = warnings.filters[0]
+
+    def remove(self) -> None:
+        # The filters may be others by now: a `catch_warnings` was left.
+        filters: list[Any] = warnings.filters  # type: ignore[assignment]  # a list, as documented
+        for at, each in enumerate(filters):
+            if each is self._filter:
+                del filters[at]
+                return
 
 
 class _Eager:

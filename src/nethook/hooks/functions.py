@@ -23,14 +23,19 @@ _ON: list[WrappedFunction] = []
 class Stub:
     """Stands in a function's place and runs the wrappers around it, the latest outermost."""
 
-    def __init__(self, original: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, original)
-        self.original = original
+    def __init__(self, kept: Any) -> None:
+        # What the module or class holds: the function itself, or a staticmethod around it.
+        self.kept = kept
+        self.original: Callable[..., Any] = kept
+        if isinstance(kept, staticmethod):
+            self.original = kept.__func__
+        functools.update_wrapper(self, self.original)
         self.wrappers: list[Hook] = []
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """As a method: bound to the object, like the function in whose place it stands."""
-        return self if instance is None else MethodType(self, instance)
+        unbound = instance is None or isinstance(self.kept, staticmethod)
+        return self if unbound else MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function through all wrappers."""
@@ -44,8 +49,7 @@ class WrappedFunction:
     """A handle: one wrapper around one torch function, which is on when it is made.
 
     Arguments:
-        holder: the name of the module that the function is looked up in, or the class whose own
-            method it is.
+        holder: what the function is looked up in: the name of a module or class, or the class.
         name: its name there.
         wrapper: called as `wrapper(function, *args, **kwargs)`; returns what the call returns.
     """
@@ -54,7 +58,7 @@ class WrappedFunction:
         place = holder if isinstance(holder, str) else f"{holder.__module__}.{holder.__qualname__}"
         self.function = f"{place}.{name}"
         self.wrapper = wrapper
-        self._holder: Any = sys.modules[holder] if isinstance(holder, str) else holder
+        self._holder = _module_or_class(holder) if isinstance(holder, str) else holder
         self._name = name
         self._stub: Stub | None = None
         self.put_on()
@@ -66,7 +70,7 @@ class WrappedFunction:
         current = vars(self._holder)[self._name]
         if not isinstance(current, Stub):
             ours = self._stub  # from the last time: making one costs more than all the rest
-            current = ours if ours is not None and ours.original is current else Stub(current)
+            current = ours if ours is not None and ours.kept is current else Stub(current)
             setattr(self._holder, self._name, current)
         current.wrappers.append(self.wrapper)
         self._stub = current
@@ -80,8 +84,16 @@ class WrappedFunction:
         stub = self._stub
         assert stub is not None
         stub.wrappers.remove(self.wrapper)
-        if not stub.wrappers and vars(self._holder).get(self._name) is stub:
-            setattr(self._holder, self._name, stub.original)
+        in_place = vars(self._holder).get(self._name) is stub
+        if in_place and not stub.wrappers:
+            setattr(self._holder, self._name, stub.kept)
+
+
+def _module_or_class(name: str) -> Any:
+    if name in sys.modules:
+        return sys.modules[name]
+    module, _, cls = name.rpartition(".")
+    return getattr(sys.modules[module], cls)
 
 
 def wrapped_functions() -> Iterator[tuple[str, Hook]]:

@@ -12,11 +12,12 @@ import torch
 # torch. By name, for the same one exists as a function and as a method.
 _NO_OPS = frozenset(
     [
-        "__get__", "__set__", "__delete__", "__array__", "__array_priority__", "__bool__",
-        "__complex__", "__contains__", "__cuda_array_interface__", "__dir__", "__dlpack__",
-        "__dlpack_device__", "__float__", "__format__", "__hash__", "__index__", "__int__",
-        "__len__", "__long__", "__nonzero__", "__reduce_ex__", "__repr__", "__setstate__",
+        "__array__", "__array_priority__", "__bool__", "__complex__", "__contains__",
+        "__cuda_array_interface__", "__delete__", "__dir__", "__dlpack__", "__dlpack_device__",
+        "__float__", "__format__", "__get__", "__hash__", "__index__", "__int__", "__len__",
+        "__long__", "__nonzero__", "__reduce_ex__", "__repr__", "__set__", "__setstate__",
         "_clear_non_serializable_cached_data", "_dimI", "_dimV", "_is_view", "_nnz",
+        "_record_function_enter", "_record_function_enter_new", "_record_function_exit",
         "_set_grad_enabled", "_sym_sqrt", "allclose", "autocast", "backward", "can_cast",
         "const_data_ptr", "data_ptr", "dense_dim", "device", "dim", "dim_order", "element_size",
         "equal", "get_device", "has_names", "is_coalesced", "is_complex", "is_conj",
@@ -27,13 +28,14 @@ _NO_OPS = frozenset(
         "record_stream", "register_hook", "register_post_accumulate_grad_hook",
         "requires_grad_", "result_type", "retain_grad", "set_grad_enabled", "share_memory_",
         "size", "sparse_dim", "storage", "storage_offset", "storage_type", "stride",
-        "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sum",
-        "tolist", "untyped_storage",
+        "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sum", "tolist",
+        "untyped_storage",
     ]
 )  # fmt: skip
 
 _MOST = 8192  # functions to remember; a program that makes new ones for ever is not followed
-_names: dict[Any, str | None] = {}
+# The names of the functions met so far. It only spares time: what a function is called is fixed.
+known_names: dict[Any, str | None] = {}
 _inplace_arguments: dict[Any, int | None] = {}
 
 SET_ITEM: Callable[..., Any] = torch.Tensor.__setitem__
@@ -46,11 +48,11 @@ def op_name(function: Callable[..., Any]) -> str | None:
     `rsub`, `x[i]` is `getitem`.
     """
     try:
-        return _names[function]
+        return known_names[function]
     except KeyError:
         name = _name(function)
-        if len(_names) < _MOST:
-            _names[function] = name
+        if len(known_names) < _MOST:
+            known_names[function] = name
         return name
     except TypeError:  # cannot be hashed
         return _name(function)
@@ -58,10 +60,10 @@ def op_name(function: Callable[..., Any]) -> str | None:
 
 def _name(function: Callable[..., Any]) -> str | None:
     name: str = getattr(function, "__name__", None) or type(function).__name__
-    if name in _NO_OPS:
-        return None
     # An overload of the dispatcher's (torch.ops.aten.add.Tensor) is named after its schema.
     name = name.partition(".")[0]
+    if name in _NO_OPS:
+        return None
     return name.strip("_") or name
 
 

@@ -13,10 +13,13 @@ from typing import Any
 
 from torch import nn
 
-from nethook.addresses.ops import op_address
-from nethook.addresses.tree import Site, Tree
+from nethook.addresses.ops import op_address, op_prefix
+from nethook.addresses.tree import Tree
 
 _numbers = itertools.count()
+
+# In evaluation these run as one fused kernel, unless a mode is on.
+_CAN_BE_FUSED = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -24,32 +27,27 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 class Place:
     """A module, as a place where operations run."""
 
-    __slots__ = ("_module", "address", "counts", "is_root", "known", "names", "order", "type_name")
+    __slots__ = (
+        "address", "can_be_fused", "is_root", "known", "names", "order", "prefix", "ref",
+    )  # fmt: skip
 
-    def __init__(self, site: Site) -> None:
-        self.address = site.address
-        self.names = site.names + site.long
-        self.order = site.order  # its place in the model
-        self.is_root = site.order == 0
-        self.type_name = type(site.module).__name__
-        self._module = weakref.ref(site.module)
+    def __init__(
+        self, order: int, address: str, others: tuple[str, ...], module: weakref.ref[nn.Module]
+    ) -> None:
+        self.order = order  # its place in the model
+        self.is_root = order == 0
+        self.address = address
+        self.names = (address, *others)
+        self.prefix = op_prefix(address)
+        self.ref = module
+        self.can_be_fused = isinstance(module(), _CAN_BE_FUSED)
         # By name of the operation and then by number; None where the consumer did not want it.
         self.known: dict[str, list[Op | None]] = {}
-        # How many operations of each name one call has had at most; None before it has run.
-        self.counts: dict[str, int] | None = None
-
-    def note(self, counts: dict[str, int]) -> None:
-        """Notes which operations a call has had."""
-        if self.counts is None:
-            self.counts = dict(counts)
-        elif self.counts != counts:
-            for name, count in counts.items():
-                self.counts[name] = max(count, self.counts.get(name, 0))
 
     @property
     def module(self) -> nn.Module | None:
         """The module itself; None if it is gone."""
-        return self._module()
+        return self.ref()
 
     def __repr__(self) -> str:
         return f"Place({self.address!r})"
@@ -58,14 +56,18 @@ class Place:
 class Op:
     """One operation of a module: what stands at `module/name#k`, in whatever call of it."""
 
-    __slots__ = ("address", "data", "k", "name", "place")
+    __slots__ = ("data", "k", "name", "place")
 
     def __init__(self, place: Place, name: str, k: int) -> None:
-        self.address = op_address(place.address, name, k)
         self.place = place
         self.name = name
         self.k = k
         self.data: Any = None  # for the consumer, to keep what belongs to this address
+
+    @property
+    def address(self) -> str:
+        """Its address, `module/name#k`."""
+        return f"{self.place.prefix}{self.name}#{self.k}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,10 +81,11 @@ class Op:
 class ModuleCall:
     """One call of a module that is under way, and how many operations of each name it has had."""
 
-    __slots__ = ("counts", "hidden", "place")
+    __slots__ = ("counts", "hidden", "known", "place")
 
     def __init__(self, place: Place, counts: dict[str, int] | None = None) -> None:
         self.place = place
+        self.known = place.known
         self.counts: dict[str, int] = {} if counts is None else counts
         self.hidden = False  # the mode is out while it runs: see `ops`
 
@@ -97,6 +100,10 @@ class OpConsumer:
     makes in `before` and `after` are not seen as operations. Inside a backward pass it is told of
     what a checkpoint computes again, under the same addresses: ask `recomputing()`.
     """
+
+    # Of a consumer that wants every operation and keeps nothing in `op.data`, what was met once is
+    # known in its next scope, too.
+    shares_ops = False
 
     def wants(self, op: Op) -> bool:
         """Whether to be told of this operation; asked once, when it is first met."""
@@ -133,65 +140,180 @@ class OpConsumer:
         """When it has returned, with what; None where it raised. Not after a `BaseException`."""
 
 
-class OpWatcher:
-    """What one consumer watches: the modules of a model, by id, each with what is known of it."""
+class Known:
+    """What was met of one model: its places by id, with their operations."""
 
-    __slots__ = ("_lock", "_tables", "alive", "consumer", "number", "places", "suspended", "told")
+    __slots__ = ("_names", "lock", "places")
+
+    def __init__(self, names: tuple[Any, ...]) -> None:
+        self._names = names
+        self.places: dict[int, Place] = {}
+        self.lock = threading.Lock()  # a module may run in several threads
+
+    def is_of(self, names: tuple[Any, ...]) -> bool:
+        """Whether the model is still the same, with the same names."""
+        return self._names == names
+
+
+# By id of the model: scopes are short, and each would have to meet every operation anew. Only
+# addresses are kept; they go with the model.
+_known: dict[int, tuple[weakref.ref[nn.Module], Known]] = {}
+
+
+def _known_of(model: nn.Module, names: tuple[Any, ...]) -> Known:
+    key = id(model)
+    entry = _known.get(key)
+    if entry is None or entry[0]() is not model or not entry[1].is_of(names):
+        entry = (weakref.ref(model, lambda _: _known.pop(key, None)), Known(names))
+        _known[key] = entry
+    return entry[1]
+
+
+class Met:
+    """Which modules have run in a scope, and what operations they had: for messages."""
+
+    __slots__ = ("_counts", "_fused", "_names")
+
+    def __init__(self) -> None:
+        # By order of the module: how many operations of each name one call has had at most.
+        self._counts: dict[int, dict[str, int]] = {}
+        self._names: dict[int, tuple[str, ...]] = {}
+        self._fused: set[int] = set()
+
+    def note(self, place: Place, counts: dict[str, int]) -> None:
+        """Notes which operations a call has had."""
+        had = self._counts.get(place.order)
+        if had is None:
+            self._counts[place.order] = counts
+            self._names[place.order] = place.names
+        elif had != counts:
+            for name, count in counts.items():
+                had[name] = max(count, had.get(name, 0))
+
+    def note_fused(self, place: Place) -> None:
+        """Notes that a module may have run as one fused kernel."""
+        self._fused.add(place.order)
+
+    def counts(self, module: str) -> dict[str, int] | None:
+        """The operations that a module had, by any of its names; None if it has not run."""
+        order = next((order for order, names in self._names.items() if module in names), None)
+        return None if order is None else self._counts[order]
+
+    def was_fused(self, module: str) -> bool:
+        """Whether a module may have run as one fused kernel."""
+        return any(module in self._names.get(order, ()) for order in self._fused)
+
+
+class OpWatcher:
+    """What one consumer watches: the modules of a model, each with what is known of it."""
+
+    __slots__ = (
+        "_addresses", "_lock", "_modules", "_others", "_tables", "after", "alive", "by_id",
+        "consumer", "met", "number", "off", "only_after", "suspended", "told",
+    )  # fmt: skip
 
     def __init__(self, tree: Tree, consumer: OpConsumer) -> None:
         self.consumer = consumer
         self.alive = True
         self.suspended = 0
+        self.off = False  # not alive, or suspended
         self.number = next(_numbers)  # what was attached earlier has a lower one
-        sites = tree.sites
-        self.places = {id(site.module): Place(site) for site in sites}
-        # A replica of a module (nn.DataParallel) is another object that shares its tables.
-        self._tables = {
-            id(site.module._forward_hooks): self.places[id(site.module)] for site in sites
+        self._addresses = tree.addresses
+        self._others = tree.other_names()
+        # By id, which is quick, with the module itself to be sure that it is the same one.
+        self._modules = {
+            id(module): (order, weakref.ref(module)) for order, module in enumerate(tree.modules)
         }
-        self._lock = threading.Lock()
+        names = (self._addresses, self._others, list(self._modules))
+        known = _known_of(tree.root, names) if consumer.shares_ops else Known(names)
+        self.by_id = known.places
+        self._lock = known.lock
+        self.met = Met()
+        self._tables: dict[int, int] | None = None
         # What the consumer does not override need not be called.
         cls, base = type(consumer), OpConsumer
         self.told = Told(
+            wants=cls.wants is not base.wants,
             before=cls.before is not base.before,
             after=cls.after is not base.after,
             failed=cls.failed is not base.failed,
             entered=cls.entered is not base.entered,
             left=cls.left is not base.left,
         )
+        self.after = consumer.after
+        self.only_after = self.told.after and not (self.told.before or self.told.failed)
+
+    def end(self) -> None:
+        """Sees nothing from now on."""
+        self.alive = False
+        self.settle()
+        if not self.consumer.shares_ops:
+            for place in self.by_id.values():
+                place.known.clear()  # operations and their places hold each other, and `data`
+
+    def settle(self) -> None:
+        """Is off where it is not alive, or suspended."""
+        self.off = not self.alive or bool(self.suspended)
 
     def place_of(self, module: nn.Module) -> Place | None:
         """The place of a module of this model, or of a replica of one; None for any other."""
-        place = self.places.get(id(module))
-        if place is not None and place.module is module:
+        place = self.by_id.get(id(module))
+        if place is not None and place.ref() is module:
             return place
-        place = self._tables.get(id(module._forward_hooks))
-        return place if place is not None and _same_table(place.module, module) else None
+        known = self._modules.get(id(module))
+        if known is None or known[1]() is not module:
+            known = self._original(module)
+            if known is None:
+                return None
+        order, ref = known
+        original = ref()
+        with self._lock:
+            place = self.by_id.get(id(original))
+            if place is None or place.ref() is not original:
+                others = self._others.get(order, ())
+                place = Place(order, self._addresses[order], others, ref)
+                self.by_id[id(original)] = place
+            return place
+
+    def _original(self, replica: nn.Module) -> tuple[int, weakref.ref[nn.Module]] | None:
+        """What a replica was made of (nn.DataParallel): it shares the tables of its original."""
+        if self._tables is None:
+            live = [(key, ref()) for key, (_, ref) in self._modules.items()]
+            self._tables = {
+                id(module._forward_hooks): key for key, module in live if module is not None
+            }
+        known = self._modules.get(self._tables.get(id(replica._forward_hooks), 0))
+        original = None if known is None else known[1]()
+        same = original is not None and original._forward_hooks is replica._forward_hooks
+        return known if same else None
+
+    def has_any(self, modules: set[int]) -> bool:
+        """Whether the model has any of the modules with these ids."""
+        return not self._modules.keys().isdisjoint(modules)
 
     def meet(self, place: Place, name: str, k: int) -> Op | None:
         """An operation that was not known: asks the consumer once whether it is wanted."""
-        with self._lock:  # a module may run in several threads
-            known = place.known.setdefault(name, [])
+        with self._lock:
+            known = place.known.get(name)
+            if known is None:
+                known = place.known[name] = []
             while len(known) <= k:
                 op = Op(place, name, len(known))
-                known.append(op if self.consumer.wants(op) else None)
+                known.append(op if not self.told.wants or self.consumer.wants(op) else None)
             return known[k]
 
 
 class Told:
     """What a consumer wants to be told."""
 
-    __slots__ = ("after", "before", "entered", "failed", "left")
+    __slots__ = ("after", "before", "entered", "failed", "left", "wants")
 
     def __init__(
-        self, *, before: bool, after: bool, failed: bool, entered: bool, left: bool
+        self, *, wants: bool, before: bool, after: bool, failed: bool, entered: bool, left: bool
     ) -> None:
+        self.wants = wants
         self.before = before
         self.after = after
         self.failed = failed
         self.entered = entered
         self.left = left
-
-
-def _same_table(original: nn.Module | None, replica: nn.Module) -> bool:
-    return original is not None and original._forward_hooks is replica._forward_hooks

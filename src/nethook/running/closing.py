@@ -49,7 +49,7 @@ def closing_text(
         lines += _verdict(path, outcome if path == paths[-1] else Outcome(), colour)
     if len(paths) > _MOST:
         lines.append(f"and {len(paths) - _MOST} more runs beside them")
-    if not paths:
+    if not paths and not session.notes:
         lines += _nothing(outcome)
     for note in (*session.notes, *notes):
         lines += _paragraph(clean(note))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from nethook.running.closing import closing_text
+from nethook.running.closing import closing_text, written_files
 from nethook.running.follow import start_watching
 from nethook.running.options import RunOptions
 from nethook.running.places import run_file
@@ -33,18 +34,30 @@ RUNS: Final = (
 def train(run: DemoRun, folder: Path) -> tuple[Path, str]:
     """Run the script of the demo in this process, followed as `nethook run` follows it.
 
+    The script is copied to the folder, to be read and tried with other settings.
+
     Returns:
         The run file, and what `nethook run` prints at the end.
     """
-    from nethook.running import digits
-
+    main = _script(folder / "digits.py")
     to = run_file(str(folder / f"{run.name}-{{time}}.db"), run.name)
-    session = Session(RunOptions(to, run.name), start_watching)
+    # So short a run is over before the cost of its first steps is saved again: all is measured.
+    session = Session(RunOptions(to, run.name, budget=None), start_watching)
     session.begin()
     try:
-        digits.main(run.arguments)
+        main(run.arguments)
     finally:
         session.end()
-    assert session.watcher is not None
-    text = closing_text(session, Outcome(), colour=sys.stdout.isatty(), commands=())
-    return session.watcher.paths[0], text
+    text = closing_text(session, Outcome(), colour=sys.stdout.isatty())
+    return written_files(session)[0], text
+
+
+def _script(path: Path) -> Callable[[Sequence[str]], None]:
+    """The function `main` of a copy of the script."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    source = Path(__file__).with_name("digits.py").read_bytes()
+    path.write_bytes(source)
+    names: dict[str, Any] = {"__name__": "digits"}
+    exec(compile(source, str(path.absolute()), "exec", dont_inherit=True), names)
+    main: Callable[[Sequence[str]], None] = names["main"]
+    return main

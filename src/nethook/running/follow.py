@@ -6,8 +6,6 @@ own, in a file beside the first: a script that trains one model after the other 
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -45,8 +43,7 @@ class Watches:
     def add(self, models: Mapping[str, nn.Module]) -> None:
         """Begins another run."""
         parameters = frozenset(id(each) for model in models.values() for each in model.parameters())
-        with _silently():
-            watch = _watch(self._options, models)
+        watch = _watch(self._options, models)
         self._open.append((watch, parameters))
         self._paths.append(watch.path)
 
@@ -58,9 +55,8 @@ class Watches:
         """
         over = [watch for watch, parameters in self._open if not parameters & trained]
         self._open = [each for each in self._open if each[0] not in over]
-        with _silently():
-            for watch in over:
-                watch.close()
+        for watch in over:
+            watch.close()
 
     def close(self) -> None:
         """Ends all runs."""
@@ -86,6 +82,7 @@ def _watch(options: RunOptions, models: Mapping[str, nn.Module]) -> Watch:
             )
         except RunExistsError:  # another process, or the run before
             continue
+        begun._session.silent = True  # it is all said at the end of the run
         writer = begun._session.writer
         writer.info(name=options.name)
         # A writer that nobody has closed ends before what was registered with `atexit` earlier.
@@ -102,10 +99,3 @@ def _free_paths(path: Path) -> Iterator[Path]:
     while True:
         count += 1
         yield path.with_name(f"{path.stem}-{count}{path.suffix}")
-
-
-@contextlib.contextmanager
-def _silently() -> Iterator[None]:
-    """What a watch says by itself is said at the end of the run instead."""
-    with contextlib.redirect_stderr(io.StringIO()):
-        yield

@@ -278,7 +278,7 @@ class Session:
 
     def _give_up(self, error: Exception) -> None:
         """Something in here failed: the script goes on without being followed."""
-        self._note(f"nethook could not follow the models: {one_line(error)}.")
+        self._note(f"nethook could not follow the models: {one_line(error).rstrip('.')}.")
         try:
             self._take_off()
         except Exception:

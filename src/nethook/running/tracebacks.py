@@ -13,6 +13,7 @@ from nethook.errors import NethookError
 from nethook.running.program import TOP_CODE
 
 _PACKAGE: Final = Path(__file__).parents[1]
+_ERRORS: Final = f"{NethookError.__module__}."
 _RUNNING: Final = f"{_PACKAGE / 'running'}/"
 # What nethook puts between a script and torch by itself. Where a script uses nethook (`trace`,
 # `edit`), the frames of that are in its tracebacks as they always are.
@@ -96,4 +97,4 @@ def _without_hooked_calls(entries: list[TracebackType]) -> list[TracebackType]:
 
 def one_line(error: BaseException) -> str:
     """An error in one line: its type and what it says."""
-    return traceback.format_exception_only(type(error), error)[-1].strip()
+    return traceback.format_exception_only(type(error), error)[-1].strip().removeprefix(_ERRORS)

@@ -15,10 +15,11 @@ from typing import Any, Final
 from nethook.runs import names
 from nethook.runs.results import EventRecord, Scalar
 from nethook.runs.run import Run
-from nethook.views.findings import finding_lines, healthy_line
+from nethook.views.finding_lines import finding_lines, healthy_line
 from nethook.views.paragraphs import Style, counted, number, wrapped
 
-_MANY: Final = 0.5  # share of silent units from which a layer is named
+_MANY: Final = 0.5  # share of silent units from which a layer is named ...
+_BATCHES: Final = 4  # ... where at least this many batches were looked at
 
 
 def verdict_lines(
@@ -36,6 +37,7 @@ def verdict_lines(
     if error:
         lines += _ending(run, error, interrupted)
     lines += _events(run, style)
+    lines += _unseen(run)
     lines += _silent(run)
     findings = run.findings
     if findings:
@@ -198,18 +200,35 @@ def _event(event: EventRecord) -> str:
     return f"first NaN or infinity: {'' if known else f'step {event.step}{where}, '}{event.message}"
 
 
+def _unseen(run: Run) -> Iterator[str]:
+    """Layers of which no call was seen although the model was trained."""
+    leaves = [site for site in run.sites if site.info.get("leaf")]
+    totals = [site.info.get("calls") for site in leaves]
+    calls = [sum(each.values()) for each in totals if isinstance(each, dict)]
+    if calls and not any(calls) and _steps(run) > 0:
+        yield from wrapped(
+            "No call of a layer was seen: they run in compiled code. Of outputs and their "
+            "gradients nothing is in the run; of parameters everything is."
+        )
+
+
 def _silent(run: Run) -> Iterator[str]:
-    """Rectifiers with many units that were silent over the whole last span of training."""
-    units = {
-        info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS
-    }
+    """Rectifiers of which many units were silent all through the last quarter of training."""
+    kept = {info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS}
     found = []
     for site in run.sites:
-        if site.address in units and site.info.get("activation") == "rectifier":
-            active = run.units(site.address, names.OUTPUTS).active
-            silent = int((~active[-1]).sum()) if len(active) else 0
-            if silent >= _MANY * max(1, active.shape[-1]):
-                found.append(f"{silent} of {active.shape[-1]} of {site.address!r}")
+        if site.address in kept and site.info.get("activation") == "rectifier":
+            units, series = run.units(site.address), run.series(site.address)
+            last = int(units.last_step[-1]) if len(units) else -1
+            start = last - last // 4
+            # One batch says nothing of a unit, and under a budget not every step was measured.
+            measured = int(series.seen[series.last_step >= start].sum())
+            if measured >= _BATCHES:
+                active = units.active[units.last_step >= start].any(axis=0)
+                silent = int((~active).sum())
+                if silent >= _MANY * active.size:
+                    found.append(f"{silent} of {active.size} of {site.address!r}")
     if found:
         more = f" and {len(found) - 4} more layers" if len(found) > 4 else ""
-        yield from wrapped(f"units that were never active at the end: {', '.join(found[:4])}{more}")
+        shown = ", ".join(found[:4])
+        yield from wrapped(f"units that were never active in the last quarter: {shown}{more}")

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from nethook.errors import NotARunError
-from nethook.runs.schema import APPLICATION_ID, TABLES, VERSION
+from nethook.runs.schema import APPLICATION_ID, SINCE, TABLES, VERSION
 from nethook.runs.texts import clean
 
 _MAGIC = b"SQLite format 3\x00"
@@ -56,6 +56,8 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
             )
         found[name] = sql
     for name, sql in TABLES.items():
+        if name not in found and version < SINCE.get(name, 1):
+            continue
         if name not in found or _spaceless(found[name]) != _spaceless(sql):
             raise NotARunError(
                 f"{str(path)!r} does not have the table {name!r} as nethook writes it: it is "

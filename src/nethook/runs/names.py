@@ -20,11 +20,11 @@ OUTPUTS: Final = "outputs"
 GRADS: Final = "grads"
 """The gradient of the loss with respect to `outputs`, without the factor of a loss scaler."""
 INPUTS: Final = "inputs"
-"""Of the model as a whole: the first tensor of its arguments; others are `inputs:1`, `inputs:2` …"""
+"""Of the model as a whole: the first tensor of its arguments; others are `inputs:1` and so on."""
 
 # Of parameters (address as in `model.named_parameters()`).
 PARAMS: Final = "params"
-"""The parameter, after the step."""
+"""The parameter as the step found it, before the update."""
 PARAM_GRADS: Final = "param_grads"
 """Its gradient as the optimizer uses it: summed over micro-batches, unscaled, clipped."""
 UNCLIPPED: Final = "unclipped_grads"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -23,6 +25,7 @@ from nethook.runs.schema import (
     LEVELS,
     MAX_ROWS,
     MAX_SERIES,
+    MAX_SNAPSHOT,
     MAX_UNITS,
     MAX_WINDOWS,
     NUMBERS,
@@ -328,6 +331,25 @@ class RankFile:
             )
         ]
 
+    def snapshots(self, address: str) -> list[tuple[int, npt.NDArray[np.float32]]]:
+        """Outputs of a site that were kept: step, and the values."""
+        if not self._file.rows("SELECT name FROM sqlite_master WHERE name = 'snapshots'", most=1):
+            return []  # a file of an older version
+        found = self._file.rows(
+            "SELECT step, shape, CASE WHEN length(data) <= ? THEN data END FROM snapshots "
+            "WHERE address = ? ORDER BY id",
+            (5 * MAX_SNAPSHOT, address),
+            most=MAX_ROWS,
+        )
+        return [(_whole(step), _snapshot(shape, data)) for step, shape, data in found]
+
+    def snapshot_sites(self) -> list[str]:
+        """The sites of which there are snapshots."""
+        if not self._file.rows("SELECT name FROM sqlite_master WHERE name = 'snapshots'", most=1):
+            return []
+        found = self._file.rows("SELECT DISTINCT address FROM snapshots", most=MAX_SERIES)
+        return [from_file(address) for (address,) in found]
+
     def findings(self) -> list[dict[str, Any]]:
         """Findings, as plain data."""
         found = self._file.rows("SELECT data FROM findings ORDER BY id", most=MAX_ROWS)
@@ -357,6 +379,25 @@ class RankFile:
         )
         for packed, data in found:
             yield number_of(packed), data
+
+
+def _snapshot(shape: object, data: object) -> npt.NDArray[np.float32]:
+    sizes = from_json(shape)
+    if not isinstance(sizes, list) or not all(
+        isinstance(each, int) and 0 <= each <= MAX_SNAPSHOT for each in sizes
+    ):
+        raise NotARunError("a snapshot in the file has no shape")
+    count = math.prod(sizes)
+    if not isinstance(data, bytes) or not 0 < count <= MAX_SNAPSHOT:
+        raise NotARunError("a snapshot in the file is larger than nethook writes any")
+    unpacker = zlib.decompressobj()
+    try:
+        raw = unpacker.decompress(data, 4 * count + 1)
+    except zlib.error as error:
+        raise NotARunError(f"a snapshot in the file cannot be unpacked: {error}") from None
+    if len(raw) != 4 * count:
+        raise NotARunError("a snapshot in the file has another size than its shape says")
+    return np.frombuffer(raw, "<f4").reshape(sizes)
 
 
 def _windows(table: Integers, path: Path) -> Windows:

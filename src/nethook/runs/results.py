@@ -154,7 +154,10 @@ class Histograms:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Units:
-    """Which units of a site were ever active, span by span."""
+    """Which units of a site were ever active, span by span.
+
+    `measured` is False for spans in which the site was not looked at: its units may be anything.
+    """
 
     address: str
     quantity: str
@@ -162,12 +165,14 @@ class Units:
     first_step: Integers
     last_step: Integers
     active: npt.NDArray[np.bool_]  # (spans, units)
+    measured: npt.NDArray[np.bool_]  # (spans,)
 
     @property
     def dead_share(self) -> Floats:
-        """The share of units that were silent over each whole span."""
-        dead: Floats = 1.0 - self.active.mean(axis=1) if self.active.size else np.zeros(0)
-        return dead
+        """The share of units that were silent over each whole span; NaN where none was measured."""
+        if not self.active.size:
+            return np.zeros(0)
+        return np.where(self.measured, 1.0 - self.active.mean(axis=1), np.nan)
 
     def __len__(self) -> int:
         return len(self.first_step)
@@ -253,6 +258,22 @@ class EventRecord:
     rank: int
 
 
+class Findings(tuple[dict[str, Any], ...]):
+    """Findings as plain data: a tuple of mappings that a notebook shows as a table."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from nethook.views.run import findings_table
+
+        return findings_table(self).html()
+
+    def __str__(self) -> str:
+        from nethook.views.run import findings_table
+
+        return findings_table(self).text()
+
+
 @dataclass(frozen=True)
 class Loss:
     """How a loss was made, at one step."""
@@ -262,6 +283,15 @@ class Loss:
     phase: str
     data: dict[str, Any]
     rank: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a site returned for a few samples at one step: `values` is (samples, …) of float32."""
+
+    address: str
+    step: int
+    values: npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,14 @@ from nethook.runs.paths import is_rank_file, rank_files, rank_path
 from nethook.runs.rankfile import RankFile, SeriesInfo, Site
 from nethook.runs.results import (
     EventRecord,
+    Findings,
     Histograms,
     Loss,
     Overview,
     Rank,
     Scalar,
     Series,
+    Snapshot,
     Units,
 )
 from nethook.runs.schema import LEVELS, PHASES
@@ -247,7 +249,14 @@ class Run:
         active = np.zeros((len(spans), found[0][1].shape[1]), dtype=bool)
         for place, part in found:
             np.logical_or.at(active, place, part)
-        return Units(address, quantity, phase, spans.first_step, spans.last_step, active)
+        # A span in which the site was not measured has no histogram, and no bit that is set. Only
+        # where none is set there is something to find out.
+        measured = np.asarray(active.any(axis=1), dtype=np.bool_)
+        if not measured.all():
+            counts = self.histograms(address, quantity, phase).counts
+            if len(counts) == len(spans):
+                measured |= counts.any(axis=1)
+        return Units(address, quantity, phase, spans.first_step, spans.last_step, active, measured)
 
     # Notes
 
@@ -278,12 +287,23 @@ class Run:
         return tuple(sorted(found, key=lambda event: event.step))
 
     @property
-    def findings(self) -> tuple[dict[str, Any], ...]:
+    def snapshots(self) -> Mapping[str, tuple[Snapshot, ...]]:
+        """Outputs that were kept for a few samples, by site and in the order of steps."""
+        found: dict[str, tuple[Snapshot, ...]] = {}
+        for file in self._files.values():
+            for address in file.snapshot_sites():
+                if address not in found:
+                    kept = file.snapshots(address)
+                    found[address] = tuple(Snapshot(address, *each) for each in kept)
+        return found
+
+    @property
+    def findings(self) -> Findings:
         """What the doctor found while the run was written, as plain data."""
         found: list[dict[str, Any]] = []
         for file in self._files.values():
             found += [finding for finding in file.findings() if finding not in found]
-        return tuple(found)
+        return Findings(found)
 
     def frame(self, library: str | None = None, phase: str = "train") -> Any:
         """Every series as one long data frame, of pandas or polars."""
@@ -336,6 +356,11 @@ class Run:
         states = {rank.state for rank in ranks}
         state = next(each for each in ("open", "died", "finished") if each in states)
         return f"<Run {clean(str(self.path))!r}: {state}, {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        from nethook.views.run import run_html
+
+        return run_html(repr(self), self.info, self.findings, self.ranks)
 
     # Helpers
 

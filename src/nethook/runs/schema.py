@@ -7,7 +7,7 @@ from typing import Final
 APPLICATION_ID: Final = 0x6E_68_6F_6B
 """'nhok', in the header of every run file: what SQLite calls the application_id."""
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of the schema (user_version). A reader refuses a file that has a higher one."""
 
 PAGE_SIZE: Final = 16384
@@ -67,8 +67,16 @@ TABLES: Final = {
         "CREATE TABLE findings (id INTEGER PRIMARY KEY, code TEXT NOT NULL, "
         "severity TEXT NOT NULL, data TEXT NOT NULL)"
     ),
+    # `shape` is a JSON list, `data` float32 by zlib.
+    "snapshots": (
+        "CREATE TABLE snapshots (id INTEGER PRIMARY KEY, address TEXT NOT NULL, "
+        "step INTEGER NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL)"
+    ),
 }
 """Name of a table -> the statement that makes it; a reader takes a file with exactly these."""
+
+SINCE: Final = {"snapshots": 2}
+"""Tables that older files do not have, and the version that brought them."""
 
 PHASES: Final = ("train", "eval", "aux")
 """What a pass was for. Each phase has windows, overviews and spans of its own."""
@@ -95,6 +103,7 @@ MAX_WINDOWS: Final = 1 << 20
 MAX_ROWS: Final = 1 << 18
 MAX_BLOB: Final = 1 << 23
 MAX_TEXT: Final = 1 << 20
+MAX_SNAPSHOT: Final = 1 << 19  # elements of one snapshot
 
 _PHASE_BITS = 56
 _LEVEL_BITS = 52

@@ -176,9 +176,9 @@ def _connect(path: Path, *, existing: bool, vfs: str | None) -> sqlite3.Connecti
             raise WalRefusedError from error
         if not existing:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-            for statement in TABLES.values():
-                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        for statement in TABLES.values():  # of an older file, those that are new
+            connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS", 1))
         connection.execute("COMMIT")
         # After a power cut the last transactions may be missing, and the file is whole.
         connection.execute("PRAGMA synchronous = NORMAL")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -66,6 +67,16 @@ class LossRecord:
     step: int
     phase: str
     data: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class NewSnapshot:
+    """Outputs of a site for a few samples: float32."""
+
+    address: str
+    step: int
+    shape: Sequence[int]
+    data: bytes
 
 
 @dataclass
@@ -305,6 +316,18 @@ class Store:
                 for_file(event.address),
                 for_file(event.message),
                 to_json(event.data),
+            ),
+        )
+
+    def add_snapshot(self, snapshot: NewSnapshot) -> None:
+        """Keep outputs of a site."""
+        self._connection.execute(
+            "INSERT INTO snapshots (address, step, shape, data) VALUES (?, ?, ?, ?)",
+            (
+                for_file(snapshot.address),
+                snapshot.step,
+                to_json(list(snapshot.shape)),
+                zlib.compress(snapshot.data, 1),
             ),
         )
 

@@ -166,6 +166,8 @@ class _Loop:
                 store.add_loss(note)
             elif kind == "event":
                 store.add_event(note)
+            elif kind == "snapshot":
+                store.add_snapshot(note)
             else:
                 store.put_info(note)
         if delivery.findings is not None:

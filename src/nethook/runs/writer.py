@@ -10,15 +10,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from nethook.errors import OptionError, RunInUseError
 from nethook.runs.about import about_this_process
 from nethook.runs.mailbox import CAPACITY, Mailbox
 from nethook.runs.owner import this_process
 from nethook.runs.paths import new_run_path
 from nethook.runs.points import Point
-from nethook.runs.schema import MAX_SERIES, MAX_UNITS, PHASES
+from nethook.runs.schema import MAX_SERIES, MAX_SNAPSHOT, MAX_UNITS, PHASES
 from nethook.runs.storage import WAL_LIMIT, Storage
-from nethook.runs.store import Event, LossRecord, NewSeries, NewSite, Store, layout_info
+from nethook.runs.store import (
+    Event,
+    LossRecord,
+    NewSeries,
+    NewSite,
+    NewSnapshot,
+    Store,
+    layout_info,
+)
 from nethook.runs.thread import FLUSH, Health, write_until_stopped
 from nethook.runs.window import Window, layout_of
 
@@ -227,6 +238,16 @@ class RunWriter:
         if self._mine():
             event = Event(step, time.time(), kind, address, message, dict(data or {}))
             self._mailbox.put_note("event", event)
+
+    def snapshot(
+        self, address: str, step: int, values: npt.NDArray[np.float32]
+    ) -> None:  # fmt: skip
+        """What a site returned for a few samples (the first dimension); too many are cut off."""
+        each = max(1, int(np.prod(values.shape[1:])))
+        values = np.ascontiguousarray(values[: max(0, MAX_SNAPSHOT // each)], dtype="<f4")
+        if self._mine() and values.size:
+            note = NewSnapshot(address, step, values.shape, values.tobytes())
+            self._mailbox.put_note("snapshot", note)
 
     def findings(self, findings: Sequence[Mapping[str, object]]) -> None:
         """What the doctor has found so far; it replaces what it had found before."""

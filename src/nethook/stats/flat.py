@@ -59,7 +59,7 @@ def lies_flat(tensor: torch.Tensor) -> bool:
 
 def start_of(tensor: torch.Tensor) -> int:
     """The address of the first element of a flat tensor, to be read only."""
-    offset = tensor.storage_offset()
+    offset = int(tensor.storage_offset())
     address = native.data_address(tensor)
     return address + offset * tensor.element_size() if offset else address
 
@@ -139,6 +139,11 @@ class Follower:
             self.moves.ctypes.data,
             self.cosines.ctypes.data,
         )
+
+    def restart(self) -> None:
+        """What comes next is not compared with what was before."""
+        self._seen = 0
+        self.moves[...] = 0.0
 
     def look(self) -> bool:
         """Takes the sample again; whether `cosines` has those of the last two moves."""

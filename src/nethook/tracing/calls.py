@@ -10,6 +10,7 @@ import torch
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors
 from nethook.errors import NoGradientError, NotRunError, SeveralCallsError
+from nethook.hooks.nodes import HeldNode
 from nethook.tracing.describe import shapes
 from nethook.tracing.entry import Entry, Gradients
 from nethook.tracing.keep import held_tensors, read_value
@@ -110,6 +111,23 @@ class Call:
         args, kwargs = passes[0]
         return Inputs(args, kwargs)
 
+    @property
+    def node(self) -> Any:
+        """The autograd node that made the output; inside a nested output, None where none did.
+
+        It is the node of the tensor as the module returned it, whatever was written to it since.
+        """
+        if not self._record.state.options.nodes:
+            raise self._record.not_asked("autograd nodes", "nodes=True")
+        nodes = self._entry.nodes
+        held = [] if nodes is None else held_nodes(nodes.made)
+        if nodes is None or not held:
+            raise NoGradientError(
+                f"no autograd node made the output of {self._what}: it did not require a gradient "
+                "when it ran."
+            )
+        return map_tensors(_same, nodes.made, _node)
+
     def _inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if not self._record.state.options.inputs:
             raise self._record.not_asked("inputs", "inputs=True")
@@ -148,6 +166,27 @@ class Call:
     def shape(self) -> str:
         """The shapes of the tensors in the output, as text."""
         return shapes(self._entry.output) if self._entry.returned else "raised"
+
+
+def held_nodes(made: Any) -> list[HeldNode]:
+    """Every node in an output in which nodes stand for the tensors they made."""
+    held: list[HeldNode] = []
+
+    def note(each: Any) -> Any:
+        if isinstance(each, HeldNode):
+            held.append(each)
+        return each
+
+    map_tensors(_same, made, note)
+    return held
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _node(each: Any) -> Any:
+    return each.node if isinstance(each, HeldNode) else each
 
 
 class Calls(Sequence[Call]):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from torch import nn
 
 from nethook.addresses.nested import map_tensors
 from nethook.hooks.gradients import Sink
+from nethook.hooks.op_sites import Met
 from nethook.hooks.quiet import quiet
 from nethook.tracing.keep import read_value
 from nethook.tracing.options import Options
@@ -21,6 +25,19 @@ class Entry(NamedTuple):
     grads: Gradients | None = None
     input_grads: Gradients | None = None
     returned: bool = True
+    nodes: Nodes | None = None
+
+
+class Nodes(NamedTuple):
+    """The autograd nodes that made an output, in its outline, and the stretch of the call.
+
+    `begin` and `end` are numbers of nodes (see `hooks.nodes`); `thread` counted them.
+    """
+
+    made: Any  # the output with a HeldNode in place of each tensor, or None where it has none
+    begin: int
+    end: int
+    thread: int
 
 
 class Gradients(NamedTuple):
@@ -37,15 +54,20 @@ class Gradients(NamedTuple):
 class State:
     """What all records of a tape share: what was asked, and how the scope stands."""
 
-    __slots__ = ("depth", "forward", "forwards", "given", "options", "stopped_at")
+    __slots__ = (
+        "depth", "forward", "forwards", "given", "met", "model", "options", "stopped_at",
+    )  # fmt: skip
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        # Weakly: a tape does not keep its model alive.
+        self.model: Callable[[], nn.Module | None] = lambda: None
         self.forward: int | None = None  # the forward that runs now
         self.forwards = 0
         self.given: list[Given] = []  # for each forward, what tells a prompt from a decoding step
         self.depth = 0  # how many calls of the model itself are under way: it may call itself
         self.stopped_at: str | None = None
+        self.met: Met | None = None  # what ran, where operations are traced
 
     def begin_forward(self, given: tuple[Any, ...]) -> None:
         """A forward of the model itself begins."""

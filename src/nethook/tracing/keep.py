@@ -13,10 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
 from nethook.hooks.lazy import lazy_copy
+from nethook.hooks.ops import unseen
 from nethook.hooks.quiet import quiet, unnoticed
 
 _Tensor = torch.Tensor
@@ -65,7 +67,7 @@ def keeper(
     if detach:
         own = {None: _detached_lazy, True: _detached_copy, False: _detached_reference}[copy]
     if device is None and dtype is None and transform is None:
-        return _unnoticed(own)
+        return _keep_lazily if own is _detached_lazy else _unnoticed(own)
 
     def moved(tensor: torch.Tensor) -> Any:
         cast = dtype if dtype is not None and tensor.is_floating_point() else None
@@ -79,7 +81,8 @@ def keeper(
     def keep(tensor: torch.Tensor) -> Any:
         # What it is given is a copy, mostly a lazy one: writing to it cannot reach the network.
         given = give(tensor)
-        value = transform(given.tensor if isinstance(given, Reference) else given)
+        with unseen():
+            value = transform(given.tensor if isinstance(given, Reference) else given)
         return keep_moved(value) if isinstance(value, torch.Tensor) else value
 
     return keep
@@ -94,6 +97,17 @@ def _unnoticed(keep: Keep) -> Keep:
         return unnoticed(keep, tensor)
 
     return kept
+
+
+def _keep_lazily(tensor: torch.Tensor) -> Any:
+    """What a trace does where nobody tells it otherwise, in as few steps as can be."""
+    if type(tensor) is _Tensor and not _function_modes() and not _dispatch_modes():
+        # A copy that lies in no graph need not be cut off from one.
+        if tensor.requires_grad or forward_ad._current_level >= 0:
+            tensor = tensor.detach()
+        copied = lazy_copy(tensor)
+        return _uncopied(tensor.detach()) if copied is None else copied
+    return unnoticed(_detached_lazy, tensor)
 
 
 def keep_value(keep: Keep, value: Any) -> Any:
@@ -125,9 +139,7 @@ def held_tensors(value: Any) -> list[torch.Tensor]:
 
 def _detached_lazy(tensor: torch.Tensor) -> Any:
     copied = lazy_copy(tensor)
-    if copied is None:
-        return tensor.clone() if tensor.is_inference() else Reference(tensor.detach())
-    return copied
+    return _uncopied(tensor.detach()) if copied is None else copied
 
 
 def _detached_copy(tensor: torch.Tensor) -> Any:
@@ -142,6 +154,10 @@ def _lazy(tensor: torch.Tensor) -> Any:
     if tensor.requires_grad:
         return Reference(tensor)  # a copy would lie outside the graph that the user wants
     return _detached_lazy(tensor)
+
+
+def _uncopied(tensor: torch.Tensor) -> Any:
+    return tensor.clone() if tensor.is_inference() else Reference(tensor)
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

@@ -22,6 +22,7 @@ class Options:
     grads: bool
     input_grads: bool
     param_grads: bool
+    nodes: bool
     copy: bool | None
     detach: bool
     device: torch.device | str | None

@@ -53,11 +53,13 @@ _orders = ForwardOrders()
 class StopPlan:
     """Decides, for one scope, when the forward has gone far enough."""
 
-    __slots__ = ("_asked", "_learnt", "_model", "_seen", "error", "stopped_at")
+    __slots__ = ("_asked", "_learnt", "_model", "_most", "_seen", "error", "stopped_at")
 
-    def __init__(self, model: nn.Module, asked: Sites) -> None:
+    def __init__(self, model: nn.Module, asked: Sites, *, open_ended: bool = False) -> None:
         self._model = weakref.ref(model)
         self._asked = asked
+        # Of a pattern for operations only a whole forward tells how many sites it means.
+        self._most = None if open_ended else len(asked)
         self._learnt = _orders.get(model, asked)
         self._seen: dict[str, None] = {}
         self.stopped_at: str | None = None
@@ -69,7 +71,7 @@ class StopPlan:
             return
         at = len(self._seen)
         self._seen[address] = None
-        if len(self._seen) == len(self._asked):
+        if len(self._seen) == self._most:
             self._stop(address)
         if self._learnt is not None:
             if at < len(self._learnt) and self._learnt[at] == address:

@@ -15,9 +15,9 @@ from nethook.tracing.entry import State
 class Record:
     """What a tape holds of one site.
 
-    `output`, `input`, `args`, `kwargs`, `grad`, `grads`, `input_grads` and `forward` are those of
-    the only call; where there were several they raise `SeveralCallsError`: read `.calls[i]` or
-    `.last` then.
+    `output`, `input`, `args`, `kwargs`, `grad`, `grads`, `input_grads`, `node` and `forward` are
+    those of the only call; where there were several they raise `SeveralCallsError`: read
+    `.calls[i]` or `.last` then.
     """
 
     why: str | None = None  # why it may not be called although it is a part of the model
@@ -99,6 +99,11 @@ class Record:
         return self._only().input_grads
 
     @property
+    def node(self) -> Any:
+        """The autograd node that made the only call's output (with `nodes=True`)."""
+        return self._only().node
+
+    @property
     def forward(self) -> int | None:
         """The forward that the only call belongs to."""
         return self._only().forward
@@ -128,15 +133,20 @@ class Record:
                 f"{self.state.stopped_at!r}, because in an earlier forward of this model {name} "
                 "did not run. Trace without stop=True, or ask for it on its own."
             )
+        raise self.why_not_run()
+
+    def why_not_run(self) -> NotRunError:
+        """The error for a site that nothing kept from being called."""
+        name = repr(self.address)
         if self.why is not None:
-            raise NotRunError(f"{name} has not been called: {self.why}")
+            return NotRunError(f"{name} has not been called: {self.why}")
         ran = (
             f"although the model ran {self.state.forwards} times in it: this forward does not "
             "call it, or calls its .forward(), or uses its parameters directly"
             if self.state.forwards
             else "nor has the model"
         )
-        raise NotRunError(f"{name} has not been called in this scope, {ran}.")
+        return NotRunError(f"{name} has not been called in this scope, {ran}.")
 
     def __repr__(self) -> str:
         calls = "1 call" if self.total == 1 else f"{self.total} calls"

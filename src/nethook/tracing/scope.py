@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from nethook.addresses.ops import split_patterns
 from nethook.addresses.patterns import Pattern
 from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
@@ -16,12 +18,16 @@ from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
+from nethook.hooks.op_sites import OpConsumer
+from nethook.hooks.ops import watch_ops
 from nethook.hooks.routing import RouterPair, routed_modules, why_not_called
 from nethook.tracing.entry import State
+from nethook.tracing.ops import CallOps, EveryOutput, OpRecords, OutputOps
 from nethook.tracing.options import Calls, Options
 from nethook.tracing.order import StopPlan
+from nethook.tracing.parameters import ParameterRecord
 from nethook.tracing.record import Record
-from nethook.tracing.tape import ParameterRecord, Tape
+from nethook.tracing.tape import Tape
 from nethook.tracing.taps import (
     CallTap,
     ForwardBegins,
@@ -40,6 +46,7 @@ def trace(
     grads: bool = False,
     input_grads: bool = False,
     param_grads: bool = False,
+    nodes: bool = False,
     copy: bool | None = None,
     detach: bool = True,
     device: torch.device | str | None = None,
@@ -48,7 +55,7 @@ def trace(
     calls: Calls = "all",
     stop: bool = False,
 ) -> TraceScope:
-    """Records what passes through chosen modules while a block runs. The run is not changed.
+    """Records what passes through chosen sites while a block runs. The run is not changed.
 
         with nethook.trace(model, "conv*", "fc1", grads=True) as tape:
             criterion(model(x), y).backward()
@@ -57,7 +64,9 @@ def trace(
 
     Arguments:
         model: any `nn.Module`, in any mode.
-        patterns: which modules, as in `select`. None given means every leaf module.
+        patterns: which modules, as in `select`, and which operations inside them, as
+            `module/op#k`: `"conv1/relu#0"`, `"/add"` (all of the model itself), `"**/softmax"`.
+            None given means every leaf module.
         inputs: also record the arguments of each call (`.input`, `.args`, `.kwargs`), as they
             were before the call.
         grads: also record the gradient of each output (`.grad`), in backward passes inside the
@@ -66,6 +75,9 @@ def trace(
             a tensor counts all its uses, also those outside the module.
         param_grads: also record the gradients of the modules' parameters, in backward passes
             inside the scope: `tape.params["fc1.weight"].grad`. Without patterns, of all parameters.
+        nodes: also keep the autograd node that made each output (`.node`), and let
+            `autograd_graph` tell which call made a node. A node holds the graph behind it, with
+            what that saved for backward, until the tape is cleared or gone.
         copy: None keeps lazy copies, which later in-place writes cannot reach and which cost
             memory only when such a write happens; where torch cannot make one, a reference is
             kept, and reading it after a write raises `OverwrittenError`. True copies at once,
@@ -87,13 +99,14 @@ def trace(
 
     Cost: a small multiple of a hand-written hook a module; `python benchmarks/trace.py` measures
     it. Memory: what the recorded tensors take, as long as the tape lives; they keep no graph
-    alive (unless `detach=False`).
+    alive (unless `detach=False` or `nodes=True`).
     """
     options = Options(
         inputs=inputs,
         grads=grads,
         input_grads=input_grads,
         param_grads=param_grads,
+        nodes=nodes,
         copy=copy,
         detach=detach,
         device=device,
@@ -120,25 +133,32 @@ class TraceScope:
         if self._hooks is not None:
             raise ScopeError("this trace was entered before: call nethook.trace(...) again.")
         tree = Tree(self._model)
-        if self._patterns:
-            sites = [site for _, site in select_sites(tree, *self._patterns)]
+        self._state.model = weakref.ref(tree.root)
+        modules, op_patterns = split_patterns(self._patterns)
+        if modules or (self._patterns and not op_patterns):
+            sites = [site for _, site in select_sites(tree, modules)]
         else:
-            sites = tree.leaves()
+            sites = [] if op_patterns else tree.leaves()
+        ops = OpRecords(tree, op_patterns, self._state) if op_patterns else None
         if self._state.options.stop:
-            self._plan = StopPlan(tree.root, frozenset(site.address for site in sites))
+            self._plan = _stop_plan(tree, sites, ops)
         self._hooks = Attachment(Owner("nethook.trace"))
         try:
-            return self._attach(tree, sites, self._hooks)
+            return self._attach(tree, sites, ops, self._hooks)
         except BaseException:
             self._hooks.remove()
             raise
 
-    def _attach(self, tree: Tree, sites: list[Site], hooks: Attachment) -> Tape:
+    def _attach(
+        self, tree: Tree, sites: list[Site], ops: OpRecords | None, hooks: Attachment
+    ) -> Tape:
         run_eagerly_where_compiled(tree, hooks)
         builder = _Builder(tree, hooks, self._state, self._plan, self._unfinished)
         builder.watch_begin()
         records = [builder.watch(site) for site in sites]
         builder.watch_end()  # after the root's own tap, which must know its forward
+        if ops is not None:
+            builder.watch_ops(ops)
         parameters: list[ParameterRecord] = []
         if self._state.options.param_grads:
             inside = {id(each) for site in sites for each in site.module.parameters()}
@@ -148,7 +168,7 @@ class TraceScope:
                 if isinstance(each.tensor, nn.Parameter)
                 and (not self._patterns or id(each.tensor) in inside)
             ]
-        return Tape(self._state, records, parameters)
+        return Tape(self._state, records, parameters, ops)
 
     def __exit__(
         self,
@@ -168,6 +188,16 @@ class TraceScope:
         return True
 
 
+def _stop_plan(tree: Tree, sites: list[Site], ops: OpRecords | None) -> StopPlan:
+    asked = [site.address for site in sites]
+    if ops is None:
+        return StopPlan(tree.root, frozenset(asked))
+    if ops.open_ended:
+        asked += [pattern.text for pattern in ops.patterns]
+    asked += ops.records
+    return StopPlan(tree.root, frozenset(asked), open_ended=ops.open_ended)
+
+
 class _Builder:
     """Puts the taps of one scope on a model."""
 
@@ -183,7 +213,7 @@ class _Builder:
         self._plan = plan
         self._keep = options.keep()
         self._most = options.most_calls()
-        self._wants_inputs = options.inputs or options.input_grads
+        self._wants_inputs = options.inputs or options.input_grads or options.nodes
         self._simple = not (self._wants_inputs or options.grads or options.stop)
         self._routed = routed_modules(tree)
         self._routers = RouterPair(hooks)
@@ -212,6 +242,15 @@ class _Builder:
         else:
             self._hooks.forward(module, tap, with_kwargs=True)
         return record
+
+    def watch_ops(self, ops: OpRecords) -> None:
+        """Sees the operations that are asked for."""
+        taps: OpConsumer
+        if self._simple and self._most is None:
+            taps = (EveryOutput if ops.everything else OutputOps)(ops, self._keep)
+        else:
+            taps = CallOps(self._hooks.owner, ops, self._keep, self._most, self._plan)
+        self._state.met = watch_ops(self._tree, self._hooks, taps).met
 
     def watch_parameter(self, site: ParameterSite) -> ParameterRecord:
         """Puts a tap on one parameter."""

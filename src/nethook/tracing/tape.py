@@ -3,57 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from torch import nn
 
 from nethook.addresses.glob import unescape
+from nethook.addresses.ops import is_op_pattern
 from nethook.addresses.suggest import close_names, listing
-from nethook.errors import NoGradientError, NoSuchSiteError, NotAskedError, SeveralCallsError
+from nethook.errors import NoSuchSiteError, NotAskedError
 from nethook.tracing.describe import dtypes, memory, shapes
 from nethook.tracing.entry import Entry, State
-from nethook.tracing.keep import read_value
+from nethook.tracing.ops import OpRecords
+from nethook.tracing.parameters import ParameterRecord
 from nethook.tracing.record import Record
 
 if TYPE_CHECKING:
     from nethook.views.table import Table
-
-
-class ParameterRecord:
-    """The gradients of one parameter: one for each backward pass in the scope."""
-
-    __slots__ = ("address", "kept", "names", "requires_grad")
-
-    def __init__(self, address: str, names: Sequence[str], *, requires_grad: bool) -> None:
-        self.address = address
-        self.names = names
-        self.requires_grad = requires_grad
-        self.kept: list[Any] = []
-
-    @property
-    def grad(self) -> Any:
-        """The gradient of the only backward pass (what this pass added to `.grad`)."""
-        grads = self.grads
-        if len(grads) > 1:
-            raise SeveralCallsError(
-                f"{self.address!r} received gradients in {len(grads)} backward passes: read "
-                ".grads[i], in the order of the passes."
-            )
-        return grads[0]
-
-    @property
-    def grads(self) -> list[Any]:
-        """The gradients, one for each backward pass in the scope."""
-        if self.kept:
-            return [read_value(grad, f"a gradient of {self.address!r}") for grad in self.kept]
-        if not self.requires_grad:
-            raise NoGradientError(f"{self.address!r} is frozen: its requires_grad is False.")
-        raise NoGradientError(
-            f"no gradient has arrived at {self.address!r} in this scope: call backward() inside "
-            "the scope, on a loss that depends on it."
-        )
-
-    def __repr__(self) -> str:
-        passes = "1 backward pass" if len(self.kept) == 1 else f"{len(self.kept)} backward passes"
-        return f"<gradients of {self.address!r}: {passes}>"
 
 
 _AnyRecord = TypeVar("_AnyRecord", Record, ParameterRecord)
@@ -63,8 +28,12 @@ class Named(Mapping[str, _AnyRecord], Generic[_AnyRecord]):
     """A mapping from address to record, in which every name of a thing finds it."""
 
     def __init__(self, records: Sequence[_AnyRecord], kind: str) -> None:
-        self._records: dict[str, _AnyRecord] = {record.address: record for record in records}
+        self._all: dict[str, _AnyRecord] = {record.address: record for record in records}
         self._kind = kind
+
+    @property
+    def _records(self) -> dict[str, _AnyRecord]:
+        return self._all
 
     def __getitem__(self, name: str) -> _AnyRecord:
         record = self._find(name)
@@ -108,17 +77,48 @@ class Tape(Named[Record]):
 
         tape["conv1"].output                 the only call's
         tape["relu"].calls[1].grad           one of several
+        tape["conv1/relu#0"].output          of an operation in conv1
         tape.params["conv1.weight"].grad     with param_grads=True
 
     Sites that were asked for and have not run are there too; reading them says why.
     """
 
     def __init__(
-        self, state: State, records: Sequence[Record], parameters: Sequence[ParameterRecord]
-    ) -> None:
+        self, state: State, records: Sequence[Record], parameters: Sequence[ParameterRecord],
+        ops: OpRecords | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(records, "site")
         self._state = state
+        self._ops = ops
+        if ops is not None:
+            ops.join(self._all)  # and those that are met from now on
         self._parameters = Named(parameters, "parameter")
+
+    @property
+    def _records(self) -> dict[str, Record]:
+        return self._all if self._ops is None else self._ops.records
+
+    def __getitem__(self, name: str) -> Record:
+        """The record of a site; of an operation also by its name alone, if it is the only one."""
+        record = self._find(name)
+        if record is not None:
+            return record
+        if self._ops is None or not is_op_pattern(name):
+            raise NoSuchSiteError(self._missing(name))
+        found = self._ops.find(name)
+        if len(found) > 1:
+            raise NoSuchSiteError(
+                f"{name!r} means {len(found)} operations: "
+                f"{listing(each.address for each in found)}. Name one of them."
+            )
+        if not found:
+            raise self._ops.why_none(name) or NoSuchSiteError(self._missing(name))
+        return found[0]
+
+    def __contains__(self, name: object) -> bool:
+        if self._find(name) is not None:
+            return True
+        return self._ops is not None and is_op_pattern(name) and bool(self._ops.find(name))
 
     @property
     def params(self) -> Named[ParameterRecord]:
@@ -138,6 +138,16 @@ class Tape(Named[Record]):
     def stopped(self) -> bool:
         """Whether `stop=True` ended a forward early."""
         return self._state.stopped_at is not None
+
+    @property
+    def model(self) -> nn.Module | None:
+        """The model that was traced; None once it is gone, for a tape does not keep it alive."""
+        return self._state.model()
+
+    @property
+    def has_nodes(self) -> bool:
+        """Whether autograd nodes were recorded (`nodes=True`)."""
+        return self._state.options.nodes
 
     @property
     def memory(self) -> int:

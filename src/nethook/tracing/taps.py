@@ -6,20 +6,22 @@ A tap holds the record and the options, never a module. It returns None, so it c
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from nethook.addresses.nested import tensors
+from nethook.addresses.nested import map_tensors, tensors
 from nethook.hooks.gradients import Sink, ask
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.nodes import HeldNode, next_number
 from nethook.hooks.quiet import quiet
-from nethook.tracing.entry import Entry, Gradients, State, outline
+from nethook.tracing.entry import Entry, Gradients, Nodes, State, outline
 from nethook.tracing.keep import Keep, keep_value
 from nethook.tracing.order import StopPlan
+from nethook.tracing.parameters import ParameterRecord
 from nethook.tracing.record import Record
-from nethook.tracing.tape import ParameterRecord
 
 _Tensor = torch.Tensor
 _graph_task = torch._C._current_graph_task_id
@@ -67,6 +69,7 @@ class Begun(NamedTuple):
     args: tuple[Any, ...]
     kwargs: dict[str, Any] | None  # None where a global hook was not told of them
     grads: Gradients | None
+    node: int  # the number that the next autograd node will have
 
 
 class InputTap(Hook):
@@ -93,7 +96,7 @@ class InputTap(Hook):
             kept = keep_value(self._keep, (args, kwargs))
         if self._options.input_grads and kwargs is not None:
             grads = gradients(self, self._keep, (args, kwargs))
-        self.begun.append(Begun(self._record.state.forward, *kept, grads))
+        self.begun.append(Begun(self._record.state.forward, *kept, grads, next_number()))
 
     def give_up(self) -> list[Entry]:
         """The calls that began and never returned, as entries; they are forgotten here."""
@@ -128,6 +131,7 @@ class CallTap(OutputTap):
         keep = self._keep
         options = self._state.options
         forward, inputs, input_grads, grads = self._state.forward, None, None, None
+        nodes: Nodes | None = None
         if self._before is not None and self._before.begun:
             begun = self._before.begun.pop()
             forward, input_grads = begun.forward, begun.grads
@@ -137,10 +141,12 @@ class CallTap(OutputTap):
                 if options.input_grads:
                     input_grads = gradients(self, keep, (args, kwargs))
             inputs = (begun.args, told)
+            if options.nodes:
+                nodes = nodes_of(output, begun.node)
         if options.grads:
             grads = gradients(self, keep, output, (args, kwargs))
         kept = keep_value(keep, output)
-        self._add(Entry(forward, kept, inputs, grads, input_grads))
+        self._add(Entry(forward, kept, inputs, grads, input_grads, nodes=nodes))
         if self._plan is not None:
             self._plan.saw(self.address)
 
@@ -157,6 +163,14 @@ def gradients(tap: Hook, keep: Keep, value: Any, given: Any = ()) -> Gradients |
             if tensor.requires_grad:
                 ask(tensor, key, sink, tap.owner, tap.address, inputs)
     return Gradients(sink, outline(value))
+
+
+def nodes_of(value: Any, begin: int) -> Nodes:
+    """The nodes that made the tensors of an output, of a call that began at the number `begin`."""
+    end = next_number()
+    with quiet():
+        made = map_tensors(lambda each: HeldNode(each) if each.requires_grad else None, value)
+    return Nodes(made, begin, end, get_ident())
 
 
 class ParameterTap(Hook):

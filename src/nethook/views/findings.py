@@ -1,72 +1,142 @@
-"""Findings as text, from plain data: the closing lines of `nethook run`, and `nethook check`.
-
-for line in finding_lines(run.findings, Style(colour=True)): print(line)
-"""
+"""Findings as plain data, read with care: what is missing or odd is left out, never guessed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from nethook.views.paragraphs import Style, counted, number, wrapped
+from nethook.views.plain import Mark
 
-MOST: Final = 12
-"""Findings that are listed; a report has them all."""
-HEALTHY: Final = "nothing was found that is wrong with it."
-"""What is said of a run that was diagnosed and has no findings."""
+_LONGEST: Final = 2000  # characters of a message or a fix that are shown
 
-
-def finding_lines(findings: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
-    """How many there are, and of each: what, where, since when, how it is known, what to change."""
-    yield counted(len(findings), "finding") + ":"
-    for finding in findings[:MOST]:
-        severity = str(finding.get("severity", "warning"))
-        yield from wrapped(f"{severity}: {_headline(finding)}", style, severity, indent=2)
-        for label, text in (
-            ("", finding.get("message")),
-            ("evidence: ", _evidence(finding.get("evidence"))),
-            ("leads to: ", _consequences(finding.get("consequences"))),
-            ("fix: ", finding.get("fix")),
-        ):
-            if text:
-                yield from wrapped(f"{label}{text}", indent=4)
-    if len(findings) > MOST:
-        yield f"  and {len(findings) - MOST} more"
+SEVERITIES: Final = ("error", "warning", "info")
+"""From the worst."""
 
 
-def healthy_line(style: Style) -> str:
-    """The line of a run without findings."""
-    return style("good", "healthy") + f": {HEALTHY}"
+@dataclass(frozen=True)
+class Evidence:
+    """A number, and the threshold it was held against; `quantity` where a figure can show it."""
+
+    name: str
+    value: Any
+    threshold: float | None = None
+    quantity: str = ""
 
 
-def _headline(finding: Mapping[str, Any]) -> str:
-    sites = finding.get("sites") or []
-    where = ", ".join(map(str, sites[:3])) + (
-        f" and {len(sites) - 3} more" if len(sites) > 3 else ""
+@dataclass(frozen=True)
+class Finding:
+    """A finding of a run, with every field in a known form."""
+
+    code: str
+    severity: str
+    message: str
+    fix: str
+    sites: tuple[str, ...]
+    first_step: int | None
+    last_step: int | None
+    evidence: tuple[Evidence, ...]
+    consequences: tuple[str, ...]
+    anchor: str
+
+    def mark(self) -> Mark:
+        """Where it is on an axis of steps."""
+        last = None if self.last_step is None else float(self.last_step)
+        step = float(self.first_step or 0)
+        return Mark(step, self.severity, self.code, self.message, self.anchor, last)
+
+
+def read_findings(found: Sequence[Mapping[str, Any]]) -> list[Finding]:
+    """Findings of a run file, the worst first; within a severity as the doctor has them."""
+    read = [_read(finding, at) for at, finding in enumerate(found)]
+    return sorted(read, key=lambda finding: _rank(finding.severity))
+
+
+def _rank(severity: str) -> int:
+    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+
+
+def _read(found: Mapping[str, Any], at: int) -> Finding:
+    severity = str(found.get("severity", "info"))
+    return Finding(
+        str(found.get("code", "finding")),
+        severity if severity in SEVERITIES else "info",
+        _text(found.get("message")),
+        _text(found.get("fix")),
+        tuple(str(site) for site in _list(found.get("sites")))[:1000],
+        _step(found.get("first_step")),
+        _step(found.get("last_step")),
+        tuple(read_evidence(found.get("evidence"))),
+        tuple(_consequence(each) for each in _list(found.get("consequences")))[:100],
+        f"finding-{at}",
     )
-    first, last = finding.get("first_step"), finding.get("last_step")
-    when = "" if first is None else f"step {first}"
-    if first is not None and last is not None and last != first:
-        when = f"steps {first} to {last}"
-    about = "; ".join(part for part in (where, when) if part)
-    return f"{finding.get('code', '?')}" + (f" ({about})" if about else "")
 
 
-def _evidence(evidence: Any) -> str:
-    if not isinstance(evidence, Mapping):
-        return str(evidence) if evidence else ""
-    shown = []
-    for name, value in list(evidence.items())[:6]:
-        if isinstance(value, Mapping):
-            against = value.get("threshold", value.get("limit"))
-            limit = f" (limit {number(against)})" if against is not None else ""
-            shown.append(f"{name} {number(value.get('value'))}{limit}")
+def read_evidence(evidence: Any) -> list[Evidence]:
+    """Evidence as `{name: number}`, `{name: {value, threshold}}` or a list of `{name, …}`."""
+    if isinstance(evidence, Mapping):
+        entries = [(str(name), entry) for name, entry in evidence.items()]
+    else:
+        entries = [
+            (str(entry.get("name", "")), entry)
+            for entry in _list(evidence)
+            if isinstance(entry, Mapping)
+        ]
+    read = []
+    for name, entry in entries[:50]:
+        if isinstance(entry, Mapping):
+            threshold = entry.get("threshold")
+            number = threshold if _is_number(threshold) else None
+            shown = entry.get("quantity")
+            read.append(Evidence(name, entry.get("value"), number, str(shown) if shown else ""))
         else:
-            shown.append(f"{name} {number(value)}")
-    return ", ".join(shown)
+            read.append(Evidence(name, entry))
+    return read
 
 
-def _consequences(found: Any) -> str:
-    if not isinstance(found, Sequence) or isinstance(found, str):
+def verdict(findings: Sequence[Finding]) -> str:
+    """The verdict in a few words: `2 errors, 1 warning`, or `no findings`."""
+    parts = []
+    for severity in SEVERITIES:
+        count = sum(finding.severity == severity for finding in findings)
+        if count:
+            noun = {"info": "note"}.get(severity, severity)
+            parts.append(f"{count} {noun}{'s' if count > 1 else ''}")
+    return ", ".join(parts) or "no findings"
+
+
+def when(finding: Finding) -> str:
+    """`since step 120`, `steps 120 to 400`."""
+    if finding.first_step is None:
         return ""
-    return ", ".join(str(each.get("code", "?")) for each in found if isinstance(each, Mapping))
+    if finding.last_step is None or finding.last_step == finding.first_step:
+        return f"at step {finding.first_step:,}"
+    return f"steps {finding.first_step:,} to {finding.last_step:,}"
+
+
+def _text(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+
+
+def _list(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return list(value)
+    return [] if value is None else [value]
+
+
+def _step(value: Any) -> int | None:
+    if not _is_number(value) or not math.isfinite(value) or abs(value) > 1 << 53:
+        return None
+    return int(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _consequence(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ": ".join(_text(value[name]) for name in ("code", "message") if value.get(name))
+    return _text(value)

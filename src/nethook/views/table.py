@@ -23,7 +23,7 @@ class Table:
         rows = self._shown()
         if not rows:
             return self.title
-        cells = [tuple(_printable(cell) for cell in row) for row in [self.columns, *rows]]
+        cells = [tuple(printable(cell) for cell in row) for row in [self.columns, *rows]]
         widths = [max(len(row[at]) for row in cells) for at in range(len(self.columns))]
         lines = [self.title, self._line(cells[0], widths), "  ".join("─" * w for w in widths)]
         lines += [self._line(row, widths) for row in cells[1:]]
@@ -64,7 +64,8 @@ class Table:
         return f'<{tag} style="text-align:{align}">{html.escape(cell)}</{tag}>'
 
 
-def _printable(cell: str) -> str:
+def printable(cell: str) -> str:
+    """A text without control characters."""
     # A name may hold anything; a control character must not move a terminal's cursor.
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in cell)
 

@@ -25,7 +25,8 @@ from nethook.watching.loop import Loop, wrap_loop
 from nethook.watching.ops import OpOrder
 from nethook.watching.optimizers import StepBegins, StepEnds, Steps
 from nethook.watching.parameters import ParameterFacts
-from nethook.watching.session import Session
+from nethook.watching.session import QUEUE, Session
+from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds
 
 OWNER = "nethook.watch"
@@ -63,7 +64,8 @@ def given_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
     for each in found:
         if not isinstance(each, torch.optim.Optimizer):
             raise InputsError(
-                f"`optimizer` is a torch.optim.Optimizer, several, or None; got {type(each).__name__}."
+                f"`optimizer` is a torch.optim.Optimizer, several, or None; got "
+                f"{type(each).__name__}."
             )
     return found
 
@@ -89,7 +91,7 @@ def attach(
     series += sum(7 * len(each) for each in parameters.values())
     rank, world = _rank()
     writer = RunWriter(
-        path, rank=rank, world_size=world,
+        path, rank=rank, world_size=world, capacity=QUEUE,
         info={
             "watch": {
                 "quantities": list(wanted), "budget": budget, "phases": list(phases),
@@ -111,6 +113,7 @@ def attach(
             capacity=series + 128 + 64 * len(models), batches=batches,
         )  # fmt: skip
         _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
+        _put_snapshots(session, hooks, trees, checked(snapshots))
     except BaseException:
         hooks.remove()
         writer.close()
@@ -138,6 +141,26 @@ def _rank() -> tuple[int, int]:
     return 0, 1
 
 
+def _put_snapshots(
+    session: Session, hooks: Attachment, trees: Mapping[str, Tree], wanted: Mapping[str, int]
+) -> None:
+    store = Snapshots(session)
+    session.on_window.append(store.fetch)
+    routers = RouterPair(hooks)
+    for pattern, samples in wanted.items():
+        name, _, rest = pattern.partition(".") if "" not in trees else ("", "", pattern)
+        if name not in trees:
+            raise OptionError(f"`snapshots` has {pattern!r}; models are {', '.join(trees)}.")
+        tree = trees[name]
+        routed = routed_modules(tree)
+        prefix = f"{name}." if name else ""
+        for _, site in select_sites(tree, rest):
+            address = f"{prefix}{site.address}".rstrip(".")
+            tap = SnapshotTap(hooks.owner, address, session, store, samples)
+            place = routers if id(site.module) in routed else hooks
+            place.forward(site.module, tap)
+
+
 class _Builder:
     """Puts the parts of one watch on."""
 
@@ -162,7 +185,7 @@ class _Builder:
     def build(self) -> None:
         """Everything."""
         session, hooks = self._session, self._hooks
-        session.on_give_up.append(hooks.remove)
+        session.on_give_up += [hooks.remove, session.passes.turn_off]
         for name, tree in self._trees.items():
             self._model(name, tree)
         facts: list[tuple[ParameterFacts, ParameterSite, dict[str, Any]]] = []
@@ -183,7 +206,7 @@ class _Builder:
         session, hooks = self._session, self._hooks
         prefix = f"{name}." if name else ""
         routed = routed_modules(tree)
-        root = tree.root
+        root = _entry(tree)
         begins = RootBegins(hooks.owner, name, session, name)
         (self._routers if id(root) in routed else hooks).forward_pre(root, begins)
         leaves = {id(site.module) for site in tree.leaves()}
@@ -228,6 +251,18 @@ class _Builder:
             "elements": tensor.numel(),
         }
         return ParameterFacts(f"{prefix}{site.address}", tensor), site, fixed
+
+
+def _entry(tree: Tree) -> nn.Module:
+    """What is called from outside: of a compiled model its wrapper, which runs in no graph.
+
+    There, whole calls are seen, and so are inputs, outputs and what becomes of them in a loss.
+    """
+    if can_be_compiled():
+        for address, wrapper in tree.wrappers:
+            if not address and is_compiled(wrapper):
+                return wrapper
+    return tree.root
 
 
 def _own(site: Site) -> list[tuple[str, torch.Tensor]]:

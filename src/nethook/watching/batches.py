@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
+from nethook.addresses.paths import show_path
 from nethook.runs import names
 from nethook.stats.flat import fingerprint
 from nethook.stats.rows import Slot
@@ -37,13 +38,14 @@ class Batches:
         session = self._session
         training = session.training
         first = training and self._step.get(model) != session.step
+        first = first and (session.on_outputs or session.looks)
         if not (session.on_outputs or first or not training):
             return
         found = tensors((args, kwargs))[:MOST_INPUTS]
         if session.on_outputs or not training:
             for at, (path, tensor) in enumerate(found):
                 quantity = names.INPUTS if at == 0 else f"{names.INPUTS}:{at}"
-                slot = self._slot(model, quantity, training, path, tensor)
+                slot = self._slot(model, quantity, training, show_path(path), tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:
@@ -84,7 +86,7 @@ class Batches:
         found = tensors(output)
         if measures and model not in self.leaves:
             for path, tensor in found[:MOST_INPUTS]:
-                slot = self._slot(model, names.OUTPUTS, training, path, tensor)
+                slot = self._slot(model, names.OUTPUTS, training, show_path(path), tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:

@@ -11,8 +11,11 @@ from __future__ import annotations
 import time
 from typing import Final
 
-ALLOWANCE: Final = 0.5
+ALLOWANCE: Final = 0.1
 """Seconds of nethook's own time that are not held against the budget: a run begins in detail."""
+
+DETAIL: Final = 0.5
+"""Without a budget: seconds that the writer's thread may take before windows merge."""
 
 LOOK: Final = 8
 """Steps between two looks at the clock."""
@@ -24,7 +27,7 @@ GROWTH: Final = 1.1
 """However thin the rest, everything is measured in a step that is so much later than the last such:
 two dozen steps of a hundred, a hundred of a million. A course can be told from that."""
 
-WRITER_SHARE: Final = 0.02
+WRITER_SHARE: Final = 0.01
 """Without a budget: the part of the time that the writer's thread may take, by merging windows."""
 
 QUANTITIES: Final = ("outputs", "grads", "param_grads", "params")
@@ -78,14 +81,25 @@ class Budget:
         rest = self.elapsed - self.own
         return own / rest if rest > 0 else 0.0
 
+    def as_dict(self) -> dict[str, float]:
+        """What watching has cost, as plain data."""
+        return {
+            "overhead": self.overhead,
+            "seconds": self.elapsed,
+            "watch_seconds": self.own,
+            "writer_seconds": self._writer_now,
+            "every": self.every,
+        }
+
     def writer_took(self, seconds: float) -> None:
         """The writer's thread has used so many seconds of the processor."""
         self._writer_now = seconds
 
     def may_write(self) -> bool:
         """Whether a window may be handed over now; otherwise it goes on and grows."""
-        share = WRITER_SHARE if self.share is None else self.share / 2
-        return self._writer_now <= ALLOWANCE + share * self.elapsed
+        if self.share is None:
+            return self._writer_now <= DETAIL + WRITER_SHARE * self.elapsed
+        return self._writer_now <= ALLOWANCE + self.share / 4 * self.elapsed
 
     # -- what is due --------------------------------------------------------------------------
 
@@ -138,6 +152,8 @@ class Budget:
             # What was overdrawn is paid back over some hundred steps, and what was saved is used.
             saved = self.share * (self.elapsed - self.own) + ALLOWANCE - self.own - self._writer_now
             allowed += saved / 128
+            # However much was overdrawn, a run is never without measurements for long.
+            allowed = max(allowed, self.share * self._step / 8)
             total = sum(self._cost)
             every = MOST if allowed * MOST <= total else max(1, -int(-total // allowed))
         before_every, self.every = self.every, min(every, MOST)

@@ -1,8 +1,8 @@
 """What is wrong with the run that is being watched, while it runs and at its end.
 
 The doctor reads the run file, as anybody may, on a thread of its own: at growing distances, so that
-its share of the time stays small, and once more when the run has ended. What it finds is kept in the
-file. An error in a rule, or in reading, is an event in the run and nothing else.
+its share of the time stays small, and once more when the run has ended. What it finds is kept in
+the file. An error in a rule, or in reading, is an event in the run and nothing else.
 """
 
 from __future__ import annotations

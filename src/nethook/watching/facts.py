@@ -1,4 +1,4 @@
-"""What is known of sites besides their numbers: how often they were called, in which mode, and so on."""
+"""What is known of sites besides their numbers: how often they were called, in which mode."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 from nethook.addresses.tree import ParameterSite, Site
+from nethook.runs import names
+from nethook.stats.flat import fingerprint
 from nethook.stats.units import bounds
 from nethook.watching.parameters import ParameterFacts
 from nethook.watching.taps import OutputTap
@@ -120,8 +122,19 @@ class Facts:
 
     def step_ended(self, step: int) -> None:
         """A step has ended; the first ones are told at once."""
-        if step - self._session.first_step in (0, 3):
+        done = step - self._session.first_step
+        if done in (0, 3):
             self.write()
+        if done & (done - 1) == 0:  # 0, 1, 2, 4, 8, …: the same steps on every rank
+            self._mark_parameters(step)
+
+    def _mark_parameters(self, step: int) -> None:
+        """A number that ranks with the same parameters share."""
+        marks = [fingerprint(facts.parameter.detach()) for facts, _, _ in self._parameters]
+        known = [mark for mark in marks if mark is not None]
+        if known:
+            total = sum(at * int(mark) for at, mark in enumerate(known, start=1)) % (1 << 52)
+            self._session.writer.log(names.PARAMS_FINGERPRINT, float(total), step)
 
     def write(self) -> None:
         """Brings the file up to date."""
@@ -186,13 +199,15 @@ class Facts:
                 continue
             rows = facts.rows
             rows["rows"] = min(ROWS, weight.shape[0])
-            rows.setdefault("distinct_rows", {})[str(step)] = distinct_rows(weight)
+            rows.setdefault("distinct_rows", {})[str(step)] = distinct_rows(weight, 1e-13)
             grad = facts.parameter.grad
             if grad is not None and grad.layout is torch.strided:
-                rows.setdefault("distinct_grad_rows", {})[str(step)] = distinct_rows(grad.detach())
+                # Equal units get gradients that are equal up to the rounding of a matrix product.
+                count = distinct_rows(grad.detach(), 4 * torch.finfo(grad.dtype).eps)
+                rows.setdefault("distinct_grad_rows", {})[str(step)] = count
 
 
-def distinct_rows(matrix: torch.Tensor) -> int:
+def distinct_rows(matrix: torch.Tensor, tolerance: float) -> int:
     """Different rows among the first 512, told apart by a sum with weights of their elements."""
     some = matrix[:ROWS].reshape(min(ROWS, matrix.shape[0]), -1)[:, :COLUMNS].double()
     if not some.numel():
@@ -200,5 +215,5 @@ def distinct_rows(matrix: torch.Tensor) -> int:
     weights = torch.arange(1, some.shape[1] + 1, dtype=torch.float64, device=some.device).sin()
     marks = (some @ weights).sort().values
     # Sums of equal rows may differ in the last bit: the order of adding is the kernel's affair.
-    near = 1e-13 * (some.abs() @ weights.abs()).max()
+    near = tolerance * (some.abs() @ weights.abs()).max()
     return int((marks[1:] - marks[:-1] > near).sum()) + 1

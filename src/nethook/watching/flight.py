@@ -8,7 +8,9 @@ batch is saved before the optimizer changes the weights it was run with.
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,14 +19,17 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
+from nethook.addresses.wrappers import unwrap
 from nethook.hooks.quiet import quiet
 from nethook.runs.names import NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.watching.contained import contained
 from nethook.watching.flight_file import Flight as Saved
 from nethook.watching.flight_file import flight_path, save, weights_of
 from nethook.watching.flight_look import is_finite, range_of
-from nethook.watching.flight_loss import LossCause, cause_of, keep_loss
+from nethook.watching.flight_loss import LossCause, LossKeeper, cause_of
 from nethook.watching.flight_pin import Pinned, Suspect, look_at, pin
 from nethook.watching.flight_ring import Call, Ring
+from nethook.watching.losses_late import Late
 from nethook.watching.seam import Flag, Watching
 
 MOST_SIGNS: Final = 64
@@ -44,19 +49,26 @@ class Flight:
         batches: how many steps' inputs to hold on to; 0 holds none and saves nothing.
     """
 
+    part = "the flight recorder"
+
     def __init__(self, watching: Watching, batches: int = 3) -> None:
         self._watching = watching
+        self.off = False
         self._ring = Ring(batches) if batches > 0 else None
         self._call: Call | None = None  # the outermost call that is or was under way
+        self._keeper = LossKeeper()
+        self._late = Late()
         self._signs: list[Suspect] = []
         self._harmless: set[tuple[str, str, bool, bool]] = set()
         self._loss: LossCause | None = None  # of this step, where it is not finite
         self._stepped = False
         self._skipped = 0
+        self._healthy = False  # whether a step was taken with gradients that were finite
         self.reported = False
 
     # -- what the watch tells ---------------------------------------------------------------------
 
+    @contained
     def forward_begins(
         self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
@@ -65,6 +77,7 @@ class Flight:
             with quiet():
                 self._call = self._ring.add(model, module, self._watching.step, (args, kwargs))
 
+    @contained
     def non_finite(self, flag: Flag) -> None:
         """NaN or infinities were seen at a site."""
         if self.reported or len(self._signs) >= MOST_SIGNS:
@@ -72,14 +85,18 @@ class Flight:
         with quiet():
             self._signs.append(look_at(flag, self._call, self._harmless))
 
+    @contained
     def backward_begins(self, roots: Sequence[torch.Tensor]) -> None:
         """A backward pass is about to begin, and its graph is whole."""
         if self.reported:
             return
         with quiet():
             if self._call is not None:
-                self._call.loss = keep_loss(roots)
+                self._call.loss = self._keeper.keep(roots)
             for root in roots:
+                if root.device.type not in {"cpu", "meta"} and root.numel() == 1:
+                    told = functools.partial(self._late_loss, self._watching.step, self._call)
+                    self._late.put(root.detach().reshape(1).float(), told)
                 if root.grad_fn is None or not _is_bad_loss(root):
                     continue
                 cause = cause_of(root.grad_fn)
@@ -88,17 +105,19 @@ class Flight:
                     sign = Suspect("", LOSS, self._watching.step, self._call, range_of(root))
                     self._signs.append(sign)
 
+    @contained
     def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
         """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""
         if self.reported or skipped:
             return
         self._stepped = True
         if self._signs and (self._loss_is_bad() or not _gradients_finite(optimizer)):
-            # Now, for the step will change the weights.
-            self._report(weights=skipped is False or skipped is None)
+            self._report(weights=True)  # now, for the step will change them
 
+    @contained
     def step_ended(self, step: int, skipped: bool | None) -> None:
         """A step has ended; `skipped` is None where only the device knows."""
+        self._late.poll()
         if self.reported:
             return
         if self._signs:
@@ -111,14 +130,37 @@ class Flight:
                 self._skipped = 0
         else:
             self._skipped = 0
+        self._healthy |= self._stepped
         self._forget()
 
+    @contained
     def close(self) -> None:
         """Watching ends."""
+        self._let_go()
+
+    def turn_off(self) -> None:
+        """After an error, maybe in what lets go: nothing is looked for any more, nothing held."""
+        self.off = True
+        self._ring = self._call = self._loss = None
+        self._signs = []
+        self._late = Late()
+
+    def _let_go(self) -> None:
         self._forget()
+        self._late = Late()
         self._call = None
         if self._ring is not None:
             self._ring.clear()
+
+    def _late_loss(self, step: int, call: Call | None, values: list[float]) -> None:
+        """The loss of an earlier step has arrived from its device: its graph is gone by now."""
+        # Where a scaler is used an infinite loss may be no more than a scale that is too large.
+        scaled = call is not None and abs(call.loss.get("factor", 1.0)) > 1.0
+        if self.reported or math.isfinite(values[0]) or (scaled and math.isinf(values[0])):
+            return
+        self._signs.append(Suspect("", LOSS, step, call))
+        self._loss = self._loss or LossCause()
+        self._report(weights=False)
 
     # -- what is made of it -----------------------------------------------------------------------
 
@@ -147,26 +189,31 @@ class Flight:
         signs = self._fresh() or self._signs
         call = signs[0].call or self._call
         with quiet():
-            found = pin(signs, self._loss, None if call is None else call.inputs)
+            inputs = None if call is None else call.inputs
+            # To keep its budget the watch may not have looked at outputs in this step.
+            measured = bool(getattr(self._watching, "on_outputs", True))
+            found = pin(signs, self._loss, inputs, healthy=self._healthy, measured=measured)
             found.step = found.step if found.step >= 0 else self._watching.step
             found.call = found.call or call
             data = found.to_dict() | self._save(found, weights=weights)
-        self._watching.event(NON_FINITE, _sentence(found, data), found.address, data)
-        self._forget()
-        if self._ring is not None:
-            self._ring.clear()
-        self._call = None
+        said = _sentence(found, data, self._watching.run_path())
+        self._watching.event(NON_FINITE, said, found.address, data)
+        # Nobody reads the file while training goes to waste. `nethook run` says it at the end.
+        if sys.stderr is not None and not getattr(self._watching, "silent", False):
+            sys.stderr.write(f"nethook: {said}\n")
+        self._let_go()
 
     def _save(self, found: Pinned, *, weights: bool) -> dict[str, Any]:
         """Saves the batch; returns where, or why not."""
         call = found.call
-        module = None if call is None else call.module()
-        if call is None or module is None or self._ring is None:
+        watched = None if call is None else call.module()
+        if call is None or watched is None or self._ring is None:
             return {"file": None, "not_saved": "no batches were held (batches=0)"}
         if call.args is None:
             return {"file": None, "not_saved": "the batch was too large to be held"}
         if call.overwritten:
             return {"file": None, "not_saved": "the batch was written in place since"}
+        module = unwrap(watched)  # names are those of the bare model
         held = weights_of(module) if weights else None
         path = flight_path(self._watching.run_path())
         try:
@@ -209,10 +256,10 @@ def _gradients_finite(optimizer: torch.optim.Optimizer) -> bool:
         )
 
 
-def _sentence(found: Pinned, data: dict[str, Any]) -> str:
+def _sentence(found: Pinned, data: dict[str, Any], run: str) -> str:
     said = f"step {found.step}: {found.message}."
     if data.get("file"):
-        said += f" nethook.replay({data['file']!r}, model) runs the batch again."
+        said += f" nethook.replay({run!r}, model) runs the batch again."
     elif data.get("not_saved"):
         said += f" The batch was not saved: {data['not_saved']}."
     return said

@@ -89,14 +89,3 @@ def is_finite(value: object) -> bool:
             if look is not None and not look.finite:
                 return False
     return True
-
-
-def is_poisoned(value: object) -> bool:
-    """Whether a value has NaN or +Inf. −Inf is how scripts write a mask, and is let through."""
-    return any(
-        look.nan or look.posinf
-        for _, tensor in tensors(value)
-        if tensor.is_floating_point() and tensor.numel()
-        for look in [range_of(tensor)]
-        if look is not None
-    )

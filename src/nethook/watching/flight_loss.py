@@ -10,6 +10,7 @@ from typing import Any, Final
 import torch
 from torch.nn import functional as F
 
+from nethook.addresses.paths import show_path
 from nethook.watching.flight_look import Range, is_finite, range_of
 from nethook.watching.flight_reasons import forward_reason
 from nethook.watching.losses_graph import (
@@ -144,6 +145,32 @@ def _picked(scores: torch.Tensor | None, target: torch.Tensor | None) -> torch.T
 # -- computing it again ----------------------------------------------------------------------------
 
 
+class LossKeeper:
+    """Keeps what is needed to compute a loss again, each step: what is known is not asked again."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[type, type, int], dict[str, Any]] = {}
+
+    def keep(self, roots: Sequence[torch.Tensor]) -> dict[str, Any]:
+        """See `keep_loss`."""
+        root: Any = roots[0].grad_fn if len(roots) == 1 else None
+        if root is None:
+            return {}
+        before = root.next_functions[0][0] if root.next_functions else None
+        # With class weights or behind a factor there is more to be read than a target.
+        if before is None or name_of(root) not in _FUNCTIONS:
+            return keep_loss(roots)
+        key = (type(root), type(before), root._saved_reduction)
+        known = self._known.get(key)
+        if known is None or known["weight"] is not None:
+            found = keep_loss(roots)
+            if found:
+                self._known[key] = found | {"target": None}
+            return found
+        target = saved(root, "target")
+        return {} if target is None else known | {"target": target}
+
+
 def keep_loss(roots: Sequence[torch.Tensor]) -> dict[str, Any]:
     """What is needed to compute a loss again from the model's output; empty where that is unknown.
 
@@ -182,7 +209,7 @@ def keep_loss(roots: Sequence[torch.Tensor]) -> dict[str, Any]:
         "target": target,
         "reduction": REDUCTIONS[reduction],
         "factor": factor,
-        "path": mark.path,
+        "path": show_path(mark.path),
         "weight": saved(node, "weight"),
     }
 

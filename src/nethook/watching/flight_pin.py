@@ -119,23 +119,32 @@ class Pinned:
         }
 
 
-def pin(suspects: Sequence[Suspect], loss: LossCause | None, inputs: object) -> Pinned:
+def pin(
+    suspects: Sequence[Suspect],
+    loss: LossCause | None,
+    inputs: object,
+    *,
+    healthy: bool = False,
+    measured: bool = True,
+) -> Pinned:
     """The first cause among the signs of a step.
 
     Arguments:
         suspects: the signs, in the order in which they came; harmless ones are left out.
         loss: what is known of the loss, if it is not finite.
         inputs: the batch of the step.
+        healthy: whether steps with finite gradients came before this one.
+        measured: whether the outputs of sites were looked at in this step.
     """
     forward = [each for each in suspects if each.quantity == OUTPUTS]
     if loss is not None and loss.prediction_finite:
         forward = []  # they did not reach the output: a mask, or filled in
     if forward:
-        found = _forward(forward[0], inputs)
+        found = _forward(forward[0], inputs, healthy=healthy)
     elif loss is not None and loss.prediction_finite is False:
-        found = _after_the_last_site(suspects[0], inputs)
+        found = _somewhere(suspects[0], inputs, measured=measured)
     elif loss is not None:
-        found = _loss(loss, suspects)
+        found = _loss(loss, suspects, sure=measured or bool(loss.prediction_finite))
     else:
         found = _behind(suspects)
     found.signs = [_sign(each) for each in suspects]
@@ -149,10 +158,18 @@ def _sign(suspect: Suspect) -> dict[str, Any]:
     return {"address": suspect.address, "quantity": suspect.quantity, "value": value}
 
 
-def _forward(first: Suspect, inputs: object) -> Pinned:
+def _forward(first: Suspect, inputs: object, *, healthy: bool) -> Pinned:
     at, what = first.address, _what(first)
     if first.parameters:
-        names = ", ".join(f"{at}.{name}".lstrip(".") for name in first.parameters[:4])
+        addresses = [f"{at}.{name}".lstrip(".") for name in first.parameters[:4]]
+        names = ", ".join(addresses)
+        if healthy:
+            return Pinned(
+                "optimizer", addresses[0], first.step - 1,
+                f"after the step {names} {'is' if len(addresses) == 1 else 'are'} not finite, and "
+                "the gradients were", reason="made by the optimizer from finite gradients",
+                call=first.call,
+            )  # fmt: skip
         return Pinned(
             "parameters", at, first.step,
             f"the output of {_site(at)} is {what} because its own parameters are: {names}",
@@ -181,31 +198,36 @@ def _forward(first: Suspect, inputs: object) -> Pinned:
     )  # fmt: skip
 
 
-def _after_the_last_site(first: Suspect, inputs: object) -> Pinned:
+def _somewhere(first: Suspect, inputs: object, *, measured: bool) -> Pinned:
+    """The output is not finite, and no site has a sign."""
     poisoned = [look for look in ranges_of(inputs, "inputs") if look.nan or look.posinf]
     if poisoned:
         return Pinned(
             "data", "", first.step, f"the batch has {_counts(poisoned[0])}",
             reason="not finite in the data", ranges=poisoned, call=first.call,
         )  # fmt: skip
+    said = "those of its sites are: an operation behind the last of them made it"
+    if not measured:
+        said = "its sites were not looked at in this step: a replay names what made it"
     return Pinned(
-        "forward", "", first.step,
-        "the model's output is not finite, and those of its sites are: an operation behind the "
-        "last of them made it", call=first.call,
-    )  # fmt: skip
+        "forward", "", first.step, f"the model's output is not finite, and {said}", call=first.call
+    )
 
 
-def _loss(loss: LossCause, suspects: Sequence[Suspect]) -> Pinned:
+def _loss(loss: LossCause, suspects: Sequence[Suspect], *, sure: bool) -> Pinned:
     step = suspects[0].step if suspects else -1
     if loss.target_finite is False:
         return Pinned(
             "data", "", step, "the targets are not finite, and so is the loss",
             reason="not finite in the targets", operation=loss.operation, ranges=loss.ranges,
         )  # fmt: skip
+    if not loss.chain:
+        return Pinned("loss", "", step, "the loss is not finite: a replay names what made it")
     made = " ← ".join(loss.chain)
     said = f": {loss.reason} in {loss.operation}" if loss.operation else ""
+    output = ", and the model's output is" if sure else ""
     return Pinned(
-        "loss", "", step, f"the loss ({made}) is not finite, and the model's output is{said}",
+        "loss", "", step, f"the loss ({made}) is not finite{output}{said}",
         reason=loss.reason, operation=loss.operation, ranges=loss.ranges,
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -40,17 +41,27 @@ def _general(tensors: list[torch.Tensor], result: Any) -> str:
         if out is not None and out.nan:
             return "infinite operands: ∞ − ∞, 0 · ∞ or ∞ / ∞"
         return "it was given infinities"
+    largest = max((max(abs(look.min), abs(look.max)) for look in looks), default=0.0)
     if out is not None and (out.posinf or out.neginf):
-        largest = max((max(abs(look.min), abs(look.max)) for look in looks), default=0.0)
         return f"{_overflow(out.dtype)}; its operands reach {largest:.4g}"
+    dtype = looks[0].dtype if looks else ""
+    if largest > _limit(dtype) ** 0.5:
+        return f"{_overflow(dtype)}: its operands reach {largest:.4g}, and it squares them"
     return "NaN from finite operands"
 
 
-def _overflow(dtype: str) -> str:
+def _limit(dtype: str) -> float:
+    """The largest number of a type; infinite where it has none."""
     known = getattr(torch, dtype, None)
     if isinstance(known, torch.dtype) and known.is_floating_point:
-        return f"overflow of {dtype}, whose largest number is {torch.finfo(known).max:.5g}"
-    return f"overflow of {dtype}"
+        return torch.finfo(known).max
+    return math.inf
+
+
+def _overflow(dtype: str) -> str:
+    limit = _limit(dtype)
+    largest = f", whose largest number is {limit:.5g}" if math.isfinite(limit) else ""
+    return f"overflow of {dtype}{largest}"
 
 
 # -- one rule an operation -------------------------------------------------------------------------
@@ -211,10 +222,7 @@ def _count(which: torch.Tensor) -> str:
 
 # -- backward --------------------------------------------------------------------------------------
 
-_INFINITE_AT_ZERO: Final = {
-    "sqrt", "rsqrt", "log", "log2", "log10", "reciprocal", "norm", "linalgvectornorm",
-    "linalg_vector_norm", "cdist", "xlogy",
-}  # fmt: skip
+_INFINITE_AT_ZERO: Final = {"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal", "xlogy"}
 
 
 def backward_reason(operation: str, operands: Sequence[Operand], grads: Sequence[Any]) -> str:
@@ -235,8 +243,6 @@ def backward_reason(operation: str, operands: Sequence[Operand], grads: Sequence
                 return "the derivative of a power below 1 at 0 is infinite"
             if name in {"acos", "asin", "arccos", "arcsin"} and bool((x.abs() >= 1).any()):
                 return f"the derivative of {name} at ±1 is infinite"
-            if name in {"std", "std_mean"}:
-                return "the derivative of a deviation that is 0 is infinite"
             if name in {"div", "truediv"}:
                 said = _div(list(operands))
                 if said:

@@ -19,7 +19,7 @@ MOST_CALLS: Final = 32
 """Calls of one step (micro-batches, or models) that are kept."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Call:
     """One outermost call of a watched model: with what, and in which state."""
 
@@ -37,7 +37,8 @@ class Call:
     @property
     def overwritten(self) -> bool:
         """Whether an input was written in place since."""
-        return self.args is not None and _versions((self.args, self.kwargs)) != self.versions
+        inputs = self.inputs
+        return inputs is not None and _versions(_tensors(*inputs)) != self.versions
 
     @property
     def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
@@ -68,8 +69,8 @@ class Ring:
                 self._held -= sum(call.size for call in self._steps.popleft())
             self._steps.append([])
         args, kwargs = inputs
-        found = [tensor for _, tensor in tensors(inputs)]
-        size = sum(tensor.nbytes for tensor in found)
+        found = _tensors(args, kwargs)
+        size = sum([tensor.nbytes for tensor in found])
         fits = self._held + size <= CAP and len(self._steps[-1]) < MOST_CALLS
         call = Call(
             model,
@@ -77,10 +78,10 @@ class Ring:
             step,
             args if fits else None,
             kwargs if fits else None,
-            random_states({tensor.device for tensor in found}),
+            random_states(found),
             _autocast(),
             size if fits else 0,
-            _versions(inputs) if fits else (),
+            _versions(found) if fits else (),
         )
         self._held += call.size
         self._steps[-1].append(call)
@@ -97,11 +98,12 @@ class Ring:
         self._held = 0
 
 
-def random_states(devices: set[torch.device]) -> dict[str, torch.Tensor]:
+def random_states(inputs: list[torch.Tensor]) -> dict[str, torch.Tensor]:
     """The states of torch's generators: of the CPU, and of each other device of the inputs."""
     found = {"cpu": torch.get_rng_state()}
-    for device in devices:
-        if device.type not in {"cpu", "meta"}:
+    for tensor in inputs:
+        if not (tensor.is_cpu or tensor.is_meta):
+            device = tensor.device
             module = torch.get_device_module(device.type)
             found[str(device)] = module.get_rng_state(device)
     return found
@@ -118,18 +120,23 @@ def set_random_states(states: dict[str, torch.Tensor]) -> None:
 
 
 def _autocast() -> dict[str, str]:
-    found = {}
-    for device in ("cpu", *_accelerators()):
-        if torch.is_autocast_enabled(device):
-            found[device] = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
-    return found
+    if not torch._C._is_any_autocast_enabled():
+        return {}
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    devices = ("cpu",) if accelerator is None else ("cpu", accelerator.type)
+    return {
+        device: str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+        for device in devices
+        if torch.is_autocast_enabled(device)
+    }
 
 
-def _accelerators() -> tuple[str, ...]:
-    device = torch.accelerator.current_accelerator(check_available=True)
-    return () if device is None else (device.type,)
+def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """All tensors of a call; mostly there is one, and nothing else."""
+    if not kwargs and len(args) == 1 and type(args[0]) is torch.Tensor:
+        return [args[0]]
+    return [tensor for _, tensor in tensors((args, kwargs))]
 
 
-def _versions(value: object) -> tuple[int, ...]:
-    found = [tensor for _, tensor in tensors(value)]
-    return tuple(-1 if tensor.is_inference() else tensor._version for tensor in found)
+def _versions(found: list[torch.Tensor]) -> tuple[int, ...]:
+    return tuple([-1 if tensor.is_inference() else tensor._version for tensor in found])

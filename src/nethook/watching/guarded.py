@@ -1,8 +1,8 @@
 """An error inside nethook never reaches the script.
 
-Everything that torch calls goes through `Part.__call__`-like entry points that hand an exception to
-`Guard.failed`: one warning, an event in the run, and that part of watching is off. In a process that
-was forked (a DataLoader's worker) everything is off from the start.
+Whatever torch calls hands an exception to `Guard.failed`: one warning, an event in the run, and
+that part of watching is off. In a process that was forked (a DataLoader's worker) everything is off
+from the start.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Guard:
         rest = "that part of watching is off" if self.alive else "watching has ended"
         try:
             warnings.warn(
-                f"nethook.watch failed in {part} ({type(error).__name__}: {error}): training is not "
-                f"affected; {rest}.",
+                f"nethook.watch failed in {part} ({type(error).__name__}: {error}): training is "
+                f"not affected; {rest}.",
                 WatchWarning,
                 stacklevel=3,
             )

@@ -192,7 +192,8 @@ class _OnBackward(_Wrapper):
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A backward pass."""
         session = self.session
-        if not self.on or torch._C._current_graph_task_id() != -1:  # of a reentrant checkpoint
+        # Not that of another model, nor the one that a reentrant checkpoint runs inside a pass.
+        if not (self.on and session.called) or torch._C._current_graph_task_id() != -1:
             return function(*args, **kwargs)
         self.guarded(self.before, args, kwargs)
         session.in_backward += 1
@@ -336,6 +337,7 @@ def wrap_loop(hooks: Attachment, loop: Loop) -> None:
 def _schedulers(base: type) -> list[type]:
     """Every class of scheduler that has a `step` of its own."""
     found = [base] if "step" in vars(base) else []
-    for each in base.__subclasses__():
+    below: list[type] = base.__subclasses__()
+    for each in below:
         found += [other for other in _schedulers(each) if other not in found]
     return found

@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from nethook.hooks.quiet import quiet
+from nethook.watching.contained import contained
 from nethook.watching.losses_calls import operands_of_call
 from nethook.watching.losses_graph import Node, Term, follow
 from nethook.watching.losses_kinds import Operands, operands_of
@@ -51,8 +52,11 @@ class Losses:
     Cost: some 10 µs a backward pass; in the steps in which samples are taken some 300 µs.
     """
 
+    part = "the loss record"
+
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
+        self.off = False
         self._late = Late()
         self._trained: dict[tuple[str, int], list[_Series]] = {}
         self._evaluated: dict[tuple[str, int, str], _Series] = {}
@@ -60,6 +64,7 @@ class Losses:
 
     # -- with gradient ------------------------------------------------------------------------
 
+    @contained
     def backward(
         self, roots: Sequence[torch.Tensor], scale: torch.Tensor | float | None = None
     ) -> None:
@@ -127,6 +132,7 @@ class Losses:
 
     # -- without gradient ---------------------------------------------------------------------
 
+    @contained
     def no_grad_loss(
         self, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     ) -> bool:
@@ -197,13 +203,20 @@ class Losses:
         self._names.add(name)
         return name
 
+    @contained
     def step_ended(self, step: int) -> None:
         """A step has ended: what has arrived from a device by now is told."""
         self._late.poll()
 
+    @contained
     def close(self) -> None:
         """Watching ends: waits for what is still on its way."""
         self._late.flush()
+
+    def turn_off(self) -> None:
+        """After an error: no loss is recorded any more."""
+        self.off = True
+        self._late = Late()
 
 
 def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tensor | float | None:

@@ -261,7 +261,7 @@ def _of_pairs(
         found.add(tuple(f"{of}.class_entropy" for of in both), entropies)
     centred, other = first - first.mean(), second - second.mean()
     size = (centred.square().sum() * other.square().sum()).sqrt()
-    alike = torch.where(size > 0, (centred * other).sum() / size, 0.0)
+    alike = torch.where(size == 0, 0.0, (centred * other).sum() / size)
     error = (first - second).abs().mean()
     number = torch.full_like(error, len(first))
     found.add(("correlation", "error", "elements"), torch.stack([alike, error, number]))
@@ -329,4 +329,4 @@ def _row_sums(found: Numbers, of: str, tensor: torch.Tensor) -> None:
 def _spread(samples: torch.Tensor) -> torch.Tensor:
     """How much samples differ: the root of their mean variance, by the root mean square of all."""
     size = samples.square().mean()
-    return torch.where(size > 0, (samples.var(0, correction=0).mean() / size).sqrt(), 0.0)
+    return torch.where(size == 0, 0.0, (samples.var(0, correction=0).mean() / size).sqrt())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from nethook.addresses.paths import show_path
 from nethook.watching.losses_graph import (
     Node,
     Step,
@@ -105,7 +106,7 @@ def _plain(term: Term, made: Made) -> dict[str, Any]:
     if term.mark is None:
         chain += straight_behind(term.node)
     else:
-        data |= {"model": term.mark.model, "path": term.mark.path}
+        data |= {"model": term.mark.model, "path": show_path(term.mark.path)}
     return data | {
         "chain": [name_of(node) for node in chain][:_SHOWN_NODES],
         "outside": [name_of(node) for node in term.passed][:_SHOWN_NODES],

@@ -50,7 +50,7 @@ class LoopNumbers:
     def fold_one(self, row: int, value: float) -> None:
         """One number into one row, now; NaN counts as such."""
         session = self._session
-        if value != value:  # noqa: PLR0124 - that is what NaN is
+        if value != value:
             session.train.rows.slots[row].fold(torch.tensor(value, dtype=torch.float64))
             return
         one = self._one.get(row)
@@ -69,7 +69,7 @@ class LoopNumbers:
         values[at[names.BACKWARDS]] = session.backwards
         for name in _LOGGED:
             value = values[at[name]]
-            if value == value:  # noqa: PLR0124
+            if value == value:
                 session.writer.log(name, float(value), session.step, keep=names.KEPT_STEPS)
         self._numbers.fold()
 

@@ -20,12 +20,13 @@ MOST: Final = 4000
 
 # By the names that addresses have. Linear in what passes through: no bend comes from them.
 _LINEAR: Final = frozenset(
-    """linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm bmm
-    addmm baddbmm einsum add sub rsub neg mean sum cat stack getitem view reshape flatten unflatten
-    squeeze unsqueeze transpose permute swapaxes movedim expand repeat contiguous clone to float half
-    double bfloat16 type chunk split unbind pad avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d
-    adaptive_avg_pool2d adaptive_avg_pool3d interpolate upsample dropout dropout1d dropout2d dropout3d
-    identity cumsum roll flip narrow select t detach unfold fold pixel_shuffle""".split()
+    """linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm
+    bmm addmm baddbmm einsum add sub rsub neg mean sum cat stack getitem view reshape
+    flatten unflatten squeeze unsqueeze transpose permute swapaxes movedim expand repeat
+    contiguous clone to float half double bfloat16 type chunk split unbind pad avg_pool1d
+    avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+    interpolate upsample dropout dropout1d dropout2d dropout3d identity cumsum roll flip
+    narrow select t detach unfold fold pixel_shuffle""".split()  # noqa: SIM905 - names read better without quotes
 )
 # Linear where only one of their arguments is a tensor that was computed.
 _BY_A_CONSTANT: Final = frozenset({"mul", "div", "truediv"})
@@ -39,6 +40,7 @@ class OpOrder(OpConsumer):
         self._session = session
         self._prefix = prefix
         self._hooks: Attachment | None = hooks
+        self._off = False
         self._ops: list[dict[str, Any]] = []
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         session.on_step.append(self._done)
@@ -50,11 +52,11 @@ class OpOrder(OpConsumer):
         """An operation has run."""
         session = self._session
         try:
-            if self._hooks is not None and session.guard.alive and session.training:
-                if session.forwards == 1 and len(self._ops) < MOST:
-                    self._note(op, args, kwargs, result)
+            first = session.training and session.forwards == 1 and len(self._ops) < MOST
+            if first and not self._off and session.guard.alive:
+                self._note(op, args, kwargs, result)
         except Exception as error:
-            session.guard.failed("the order of operations", error, self._remove)
+            session.guard.failed("the order of operations", error, self._turn_off)
 
     def _note(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
@@ -77,9 +79,15 @@ class OpOrder(OpConsumer):
         for _, tensor in tensors(result):
             self._made[id(tensor)] = (weakref.ref(tensor), number)
 
+    def _turn_off(self) -> None:
+        """Nothing more is written down; the hooks go when the step ends, outside all operations."""
+        self._off = True
+
     def _done(self, step: int) -> None:
         """The first step has ended."""
-        if self._hooks is not None and self._ops:
+        if self._off:
+            self._remove()
+        elif self._hooks is not None and self._ops:
             known = self._session.op_lists
             known[self._prefix.rstrip(".")] = self._ops
             only = known.get("") if len(known) == 1 else None

@@ -137,7 +137,7 @@ class Steps:
             self._expected = {key for key, each in self.tracks.items() if each.stepped}
             self.end_step()
         self._arrange(track, optimizer)
-        if session.on_params or (not session.optimizer_steps and session.sampled()):
+        if session.on_params:
             self._measured(track, ParameterSet.weights)
         closure = _closure(args, kwargs)
         if closure is None:
@@ -164,7 +164,8 @@ class Steps:
         session.skipped = skipped
         if skipped:
             session.numbers.count(names.SKIPPED_STEPS)
-        self._measured(track, ParameterSet.gradients, factor, session.on_param_grads)
+        if session.looks:
+            self._measured(track, ParameterSet.gradients, factor, session.on_param_grads)
         for told in session.on_gradients:
             told(track)
         session.flight.before_step(optimizer, skipped)
@@ -200,7 +201,8 @@ class Steps:
         track.steps += 1
         if track.set is not None:
             self._measured(track, ParameterSet.updates)
-            self._measured(track, ParameterSet.look)
+            if session.wants_params and session.looks:
+                self._measured(track, ParameterSet.look, session.step)
             if session.sampled():
                 track.set.second_moments(optimizer)
         self._used(track, optimizer)
@@ -238,9 +240,10 @@ class Steps:
             session.numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
             if weights > 0 and updates >= 0:
                 session.numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
-            empty = sum(each.empty * len(each.all) for each in sets)
-            count = sum(len(each.all) for each in sets)
-            session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
+            if session.looks:
+                empty = sum(each.empty * len(each.all) for each in sets)
+                count = sum(len(each.all) for each in sets)
+                session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
         for each in sets:
             each.grad_square = each.weight_square = each.update_square = math.nan
         self._measure_loose()
@@ -303,9 +306,10 @@ class Steps:
         if self.loose is None or not (session.budget.share is None or session.sampled()):
             return
         try:
-            self.loose.updates()  # against what they were at the last look
-            self.loose.weights()
-            self.loose.gradients(1.0, True)
+            if session.wants_params:
+                self.loose.updates()  # against what they were at the last look
+                self.loose.weights()
+            self.loose.gradients(1.0, "param_grads" in session.wanted)
         except ParametersChangedError:
             self.loose = ParameterSet(session, self.loose.all)
 
@@ -368,10 +372,11 @@ class Steps:
         for track in self.tracks.values():
             for parameter, key, version in track.used:
                 grad = parameter.grad
-                if grad is not None and id(grad) == key and grad._version == version:
-                    # Zeroed by way of `.data`, the version is what it was.
-                    if grad.device.type != "cpu" or bool(grad.detach().count_nonzero()):
-                        return True
+                if grad is None or id(grad) != key or grad._version != version:
+                    continue
+                # Zeroed by way of `.data`, the version is what it was.
+                if grad.device.type != "cpu" or bool(grad.detach().count_nonzero()):
+                    return True
         return False
 
 

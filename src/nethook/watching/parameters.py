@@ -1,6 +1,6 @@
 """The parameters of one optimizer: weights, gradients and true updates, measured in a few calls.
 
-Before a step one pass reads the weights, keeps a copy of them, and reads the gradients; after it one
+Before a step one pass reads the weights and copies them, and one reads the gradients; after it one
 pass reads what was added. Tensors that lie in one piece of CPU memory go through the native kernel
 together (`stats.flat`); all others, one by one, through slots, and stay on their device.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 SNAPSHOT_CAP: Final = 256 << 20
-"""Bytes of weights that are kept from before a step to after it; above them parameters take turns."""
+"""Bytes of weights that are kept from before a step to after it; above, parameters take turns."""
 
 _keys = torch._C._dispatch_keys
 _Tensor = torch.Tensor
@@ -94,6 +94,7 @@ class ParameterSet:
         self.with_grad = np.zeros(count, np.int64)
         self.moved = np.zeros((2, count), np.int64)
         self.looked = 0
+        self._looked_at = -2
         self.empty = 0.0
 
     # -- before the step ----------------------------------------------------------------------
@@ -116,7 +117,7 @@ class ParameterSet:
                 self._clones[at] = parameter.clone()
 
     def gradients(self, factor: float, measure: bool) -> None:
-        """Reads the gradients as the optimizer will use them; or only looks whether they are odd."""
+        """Reads the gradients as the optimizer will use them, or only looks for NaN in them."""
         session, count = self.session, len(self.flat)
         self._fit()
         self.looked += 1
@@ -203,9 +204,12 @@ class ParameterSet:
                     each.moved[0] += bool(change.any())
                     each.moved[1] += 1
 
-    def look(self) -> None:
+    def look(self, step: int) -> None:
         """Follows the sample of coordinates: cosines of this update with the one before."""
         self._follow.address[:] = [start_of(each) for each in self._tensors]
+        if step != self._looked_at + 1:
+            self.follower.restart()  # there was a step in between: no two updates in a row
+        self._looked_at = step
         if self.follower.look():
             self._cosines.values[:] = self.follower.cosines
             self._cosines.fold()

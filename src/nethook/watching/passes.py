@@ -70,10 +70,11 @@ class Passes:
     ) -> None:
         session = self._session
         try:
-            # A gradient that is switched off inside a training step is not the end of a pass.
-            if self.open and session.guard.alive and not session.depth:
-                if session.losses.no_grad_loss(kind, args, kwargs, result):
-                    self._evaluates = True
+            # A training call ends a pass, so where one is open the gradient is not merely
+            # switched off for a moment. The loss may be taken inside the model, too.
+            watched = self.open and session.guard.alive
+            if watched and session.losses.no_grad_loss(kind, args, kwargs, result):
+                self._evaluates = True
         except Exception as error:
             session.guard.failed("the losses of passes without gradient", error, self.turn_off)
 
@@ -110,7 +111,7 @@ class Passes:
             self._clocks[phase] = WindowClock()
         window = self._sheet.fill(window)
         window.add_step(session.step)
-        if self._clocks[phase].ends_with(number) and session.writer.waiting < 2:
+        if self._clocks[phase].ends_with(number) and session.writer.waiting < session.queue:
             window = session.writer.submit(window)
             self._clocks[phase].open(number + 1)
         self._windows[phase] = window
@@ -125,4 +126,4 @@ class Passes:
         self.turn_off()
         for window in self._windows.values():
             if window.steps:
-                self._session.writer.submit(window, "end")
+                self._session.hand_in(window)

@@ -16,6 +16,7 @@ from nethook.addresses.inputs import Inputs, as_inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.addresses.paths import show_path
 from nethook.addresses.tree import Tree
+from nethook.addresses.wrappers import unwrap
 from nethook.errors import InputsError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
@@ -28,6 +29,7 @@ from nethook.watching.flight_reasons import backward_reason, forward_reason
 from nethook.watching.flight_ring import set_random_states
 from nethook.watching.replay_ops import (
     DATA,
+    PARAMETERS,
     Finder,
     Findings,
     FoundNode,
@@ -129,6 +131,7 @@ def replay(
         NotARunError: the file is none of nethook's.
         InputsError: the model is another one, or the batch could not be saved as a whole.
     """
+    model = unwrap(model)  # operations inside a compiled graph could not be seen
     flight = load(path)
     given = _inputs(flight, inputs)
     state, notes = _state(flight, model)
@@ -140,7 +143,10 @@ def replay(
         watch_ops(Tree(whole), hooks, finder)
         with torch.enable_grad():
             output = functional_call(whole, state, args, kwargs)
+        finder.conclude(output)
         findings = finder.findings
+        if _is_optimizers(flight, findings):
+            return _not_again(flight, notes, with_loss=True)
         if _made_it(findings, output):
             return _forward_result(flight, findings, notes)
         node = _backward(output, owner, hooks)
@@ -261,6 +267,15 @@ def _set_training(flags: dict[nn.Module, bool]) -> None:
 def _made_it(findings: Findings, output: Any) -> bool:
     """Whether the forward has an operation to blame, for something that reached the end."""
     return (findings.made or findings.met) is not None and not is_finite(output)
+
+
+def _is_optimizers(flight: Flight, findings: Findings) -> bool:
+    """Whether parameters are not finite that an optimizer has made so."""
+    return (
+        flight.finding.get("case") == "optimizer"
+        and findings.made is None
+        and findings.met_from == PARAMETERS
+    )
 
 
 def _backward(output: Any, owner: Owner, hooks: Attachment) -> FoundNode | None:

@@ -59,10 +59,18 @@ class FoundNode:
 class Findings:
     """What came to light in a forward."""
 
-    made: SeenOp | None = None  # the first operation that made NaN or infinities of finite numbers
-    met: SeenOp | None = None  # the first that was given some which the batch or parameters had
+    made: SeenOp | None = None  # the operation that made what has reached the end
+    met: SeenOp | None = None  # the one that was first given what the batch or parameters had
     met_from: str = ""
     ops: list[SeenOp] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a tensor that is not finite has it from, and the operation that made or met it."""
+
+    kind: str
+    op: SeenOp | None = None
 
 
 class Finder(OpConsumer):
@@ -70,14 +78,15 @@ class Finder(OpConsumer):
 
     def __init__(self, data: object, parameters: object) -> None:
         self.findings = Findings()
-        self._origin: dict[int, tuple[torch.Tensor, str]] = {}  # tensors that are not finite
+        # Of tensors that are not finite; they are held, for another one could get the same id.
+        self._origin: dict[int, tuple[torch.Tensor, Origin]] = {}
         self._running: list[SeenOp] = []
         for value, origin in ((data, DATA), (parameters, PARAMETERS)):
             for _, tensor in tensors(value):
                 if not is_finite(tensor):
                     look = range_of(tensor)
                     mask = origin == DATA and look is not None and not (look.nan or look.posinf)
-                    self._origin[id(tensor)] = (tensor, FILLED if mask else origin)
+                    self._origin[id(tensor)] = (tensor, Origin(FILLED if mask else origin))
 
     def before(
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -126,30 +135,37 @@ class Finder(OpConsumer):
             for tensor in bad:
                 self._origin[id(tensor)] = (tensor, origin)
 
-    def _judge(self, seen: SeenOp, bad: list[torch.Tensor]) -> str:
+    def conclude(self, output: object) -> None:
+        """The forward has ended: blames whoever made what is in its output."""
+        known = [self._origin[id(each)] for _, each in tensors(output) if id(each) in self._origin]
+        if not known and not is_finite(output):
+            # It was made by something that is no operation, such as an autograd.Function.
+            known = list(self._origin.values())
+        for _, origin in known:
+            if origin.op is None:
+                continue
+            if origin.kind == MADE:
+                self.findings.made = self.findings.made or origin.op
+            elif self.findings.met is None:
+                self.findings.met, self.findings.met_from = origin.op, origin.kind
+
+    def _judge(self, seen: SeenOp, bad: list[torch.Tensor]) -> Origin:
         """Where a result has its NaN from."""
         given = [each for each in seen.operands if isinstance(each, torch.Tensor)]
         poisoned = [each for each in given if not is_finite(each)]
         if not poisoned:
             numbers = [each for each in seen.operands if isinstance(each, float)]
             if seen.name in _FILLS and any(not abs(each) < float("inf") for each in numbers):
-                return FILLED
-            return self._blame(seen)
-        origins = {self._origin.get(id(each), (None, FILLED))[1] for each in poisoned}
-        if MADE in origins:
-            return MADE
-        for origin in (DATA, PARAMETERS):
-            if origin in origins:
-                if self.findings.met is None:
-                    self.findings.met, self.findings.met_from = seen, origin
-                return origin
+                return Origin(FILLED)
+            return Origin(MADE, seen)
+        origins = [self._origin.get(id(each), (None, Origin(FILLED)))[1] for each in poisoned]
+        for kind in (MADE, DATA, PARAMETERS):
+            for origin in origins:
+                if origin.kind == kind:
+                    return Origin(kind, origin.op or seen)
         # Of infinities that the script wrote itself something else was made.
-        return self._blame(seen) if _has_nan(bad) and not _has_nan(poisoned) else FILLED
-
-    def _blame(self, seen: SeenOp) -> str:
-        if self.findings.made is None:
-            self.findings.made = seen
-        return MADE
+        fresh = _has_nan(bad) and not _has_nan(poisoned)
+        return Origin(MADE, seen) if fresh else Origin(FILLED)
 
 
 @dataclass

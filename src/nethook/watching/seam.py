@@ -5,7 +5,7 @@ watching, never the script. None of it may wait for a device, draw random number
 of a graph alive (the flight recorder's ring holds inputs alone).
 
 (a) `torch.autograd.backward` is wrapped (`loop.py`). Before the pass runs, the watch calls
-    `LossRecorder.backward(roots, step=…, scale=…)`. The roots are the tensors as they were given; the
+    `LossRecorder.backward(roots, scale)`. The roots are the tensors as they were given; the
     graph is whole, so `root.grad_fn` can be walked. The last nodes of the watched models' outputs
     are marked: `node.metadata.get(OUTPUT_MARK)` is an `OutputMark(model, path)` there, on the nodes
     where a chain from the loss meets what a model returned. Nothing holds the graph.
@@ -27,6 +27,9 @@ from typing import Any, Final, Protocol
 import torch
 from torch import nn
 
+from nethook.addresses.paths import Path
+from nethook.watching.guarded import Guard
+
 OUTPUT_MARK: Final = "nethook.output"
 """The key in `node.metadata` of the autograd nodes that made a watched model's outputs."""
 
@@ -36,7 +39,7 @@ class OutputMark:
     """Which output it was: the model's name ("" for an only one), and where in what it returned."""
 
     model: str
-    path: str
+    path: Path = ()
 
 
 class Watching(Protocol):
@@ -44,8 +47,13 @@ class Watching(Protocol):
 
     step: int
     """The step that is under way."""
-    phase: str
-    """`train`, `eval` or `aux`: that of the outermost call under way, or of the last one."""
+
+    @property
+    def phase(self) -> str:
+        """`train`, `eval` or `aux`: that of the outermost call under way, or of the last one."""
+
+    guard: Guard
+    """Who is told of an error."""
 
     def loss_value(self, name: str, value: torch.Tensor | float, phase: str) -> None:
         """One value of a loss, unscaled; a tensor stays on its device until the window ends."""
@@ -65,7 +73,7 @@ class Watching(Protocol):
         """The watched models by name; "" for an only one."""
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """The optimizers that were seen, by name: "0", "1", …"""
+        """The optimizers that were seen, by name: "0", "1" and so on."""
 
     def run_path(self) -> str:
         """The path of the run file; what the flight recorder saves goes beside it."""
@@ -75,7 +83,7 @@ class LossRecorder(Protocol):
     """`losses.Losses(watching)`."""
 
     def backward(self, roots: Sequence[torch.Tensor], scale: torch.Tensor | float | None) -> None:
-        """A backward pass is about to begin. `scale` is the loss scaler's factor, if there is one."""
+        """A backward pass is about to begin; `scale` is the factor of a loss scaler, or None."""
 
     def no_grad_loss(
         self, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
@@ -109,7 +117,7 @@ class FlightRecorder(Protocol):
     def forward_begins(
         self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """An outermost call in training begins: keep references to its inputs, and random states."""
+        """An outermost call in training begins: hold on to its inputs and random states."""
 
     def non_finite(self, flag: Flag) -> None:
         """NaN or infinities were seen somewhere. The first flag of a step comes first."""
@@ -121,7 +129,7 @@ class FlightRecorder(Protocol):
         """An optimizer is about to step; `skipped`: a loss scaler has found infinities."""
 
     def step_ended(self, step: int, skipped: bool | None) -> None:
-        """A step has ended. `skipped` is None where a loss scaler knows and the host does not yet."""
+        """A step has ended; `skipped` is None where only the device knows whether it took place."""
 
     def close(self) -> None:
         """Watching ends."""

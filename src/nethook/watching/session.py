@@ -17,6 +17,7 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
+from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
 from nethook.watching.batches import Batches
@@ -30,6 +31,12 @@ from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
 from nethook.watching.passes import Passes
 from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
+
+QUEUE = 6
+"""Windows that may wait for the writer's thread; each has 5.4 KB a series."""
+
+LOOK_EVERY = 16
+"""Of so many steps in which nothing is measured, three have a look at gradients and batches."""
 
 # Backward passes without a step of an optimizer after which each counts as a step; accumulation
 # may be this long before the first step.
@@ -60,15 +67,18 @@ class Session:
         batches: int,
     ) -> None:
         self.writer = writer
+        self.queue = QUEUE
         self.wanted = wanted
         self.phases = phases
         self.step = writer.next_step
         self.first_step = self.step
         self.depth = 0  # calls of watched models under way, one inside the other
         self.training = True  # whether the outermost call has gradients
+        self.silent = False  # whether nothing is said on standard error
         self.in_backward = 0
-        self.unscale = 1.0  # one by the factor of a loss scaler
+        self.unscale: Any = 1.0  # one by the factor of a loss scaler; a tensor on a device
         self.scale: torch.Tensor | float | None = None
+        self.called = False  # whether anything that is watched was called in this step
         self.forwards = 0  # in this step
         self.backwards = 0
         self.totals = {"steps": 0, "forwards": 0, "backwards": 0, "evaluations": 0}
@@ -78,7 +88,8 @@ class Session:
         self.snapshot_cap = SNAPSHOT_CAP
         self._models = dict(models)
         thinned = tuple(each for each in QUANTITIES if each in wanted)
-        if "updates" in wanted and "params" not in wanted:
+        self.wants_params = "params" in wanted or "updates" in wanted
+        if self.wants_params and "params" not in wanted:
             thinned += ("params",)
         self.budget = Budget(budget, thinned)
         self.spent = self.budget.spent
@@ -96,6 +107,7 @@ class Session:
         self.flight = Flight(self, batches)
         self.on_give_up: list[Any] = []  # what takes hooks off
         self.on_step: list[Any] = []  # called with the number of the step that has ended
+        self.on_window: list[Any] = []  # called before a window is handed over
         self.on_gradients: list[Any] = []  # called with an optimizer's track, before its step
         self.op_lists: dict[str, Any] = {}  # model -> its operations
         self._first_calls = 0
@@ -171,6 +183,7 @@ class Session:
         self.batches.inputs(model, args, kwargs)
 
     def _enter_training(self) -> None:
+        self.called = True
         if self.passes.open:
             self.passes.end()
         if self.clock != "optimizer":
@@ -205,12 +218,12 @@ class Session:
         self.depth = max(0, self.depth - 1)
         if self.depth or output is None:
             return
-        if self.training:
-            if self.in_backward == 0:
-                for path, tensor in tensors(output):
-                    node = tensor.grad_fn
-                    if node is not None:
-                        node.metadata[OUTPUT_MARK] = OutputMark(model, path)
+        if self.training and self.in_backward == 0:
+            for path, tensor in tensors(output):
+                node = tensor.grad_fn
+                if node is not None:
+                    marks: Any = node.metadata
+                    marks[OUTPUT_MARK] = OutputMark(model, path)
         self.batches.outputs(model, module, args, output)
 
     # -- backward passes ----------------------------------------------------------------------
@@ -244,6 +257,7 @@ class Session:
         self._tell_modes()
         self._window_ends(step)
         self.step = step + 1
+        self.called = False
         self.forwards = self.backwards = 0
         self.skipped = False
         self._next_step()
@@ -269,6 +283,8 @@ class Session:
 
     def _decide(self) -> None:
         due = self.budget.due
+        # Where nothing is due, what costs little is looked at three steps in a row, now and then.
+        self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
 
     def measure_all(self) -> None:
@@ -284,7 +300,8 @@ class Session:
         ends = self._window_clock.ends_with(step)
         if early and not ends:
             ends = self._window_clock.close_early()
-        if ends and self.writer.waiting < 2 and self.budget.may_write():
+        # The last two places in the queue are for evaluations, which are rare.
+        if ends and self.budget.may_write() and self.writer.waiting < QUEUE - 2:
             self._hand_over(step, "event" if early else "")
         elif self.writer.provisional_due:
             self.write_facts()
@@ -299,11 +316,16 @@ class Session:
         window.steps += self._window_steps
 
     def _hand_over(self, step: int, why: str) -> None:
-        self.pending.fetch()
+        self._fetch()
         self._fill(keep=False)
         self._window = self.writer.submit(self._window, why)
         self._window_steps = 0
         self._window_clock.open(step + 1)
+
+    def _fetch(self) -> None:
+        self.pending.fetch()
+        for told in self.on_window:
+            told()
 
     def _show(self) -> None:
         if self._window.steps == 0:
@@ -423,6 +445,12 @@ class Session:
         for take_off in self.on_give_up:
             take_off()
 
+    def hand_in(self, window: Window) -> Window:
+        """The last window of a phase: it would be lost to a writer that is behind."""
+        if self.writer.waiting:
+            self.writer.flush()
+        return self.writer.submit(window, "end")
+
     def finish(self) -> None:
         """Everything that is still open goes to the file."""
         if self.passes.open:
@@ -434,10 +462,10 @@ class Session:
             self.end_step()
         self.order.finish()
         self.passes.finish()
-        self.pending.fetch()
+        self._fetch()
         if self._window_steps:
             self.step -= 1
             self._fill(keep=False)
             self.step += 1
-            self._window = self.writer.submit(self._window, "end")
+            self._window = self.hand_in(self._window)
         self.write_facts()

@@ -66,7 +66,8 @@ class OutputTap(Part):
         self.module_type = type(site.module)
         self.calls = {"train": 0, "eval": 0, "aux": 0, "off": 0}
         self.first_call: int | None = None
-        self.mode: bool | None = None  # `training` at the last call
+        # `training` at the last call, in training and without gradient.
+        self.mode: list[bool | None] = [None, None]
         self.modes: list[tuple[int, str, bool]] = []
         self.batch: list[int] = []  # least, greatest, last
         self.seen: dict[str, Any] = {}  # shape, dtype, device of the first output
@@ -101,7 +102,7 @@ class OutputTap(Part):
         session = self.session
         training = session.training if session.depth else session.called_alone(module)
         self.calls["train" if training else "off"] += 1
-        if module.training is not self.mode:
+        if module.training is not self.mode[not training]:
             self.mode_changed(module.training, training)
         measures = session.on_outputs if training else True
         asks = training and session.on_grads and self.grad is not None
@@ -155,7 +156,7 @@ class OutputTap(Part):
 
     def mode_changed(self, mode: bool, training: bool) -> None:
         """`module.training` is not what it was at the last call."""
-        self.mode = mode
+        self.mode[not training] = mode
         phase = "train" if training else self.session.off_phase()
         # Training and evaluation take turns: a change is one against the last pass of that phase.
         known = [each for each in self.modes if each[1] == phase]

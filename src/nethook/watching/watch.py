@@ -46,9 +46,9 @@ def watch(
             watch.log(val_accuracy=0.97)
         nethook.open_run("runs/mnist.db")
 
-    Records, for every layer, outputs and their gradients; for every parameter its value, its gradient
-    as the optimizer uses it, and the true update; the loss and how it was made; and the order of the
-    loop's calls. `docs/watch.md` tells what is understood (accumulation, loss scalers, closures, …).
+    Records, for every layer, outputs and their gradients; for every parameter its value, its
+    gradient as the optimizer uses it, and the true update; the loss and how it was made; and the
+    order of the loop's calls. `docs/watch.md` tells which loops are understood.
 
     Arguments:
         model: a module, or several as a list or by name.
@@ -60,11 +60,13 @@ def watch(
         budget: what watching may cost, as a share of the training's own time. Above it quantities
             take turns, and then steps. None records everything at every step.
         phases: `train`, `eval`, and `aux` for passes without gradient that are no evaluation.
-        snapshots: address of a layer -> how many samples of its output to keep, at steps 0, 1, 2, 4, …
+        snapshots: address of a layer -> how many samples of its output to keep, at steps 0, 1, 2,
+            3, 4, 6, 8, 12, …
         batches: steps whose inputs are held on to, to be saved when a NaN appears; 0 holds none.
 
     Returns:
-        A `Watch`: a context manager, with `close()`, `log(**scalars)`, `findings`, `overhead`, `path`.
+        A `Watch`: a context manager, with `close()`, `log(**scalars)`, `findings`, `overhead` and
+        `path`.
 
     Raises:
         RunExistsError: there is a file at `to` already.
@@ -101,13 +103,14 @@ class Watch:
         shown = _chosen("phases", phases, ("train", "eval", "aux"))
         if budget is not None and not 0 < budget <= 10:
             raise OptionError(
-                f"`budget` is a share of the training's time, such as 0.03, or None; got {budget!r}."
+                f"`budget` is a share of the training's time, such as 0.03, or None; got "
+                f"{budget!r}."
             )
         if batches < 0:
             raise OptionError(f"`batches` is 0 or more; got {batches!r}.")
         for each in models.values():
-            earlier = _WATCHED.get(each)
-            earlier = earlier() if earlier is not None else None
+            known = _WATCHED.get(each)
+            earlier = known() if known is not None else None
             if earlier is not None and not earlier.closed:
                 earlier.close()
                 _say(f"nethook: the earlier watch of this model ended ({earlier.path})")
@@ -134,7 +137,7 @@ class Watch:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong with the run, as `nethook.diagnose` tells it; takes a fraction of a second."""
+        """What is wrong with the run so far; to look takes a fraction of a second."""
         return self._diagnosis.found if self._closed else self._diagnosis.look()
 
     @property
@@ -168,35 +171,26 @@ class Watch:
             return
         self._closed = True
         session = self._session
-        alive = session.guard.alive
-        session.budget.writer_took(session.writer.seconds)
         self._hooks.remove()
+        session.passes.turn_off()
+        text = ""
         try:
-            if alive:
+            session.budget.writer_took(session.writer.seconds)
+            if session.guard.alive:
                 session.finish()
                 session.losses.close()
                 session.flight.close()
+            text = self._summary()
+            session.writer.event(
+                names.CLOSED, max(0, session.step - 1), text, "", session.budget.as_dict()
+            )  # fmt: skip
         except Exception as error:
             session.guard.failed("closing", error, None)
         session.guard.alive = False
-        text = self._summary()
-        steps = session.totals["steps"]
-        session.writer.event(
-            names.CLOSED,
-            max(0, session.step - 1),
-            text,
-            "",
-            {
-                "overhead": session.budget.overhead,
-                "steps": steps,
-                "seconds": session.budget.elapsed,
-                "watch_seconds": session.budget.own,
-                "writer_seconds": session.writer.seconds,
-            },
-        )
         self._diagnosis.close()
         session.writer.close()
-        _say(text)
+        if text and not session.silent:
+            _say(text)
 
     def _summary(self) -> str:
         session = self._session

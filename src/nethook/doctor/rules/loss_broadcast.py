@@ -57,7 +57,7 @@ def _multiplies_out(record: LossFacts) -> bool:
     longest = max(map(len, shapes))
     padded = [[1] * (longest - len(shape)) + shape for shape in shapes]
     joined = math.prod(max(pair) for pair in zip(*padded, strict=True))
-    return joined > max(math.prod(shape) for shape in shapes)
+    return bool(joined > max(math.prod(shape) for shape in shapes))
 
 
 RULE = Rule(

@@ -70,7 +70,7 @@ def _are_probabilities(record: LossFacts) -> bool:
     low, high = prediction.get("min"), prediction.get("max")
     if not sums or low is None or high is None or low == high:
         return False
-    return abs(sums[0] - 1) < 1e-3 and abs(sums[1] - 1) < 1e-3 and low >= 0 and high <= 1
+    return bool(abs(sums[0] - 1) < 1e-3 and abs(sums[1] - 1) < 1e-3 and low >= 0 and high <= 1)
 
 
 _MOVES = ("View", "Reshape", "Permute", "Transpose", "T", "Squeeze", "Unsqueeze", "ToCopy", "Slice")

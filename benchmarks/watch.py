@@ -1,0 +1,182 @@
+"""What watching a training step costs: without, with hooks as the notes have them, with nethook.
+
+    OMP_NUM_THREADS=1 python benchmarks/watch.py [mnist] [mlp] [gpt2] [--profile]
+
+Every way runs in a process of its own, so that none leaves anything in the path of another. They
+take turns, some steps at a time, and what is compared is the time of the processor that a process
+used, nethook's writer thread included. Before that each trains for a while: a budget has to be
+overdrawn before it is kept.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+WAYS = ("without", "the notes' hooks", "nethook, its budget", "nethook, no budget")
+# Steps before it counts, turns, steps a turn; and the bounds of the design: with budget, without.
+SIZES = {
+    "mnist": (20, 8, 6, (1.03, 1.08)),
+    "mlp": (400, 12, 60, (1.05, 1.15)),
+    "gpt2": (40, 8, 10, (None, None)),
+}
+
+
+def mnist() -> tuple[nn.Module, Callable[[nn.Module], Tensor]]:
+    """The network of the notes, 64 images a batch."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+    from mnist import MnistNet
+
+    images, labels = torch.randn(64, 1, 28, 28), torch.randint(10, (64,))
+    return MnistNet(), lambda model: F.cross_entropy(model(images), labels)
+
+
+def mlp() -> tuple[nn.Module, Callable[[nn.Module], Tensor]]:
+    """784-256-128-10, 128 samples a batch."""
+    model = nn.Sequential(
+        nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10)
+    )
+    x, y = torch.randn(128, 784), torch.randint(10, (128,))
+    return model, lambda model: F.cross_entropy(model(x), y)
+
+
+def gpt2() -> tuple[nn.Module, Callable[[nn.Module], Tensor]]:
+    """Twelve blocks, 64 wide, two sequences of 64 tokens."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        n_embd=64, n_layer=12, n_head=4, vocab_size=100, n_positions=64, bos_token_id=0,
+        eos_token_id=0,
+    )  # fmt: skip
+    tokens = torch.randint(100, (2, 64))
+    model: nn.Module = GPT2LMHeadModel(config)  # type: ignore[no-untyped-call]
+    return model, lambda model: model(tokens, labels=tokens).loss
+
+
+def notes_hooks(model: nn.Module) -> None:
+    """Mean, deviation, extremes and share of zeros of every layer's output, as the notes do it."""
+    kept: dict[str, list[tuple[float, ...]]] = {}
+
+    def hook_of(name: str) -> Callable[[nn.Module, Any, Any], None]:
+        def hook(_module: nn.Module, _args: Any, output: Any) -> None:
+            if isinstance(output, Tensor):
+                values = output.detach()
+                kept.setdefault(name, []).append((
+                    values.mean().item(), values.std().item(), values.min().item(),
+                    values.max().item(), (values == 0).float().mean().item(),
+                ))  # fmt: skip
+                del kept[name][:-1000]
+
+        return hook
+
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            module.register_forward_hook(hook_of(name))
+
+
+def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
+    """Trains as many steps as it is told to, and says what they took."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model, loss_of = {"mnist": mnist, "mlp": mlp, "gpt2": gpt2}[name]()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    folder = tempfile.TemporaryDirectory()
+    watch = None
+    if way == WAYS[1]:
+        notes_hooks(model)
+    elif way != WAYS[0]:
+        import nethook
+
+        budget = {"budget": None} if way == WAYS[3] else {}
+        watch = nethook.watch(model, optimizer, to=f"{folder.name}/run.db", **budget)  # type: ignore[arg-type]
+
+    def steps(count: int) -> float:
+        start = time.process_time()
+        for _ in range(count):
+            optimizer.zero_grad()
+            loss_of(model).backward()
+            optimizer.step()
+        return (time.process_time() - start) / count
+
+    while True:
+        count = pipe.recv()
+        if count == 0:
+            break
+        if profile and way == WAYS[3] and count < 0:
+            import cProfile
+            import pstats
+
+            run = cProfile.Profile()
+            run.runcall(steps, -count)
+            pstats.Stats(run).sort_stats("tottime").print_stats(30)
+        pipe.send(steps(abs(count)))
+    if watch is not None:
+        watch.close()
+    pipe.send(None if watch is None else watch.overhead)
+
+
+def measure(name: str, profile: bool) -> None:
+    """Runs all ways by turns and prints what a step takes, and the ratios."""
+    warm, turns, each, bounds = SIZES[name]
+    context = multiprocessing.get_context("spawn")
+    pipes: dict[str, Connection] = {}
+    for way in WAYS:
+        ours, theirs = context.Pipe()
+        context.Process(target=work, args=(name, way, theirs, profile), daemon=True).start()
+        pipes[way] = ours
+
+    def ask(way: str, count: int) -> float:
+        pipes[way].send(count)
+        took: float = pipes[way].recv()
+        return took
+
+    for way in WAYS:
+        ask(way, -warm if profile else warm)
+    took: dict[str, list[float]] = {way: [] for way in WAYS}
+    for _ in range(turns):
+        for way in WAYS:
+            took[way].append(ask(way, each))
+    said = {way: ask(way, 0) for way in WAYS}
+    base = _typical(took[WAYS[0]])
+    print(f"{name}: a training step, {base * 1000:.2f} ms without")
+    limits = dict(zip(WAYS[2:], bounds, strict=True))
+    for way in WAYS:
+        # The ratio of each turn to the one beside it: what the machine does meanwhile cancels.
+        ratios = [a / b for a, b in zip(took[way], took[WAYS[0]], strict=True)]
+        limit = limits.get(way)
+        bound = "" if limit is None else f"  at most {limit}"
+        own = "" if said[way] is None else f"  it says {1 + said[way]:.3f}"
+        typical = _typical(took[way]) / base
+        median = statistics.median(ratios)
+        print(f"  {way:22} {typical:6.3f}  (median of turns {median:.3f}){bound}{own}")
+
+
+def _typical(seconds: list[float]) -> float:
+    return statistics.mean(sorted(seconds)[: max(1, len(seconds) // 3)])
+
+
+def main() -> None:
+    """Those that are named, or all."""
+    # Memory that is freed stays with the process. Otherwise a step may give megabytes back and get
+    # them again, or not, depending on what else lies on the heap: 20 % of a step of the MLP.
+    for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
+        os.environ.setdefault(name, str(1 << 30))
+    names = [each for each in sys.argv[1:] if not each.startswith("-")] or list(SIZES)
+    for name in names:
+        measure(name, "--profile" in sys.argv)
+
+
+if __name__ == "__main__":
+    main()

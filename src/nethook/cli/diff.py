@@ -1,0 +1,33 @@
+"""`nethook diff A B`: where two runs part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nethook.cli.ending import errors_in_words
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(help="A run file.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Another run file.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Also write a page with figures, as .html."),
+    ] = None,
+) -> None:
+    """Say where two runs part first: the step, the layer, the quantity.
+
+    Exits 0 where all that both recorded is equal, 1 where it is not, 2 where a run cannot be read.
+    """
+    with errors_in_words():
+        from nethook.figures.difference import Difference, write_page
+        from nethook.views.escape import line
+
+        found = Difference(first, second)
+        typer.echo(found.text())
+        if output is not None:
+            typer.echo(f"\n{line(write_page(found, output))}")
+    raise typer.Exit(0 if found.parting.same else 1)

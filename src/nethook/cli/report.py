@@ -1,0 +1,31 @@
+"""`nethook report RUN`: a run as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nethook.cli.ending import errors_in_words
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The run file.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to; else the run's name with .html."),
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+) -> None:
+    """Write a report of a run: one HTML file that needs no network."""
+    with errors_in_words():
+        from nethook.figures.report import report as write
+        from nethook.views.escape import line
+
+        made = write(run, output if output is not None else run.with_suffix(".html"))
+    if show:
+        import webbrowser
+
+        webbrowser.open(made.absolute().as_uri())
+    typer.echo(line(made))

@@ -1,0 +1,43 @@
+"""Writing a run for another program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from nethook.errors import OptionError
+from nethook.exporting.folder import to_csv, to_parquet
+from nethook.exporting.tensorboard import to_tensorboard
+from nethook.runs.run import Run, open_run
+
+FORMATS: Final[dict[str, Callable[[Run, Path], list[Path]]]] = {
+    "csv": to_csv,
+    "parquet": to_parquet,
+    "tensorboard": to_tensorboard,
+}
+"""Name of a format -> what writes it."""
+
+
+def export(run: Run | str | Path, to: str, folder: str | Path | None = None) -> list[Path]:
+    """Write a run as `csv`, `parquet` or `tensorboard`.
+
+    Arguments:
+        run: a run, or its path.
+        to: the format.
+        folder: where to: a folder that is new or empty; else `NAME-FORMAT` beside the run.
+
+    Returns:
+        The files that were written.
+    """
+    if to not in FORMATS:
+        raise OptionError(f"a run is exported to {', '.join(FORMATS)}; there is no {to!r}.")
+    opened = run if isinstance(run, Run) else open_run(run)
+    target = (
+        Path(folder) if folder is not None else opened.path.with_name(f"{opened.path.stem}-{to}")
+    )
+    target = target.expanduser()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise OptionError(f"{str(target)!r} is there already: name a folder that is new or empty.")
+    target.mkdir(parents=True, exist_ok=True)
+    return FORMATS[to](opened, target)

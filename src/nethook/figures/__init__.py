@@ -1,0 +1,52 @@
+"""Figures of runs and tapes: Plotly objects, the same in a notebook, a report and the page.
+
+    run = nethook.open_run("runs/mnist.db")
+    nethook.figures.overview(run)                       # loss, learning rate, gradients, findings
+    nethook.figures.heatmap(run, "gradients")           # every layer, every step
+    nethook.figures.histogram(run, "conv1")             # how its values are spread, over time
+    nethook.figures.feature_maps(tape, "conv1")         # channels as pictures
+    nethook.figures.save(figure, "loss.svg")            # .png, .svg, .pdf, .html, .json
+
+They need plotly: pip install 'nethook[ui]'. Wherever a run is taken, its path is, too. `theme` is
+`light` or `dark`.
+"""
+
+from nethook.figures.of_runs import bands as bands
+from nethook.figures.of_runs import compare as compare
+from nethook.figures.of_runs import depth as depth
+from nethook.figures.of_runs import finding as finding
+from nethook.figures.of_runs import heatmap as heatmap
+from nethook.figures.of_runs import histogram as histogram
+from nethook.figures.of_runs import overview as overview
+from nethook.figures.of_runs import parting as parting
+from nethook.figures.of_runs import tree as tree
+from nethook.figures.of_runs import units as units
+from nethook.figures.of_tensors import activations as activations
+from nethook.figures.of_tensors import attention as attention
+from nethook.figures.of_tensors import feature_maps as feature_maps
+from nethook.figures.of_tensors import filters as filters
+from nethook.figures.of_tensors import snapshots as snapshots
+from nethook.figures.report import report as report
+from nethook.views.quantities import QUANTITIES as QUANTITIES
+from nethook.views.saving import save as save
+
+__all__ = [
+    "QUANTITIES",
+    "activations",
+    "attention",
+    "bands",
+    "compare",
+    "depth",
+    "feature_maps",
+    "filters",
+    "finding",
+    "heatmap",
+    "histogram",
+    "overview",
+    "parting",
+    "report",
+    "save",
+    "snapshots",
+    "tree",
+    "units",
+]

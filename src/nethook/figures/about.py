@@ -1,0 +1,110 @@
+"""What a report says of a run in words: how far it came, what it cost, what ran, what happened."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+
+from nethook.figures.panels import loss_panel
+from nethook.figures.reading import Reading
+from nethook.runs import names
+from nethook.views.numbers import number, seconds, share
+from nethook.views.table import size
+
+_EVENTS: Final = 200
+_RAN: Final = (
+    *("command", "git", "versions", "devices", "platform", "optimizers", "models", "watch"),
+)
+
+
+def subtitle_of(reading: Reading) -> str:
+    """When it ran, for how long, and how it ended."""
+    info = reading.run.info
+    parts = []
+    started, finished = _time(info.get("started")), _time(info.get("finished"))
+    if started is not None:
+        parts.append(datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%d %H:%M UTC"))
+        if finished is not None and finished >= started:
+            parts.append(f"ran {seconds(finished - started)}")
+    states = {rank.state for rank in reading.run.ranks}
+    parts.append(next((s for s in ("open", "died", "finished") if s in states), "unknown"))
+    return " · ".join(parts)
+
+
+def facts_of(reading: Reading) -> list[tuple[str, str]]:
+    """The numbers beside the verdict."""
+    facts = [("steps", f"{reading.last_step + 1:,}")]
+    panel = loss_panel(reading)
+    if panel is not None:
+        for line in panel.lines[:2]:
+            finite = np.asarray(line.value)[np.isfinite(line.value)]
+            if finite.size:
+                name = "loss" if line.name == "training" else f"loss, {line.name}"
+                facts.append((name, f"{number(float(finite[0]))} → {number(float(finite[-1]))}"))
+    parameters = _parameters(reading)
+    if parameters:
+        facts.append(("parameters", f"{parameters:,}"))
+    facts.append(("layers", f"{len(reading.layers()):,}"))
+    overhead = reading.run.info.get("overhead")
+    if isinstance(overhead, int | float) and np.isfinite(overhead):
+        facts.append(("cost of watching", share(float(overhead))))
+    covered = coverage(reading)
+    if covered is not None and covered < 0.995:
+        facts.append(("measured", f"{share(covered)} of steps"))
+    if len(reading.run.ranks) > 1:
+        facts.append(("ranks", f"{len(reading.run.ranks):,}"))
+    return facts
+
+
+def coverage(reading: Reading) -> float | None:
+    """The share of steps at which the first layer was measured: what the budget left."""
+    layers = reading.layers()
+    if not layers:
+        return None
+    series = reading.series([(layers[0], names.OUTPUTS)])
+    if not series or not len(series[0]):
+        return None
+    return float(series[0].seen.sum() / max(1, series[0].steps.sum()))
+
+
+def ran_of(reading: Reading) -> list[tuple[str, str]]:
+    """Command, versions, devices and the like."""
+    info = reading.run.info
+    rows = [("file", f"{reading.run.path.name} ({size(reading.run.path.stat().st_size)})")]
+    rows += [(name, _plain(info[name])) for name in _RAN if info.get(name)]
+    return rows
+
+
+def events_of(reading: Reading) -> list[tuple[str, str, str, str]]:
+    """Step, kind, site and message of what happened; never its data, which may hold values."""
+    found = reading.run.events
+    rows = [
+        (f"{event.step:,}", event.kind, event.address, event.message) for event in found[:_EVENTS]
+    ]
+    if len(found) > _EVENTS:
+        rows.append(("", "", "", f"… and {len(found) - _EVENTS:,} more"))
+    return rows
+
+
+def _parameters(reading: Reading) -> int:
+    total = 0
+    for site in reading.order.sites.values():
+        elements = site.info.get("elements")
+        if site.kind == "Parameter" and isinstance(elements, int) and 0 < elements < 1 << 53:
+            total += elements
+    return total
+
+
+def _time(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and 0 < value < 1e11 else None
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(entry)}" for name, entry in value.items())
+    if isinstance(value, list):
+        joined = " ".join if all(isinstance(each, str) for each in value) else ", ".join
+        return joined(_plain(each) for each in value)
+    return str(value)

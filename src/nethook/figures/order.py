@@ -1,0 +1,129 @@
+"""The sites of a run in the order in which they ran, and what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from nethook.runs.rankfile import Site
+from nethook.runs.run import Run
+from nethook.views.plain import Row
+
+_NEVER = 1 << 40  # the place of what was never called
+
+
+@dataclass(frozen=True)
+class Order:
+    """Where each address stands: modules by their first call, parameters by their owner."""
+
+    sites: dict[str, Site] = field(repr=False)
+    places: dict[str, tuple[int, int]] = field(repr=False)
+
+    def sorted(self, addresses: Iterable[str]) -> list[str]:
+        """Addresses in order of execution; those that nothing is known of stand last."""
+        return sorted(dict.fromkeys(addresses), key=lambda each: self.places.get(each, (_NEVER, 0)))
+
+    def info(self, address: str) -> dict[str, Any]:
+        """What the run says of a site."""
+        site = self.sites.get(address)
+        return site.info if site else {}
+
+    def kind(self, address: str) -> str:
+        """The class of a module."""
+        site = self.sites.get(address)
+        return site.kind if site else ""
+
+    def parameters(self, address: str) -> list[str]:
+        """The addresses of a module's own parameters."""
+        own = self.info(address).get("parameters")
+        return [str(name) for name in own] if isinstance(own, list) else []
+
+
+def order_of(run: Run) -> Order:
+    """The order of a run's sites."""
+    sites = {site.address: site for site in run.sites}
+    places: dict[str, tuple[int, int]] = {}
+    for at, site in enumerate(sites.values()):
+        first = site.info.get("first_call")
+        known = isinstance(first, int) and not isinstance(first, bool) and 0 <= first < _NEVER
+        # Without a word on calls, sites stand as they were recorded.
+        ran = int(first) if known and first is not None else (_NEVER - 1 if _tells(site) else at)
+        places[site.address] = (ran, at)
+    for at, site in enumerate(sites.values()):
+        if site.kind == "Parameter":
+            owners = site.info.get("owners")
+            of = [places[own] for own in _strings(owners) if own in places]
+            if of:
+                places[site.address] = (min(of)[0], at)
+    return Order(sites, places)
+
+
+def _tells(site: Site) -> bool:
+    """Whether whoever wrote the site keeps track of calls."""
+    return "order" in site.info and site.kind != "Parameter"
+
+
+def _strings(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def tree_rows(order: Order) -> list[Row]:
+    """The modules of the model as a tree, each with its shape and its parameters."""
+    modules = {a: site for a, site in order.sites.items() if site.kind != "Parameter"}
+    names = _with_parents(order.sorted(modules))
+    elements = {
+        address: _elements(site)
+        for address, site in order.sites.items()
+        if site.kind == "Parameter"
+    }
+    own = {name: sum(elements.get(each, 0) for each in order.parameters(name)) for name in names}
+    rows = []
+    for name in names:
+        below = [
+            other for other in names if other == name or other.startswith(f"{name}.") or not name
+        ]
+        site = modules.get(name)
+        info = site.info if site else {}
+        calls = info.get("calls")
+        never = isinstance(calls, dict) and not any(calls.values())
+        rows.append(
+            Row(
+                name,
+                site.kind if site else "",
+                0 if not name else name.count(".") + ("" in modules),
+                shape_text(info.get("shape")),
+                sum(own[each] for each in below),
+                "never called" if never else "",
+            )
+        )
+    return rows
+
+
+def shape_text(shape: Any) -> str:
+    """`64 × 20 × 26 × 26`."""
+    if isinstance(shape, list) and all(isinstance(each, int) for each in shape):
+        return " × ".join(f"{each}" for each in shape) if shape else "scalar"
+    return ""
+
+
+def _elements(site: Site) -> int:
+    known = site.info.get("elements")
+    return known if isinstance(known, int) and 0 <= known < 1 << 53 else 0
+
+
+def _with_parents(names: list[str]) -> list[str]:
+    """Names in their order, each after the modules it is in; those of one module together."""
+    children: dict[str, dict[str, None]] = {}
+    for name in names:
+        parts = name.split(".") if name else []
+        for depth in range(len(parts)):
+            parent = ".".join(parts[:depth])
+            children.setdefault(parent, {})[".".join(parts[: depth + 1])] = None
+    found: list[str] = [""] if "" in names else []
+    waiting = list(reversed(children.get("", {})))
+    while waiting:
+        name = waiting.pop()
+        found.append(name)
+        waiting += reversed(children.get(name, {}))
+    return found

@@ -1,0 +1,173 @@
+"""The panels of a run's overview: loss, learning rate, gradients, updates, what was logged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from nethook.figures.reading import Reading
+from nethook.runs import names
+from nethook.runs.results import Series
+from nethook.views.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
+from nethook.views.plain import Floats, Line, Panel
+
+_LOSS: Final = "@loss:"
+_SPARSE: Final = 0.6
+_LOGGED: Final = 4  # panels of what the user logged
+_OWN: Final = ("grad_norm", "update_ratio", names.FINGERPRINT, names.PARAMS_FINGERPRINT)
+
+
+def panels(reading: Reading) -> list[Panel]:
+    """All panels that the run has something for."""
+    made = [
+        loss_panel(reading),
+        rate_panel(reading),
+        norm_panel(reading),
+        ratio_panel(reading),
+        *logged_panels(reading),
+    ]
+    return [panel for panel in made if panel is not None]
+
+
+def loss_panel(reading: Reading) -> Panel | None:
+    """Every loss, in training and in evaluation."""
+    addresses = [
+        address
+        for address, quantity in reading.catalogue
+        if quantity == names.LOSS and address.startswith(_LOSS)
+    ]
+    keys = [(address, names.LOSS) for address in addresses]
+    lines = []
+    for phase, word, first in (("train", "training", 0), ("eval", "evaluation", 1)):
+        found = [each for each in reading.series(keys, phase) if np.isfinite(each["mean"]).any()]
+        for at, series in enumerate(found):
+            where = series.address.removeprefix(_LOSS)
+            # One loss is made in one place in training and in another in evaluation.
+            name = f"{word}, {where}" if len(found) > 1 else word
+            colour = LINES[(2 * at + first) % len(LINES)]
+            lines.append(_line(series, name, colour=colour, markers=phase == "eval"))
+    if not lines:
+        lines = [
+            Line(name, scalar.step, scalar.value, colour=LINES[at % len(LINES)])
+            for at, (name, scalar) in enumerate(reading.run.scalars.items())
+            if (name == "loss" or name.startswith("loss:")) and len(scalar)
+        ]
+    if not lines:
+        return None
+    explain = "The loss, without the factor of a loss scaler; a band from least to greatest."
+    return Panel("loss", lines, explain, scale=_scale(lines), tall=2.0)
+
+
+def rate_panel(reading: Reading) -> Panel | None:
+    """The learning rates, held until they change."""
+    lines: list[Line] = []
+    for name, scalar in reading.run.scalars.items():
+        if name.startswith("lr:") and len(scalar):
+            last = max(reading.last_step, int(scalar.step[-1]))
+            # Each rate holds until the step before the next: two points a change.
+            step = np.repeat(scalar.step, 2)
+            step = np.append(step[1:], last)
+            value = np.repeat(scalar.value, 2)
+            lines.append(
+                Line(name.removeprefix("lr:"), step, value, colour=GREY if not lines else "")
+            )
+    if not lines:
+        return None
+    lines = _distinct(lines)
+    explain = "The learning rate of each group of each optimizer."
+    return Panel("learning rate", lines, explain, scale=_scale(lines))
+
+
+def norm_panel(reading: Reading) -> Panel | None:
+    """The norm of all gradients, before and after clipping."""
+    wanted = (
+        (names.GRAD_NORM_UNCLIPPED, "before clipping", BROWN),
+        (names.GRAD_NORM, "as used", GREEN),
+        (names.CLIP_LIMIT, "clipped to", GREY),
+    )
+    lines = _loop_lines(reading, wanted)
+    if not lines:
+        return None
+    explain = "Norm of all gradients together, as the optimizers use them, and before clipping."
+    return Panel("gradient norm", lines, explain, scale="log")
+
+
+def ratio_panel(reading: Reading) -> Panel | None:
+    """All updates by all parameters."""
+    lines = _loop_lines(reading, ((names.UPDATE_RATIO, "update / weight", PURPLE),))
+    if not lines:
+        return None
+    explain = "Norm of all updates by norm of all parameters; about 0.001 a step is usual."
+    return Panel("update / weight", lines, explain, scale="log")
+
+
+def logged_panels(reading: Reading) -> list[Panel]:
+    """What the user's own program logged."""
+    made = []
+    for name, scalar in reading.run.scalars.items():
+        if name in _OWN or name == "loss" or name.startswith(("loss:", "lr:")) or not len(scalar):
+            continue
+        few = len(scalar) < 60
+        line = Line(name, scalar.step, scalar.value, markers=few, colour=BLUE)
+        made.append(Panel(name, [line], "Logged by the training program."))
+        if len(made) == _LOGGED:
+            break
+    return made
+
+
+def _loop_lines(reading: Reading, wanted: Sequence[tuple[str, str, str]]) -> list[Line]:
+    by_quantity = {
+        series.quantity: series
+        for series in reading.series([(names.LOOP, quantity) for quantity, _, _ in wanted])
+    }
+    return [
+        _line(by_quantity[quantity], name, colour=colour)
+        for quantity, name, colour in wanted
+        if quantity in by_quantity and np.isfinite(by_quantity[quantity]["mean"]).any()
+    ]
+
+
+def _line(series: Series, name: str, *, colour: str, markers: bool = False) -> Line:
+    """A series of one number a step: its means, with least and greatest where they differ."""
+    there = series["count"] > 0
+    step = series.last_step[there]
+    mean, least, greatest = (series[part][there] for part in ("mean", "min", "max"))
+    band = not markers and bool((series["count"][there] > 1).any())
+    markers = markers or there.sum() < _SPARSE * len(series)  # thinned: show where it was measured
+    return Line(
+        name, step, mean, least if band else None, greatest if band else None,
+        markers=markers, colour=colour,
+    )  # fmt: skip
+
+
+def _scale(lines: Sequence[Line]) -> str:
+    """Logarithmic where the values are positive and span more than two decades."""
+    values: Floats = np.concatenate([np.asarray(line.value, dtype=np.float64) for line in lines])
+    finite = values[np.isfinite(values)]
+    if finite.size and finite.min() > 0 and finite.max() / finite.min() > 50:
+        return "log"
+    return "linear"
+
+
+def _distinct(lines: list[Line]) -> list[Line]:
+    """Lines that differ: groups with one schedule are one line, named after all of them."""
+    kept: list[Line] = []
+    for line in lines:
+        same = next(
+            (
+                at
+                for at, other in enumerate(kept)
+                if np.array_equal(other.step, line.step) and np.array_equal(other.value, line.value)
+            ),
+            None,
+        )
+        if same is None:
+            kept.append(line)
+        else:
+            twin = kept[same]
+            kept[same] = Line(
+                f"{twin.name}, {line.name}", twin.step, twin.value, colour=twin.colour
+            )
+    return kept

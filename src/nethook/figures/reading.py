@@ -1,0 +1,280 @@
+"""A run as the plain data of figures; what was read once is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from nethook.errors import NoSuchSiteError, OptionError
+from nethook.figures.order import Order, order_of
+from nethook.runs import names
+from nethook.runs.results import Histograms, Overview, Series, Units
+from nethook.runs.run import Run, open_run
+from nethook.views.findings import Finding, read_findings
+from nethook.views.plain import Floats, Grid, Integers, Line
+from nethook.views.quantities import QUANTITIES
+from nethook.views.thin import COLUMNS
+
+_PARTS: Final = ("least", "greatest", "last")
+_UNITS_READ: Final = 400  # layers whose units are read for one figure
+
+
+class Reading:
+    """One run, read for figures. Make a new one to see what was written since."""
+
+    def __init__(self, run: Run | str | Path) -> None:
+        self.run = run if isinstance(run, Run) else open_run(run)
+        self._overviews: dict[tuple[str, str], Overview | None] = {}
+        self._histograms: dict[tuple[str, str, str], Histograms] = {}
+        self._units: dict[tuple[str, str], Units] = {}
+        self._grids: dict[tuple[str, str], Grid | None] = {}
+
+    @cached_property
+    def order(self) -> Order:
+        """The sites in order of execution."""
+        return order_of(self.run)
+
+    @cached_property
+    def catalogue(self) -> dict[tuple[str, str], Any]:
+        """Every series there is, by address and quantity."""
+        return {(info.address, info.quantity): info for info in self.run.catalogue}
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """The findings, the worst first."""
+        return read_findings(self.run.findings)
+
+    @cached_property
+    def last_step(self) -> int:
+        """The last step that is in the file."""
+        return max((rank.last_step for rank in self.run.ranks), default=-1)
+
+    def layers(self) -> list[str]:
+        """The layers that have outputs, in order of execution; the model itself if it is alone."""
+        with_outputs = self.order.sorted(
+            address for address, quantity in self.catalogue if quantity == names.OUTPUTS
+        )
+        return [each for each in with_outputs if each] or with_outputs
+
+    def has(self, address: str, quantity: str) -> bool:
+        """Whether there is such a series."""
+        return (address, quantity) in self.catalogue
+
+    def series(self, keys: Sequence[tuple[str, str]], phase: str = "train") -> list[Series]:
+        """Those of the series that there are, in full."""
+        present = [key for key in keys if key in self.catalogue]
+        return self.run.many(present, phase) if present else []
+
+    def histograms(self, address: str, quantity: str, phase: str = "train") -> Histograms:
+        """The distribution of a series over time."""
+        key = (address, quantity, phase)
+        if key not in self._histograms:
+            self._histograms[key] = self.run.histograms(address, quantity, phase)
+        return self._histograms[key]
+
+    def units(self, address: str, phase: str = "train") -> Units:
+        """Which units of a layer were active."""
+        key = (address, phase)
+        if key not in self._units:
+            self._units[key] = self.run.units(address, names.OUTPUTS, phase)
+        return self._units[key]
+
+    # Grids
+
+    def grid(self, name: str, phase: str = "train") -> Grid | None:
+        """A quantity of every layer (or parameter) over steps; None where the run has none."""
+        if name not in QUANTITIES:
+            raise OptionError(
+                f"there is no quantity {name!r}: it is one of {', '.join(QUANTITIES)}."
+            )
+        key = (name, phase)
+        if key not in self._grids:
+            self._grids[key] = _SOURCES[name](self, name, phase)
+        return self._grids[key]
+
+    def needed_grid(self, name: str, phase: str = "train") -> Grid:
+        """The same, and an error that says what there is where the run has none."""
+        grid = self.grid(name, phase)
+        if grid is None:
+            there = [each for each in QUANTITIES if self.grid(each, phase) is not None]
+            raise NoSuchSiteError(
+                f"the run has no {name!r} in the phase {phase!r}; it has "
+                f"{', '.join(there) or 'nothing to show yet'}."
+            )
+        return grid
+
+    def grids(self, phase: str = "train") -> dict[str, Grid]:
+        """Every quantity that the run has."""
+        found = {name: self.grid(name, phase) for name in QUANTITIES}
+        return {name: grid for name, grid in found.items() if grid is not None}
+
+    def row(self, name: str, address: str) -> Line | None:
+        """One row of a grid as a line, or None."""
+        grid = self.grid(name)
+        if grid is None or address not in grid.rows:
+            return None
+        at = list(grid.rows).index(address)
+        same = grid.least is grid.greatest
+        return Line(
+            address or "(model)",
+            grid.last_step,
+            grid.last[at],
+            None if same else grid.least[at],
+            None if same else grid.greatest[at],
+        )
+
+    def overview(self, quantity: str, phase: str) -> Overview | None:
+        """The course of all series of a quantity, or None where there are none."""
+        key = (quantity, phase)
+        if key not in self._overviews:
+            there = any(of == quantity for _, of in self.catalogue)
+            found = (
+                self.run.overview(quantity=quantity, phase=phase, points=COLUMNS) if there else None
+            )
+            self._overviews[key] = found if found is not None and len(found) else None
+        return self._overviews[key]
+
+
+# Where each quantity comes from
+
+_Three = tuple[Floats, Floats, Floats]  # least, greatest, last: (series, points)
+
+
+def _columns(overview: Overview, column: str) -> _Three:
+    least, greatest, last = (
+        np.asarray(getattr(overview, part)(column), dtype=np.float64).T for part in _PARTS
+    )
+    if np.array_equal(least, greatest, equal_nan=True):
+        least = greatest  # a window a column: one plane is enough
+    return least, greatest, last
+
+
+def _grid(
+    reading: Reading, name: str, keys: Sequence[str], steps: tuple[Integers, Integers], of: _Three
+) -> Grid | None:
+    """A grid in order of execution, without rows that have nothing in them."""
+    least, greatest, last = of
+    places = {address: at for at, address in enumerate(keys)}
+    there = [bool((~np.isnan(row)).any()) for row in greatest]
+    rows = [each for each in reading.order.sorted(keys) if there[places[each]]]
+    if len(rows) > 1:
+        rows = [each for each in rows if each]  # the model itself says what its last layer says
+    if not rows or not len(steps[0]):
+        return None
+    index = [places[each] for each in rows]
+    same = least is greatest
+    picked = greatest[index]
+    return Grid(
+        QUANTITIES[name],
+        rows,
+        *steps,
+        picked if same else least[index],
+        picked,
+        last[index],
+    )
+
+
+def _of(quantity: str, column: str, *, norm: bool = False) -> Callable[..., Grid | None]:
+    """A column of a quantity's overview; `norm` makes norms of root mean squares."""
+
+    def read(reading: Reading, name: str, phase: str) -> Grid | None:
+        overview = reading.overview(quantity, phase)
+        if overview is None:
+            return None
+        three = _columns(overview, column)
+        if norm:
+            elements = [max(1, reading.catalogue[key].elements) for key in overview.keys]
+            root = np.sqrt(np.array(elements, dtype=np.float64))[:, None]
+            three = _same(three, lambda part: part * root)
+        keys = [address for address, _ in overview.keys]
+        return _grid(reading, name, keys, (overview.first_step, overview.last_step), three)
+
+    return read
+
+
+def _same(three: _Three, change: Callable[[Floats], Floats]) -> _Three:
+    """A change of all three parts that keeps one array one array."""
+    least, greatest, last = three
+    made = change(greatest)
+    return (made if least is greatest else change(least)), made, change(last)
+
+
+def _updates(reading: Reading, name: str, phase: str) -> Grid | None:
+    """Updates by weights. Where a column is several windows, bounds that hold for each of them."""
+    updates = reading.overview(names.UPDATES, phase)
+    params = reading.overview(names.PARAMS, phase)
+    if updates is None or params is None or len(updates) != len(params):
+        return None
+    places = {address: at for at, (address, _) in enumerate(params.keys)}
+    keys = [address for address, _ in updates.keys if address in places]
+    mine = [at for at, (address, _) in enumerate(updates.keys) if address in places]
+    theirs = [places[address] for address in keys]
+    u, p = _columns(updates, "rms"), _columns(params, "rms")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        last = u[2][mine] / p[2][theirs]
+        greatest = u[1][mine] / p[0][theirs]
+        same = u[0] is u[1] and p[0] is p[1]
+        least = greatest if same else u[0][mine] / p[1][theirs]
+    for part in (least, greatest, last):
+        part[np.isinf(part)] = np.nan  # a parameter that is all zeros has no ratio
+    steps = (updates.first_step, updates.last_step)
+    return _grid(reading, name, keys, steps, (least, greatest, last))
+
+
+def _nonfinite(reading: Reading, name: str, phase: str) -> Grid | None:
+    """The larger share of the two: outputs, and their gradients."""
+    outputs = _of(names.OUTPUTS, "nonfinite")(reading, name, phase)
+    grads = _of(names.GRADS, "nonfinite")(reading, name, phase)
+    if outputs is None or grads is None or outputs.greatest.shape[1] != grads.greatest.shape[1]:
+        return outputs
+    places = {address: at for at, address in enumerate(grads.rows)}
+    parts = []
+    for mine, theirs in ((getattr(outputs, part), getattr(grads, part)) for part in _PARTS):
+        made = mine.copy()
+        for at, address in enumerate(outputs.rows):
+            if address in places:
+                made[at] = np.fmax(mine[at], theirs[places[address]])
+        parts.append(made)
+    steps = (outputs.first_step, outputs.last_step)
+    if np.array_equal(parts[0], parts[1], equal_nan=True):
+        parts[0] = parts[1]
+    return Grid(outputs.quantity, outputs.rows, *steps, parts[0], parts[1], parts[2])
+
+
+def _silent(reading: Reading, name: str, phase: str) -> Grid | None:
+    """Silent units of rectifiers; of all layers with units where none says that it is one."""
+    with_units = [
+        address
+        for (address, quantity), info in reading.catalogue.items()
+        if quantity == names.OUTPUTS and info.units
+    ]
+    told = [reading.order.info(address).get("activation") for address in with_units]
+    if any(told):
+        with_units = [
+            address for address, kind in zip(with_units, told, strict=True) if kind == "rectifier"
+        ]
+    rows = [each for each in reading.order.sorted(with_units) if each][:_UNITS_READ]
+    parts = [reading.units(address, phase) for address in rows]
+    if not parts or not len(parts[0]):
+        return None
+    shares = np.stack([part.dead_share for part in parts])
+    first, last = parts[0].first_step, parts[0].last_step
+    return Grid(QUANTITIES[name], rows, first, last, shares, shares, shares)
+
+
+_SOURCES: Final[dict[str, Callable[..., Grid | None]]] = {
+    "gradients": _of(names.PARAM_GRADS, "rms", norm=True),
+    "output_gradients": _of(names.GRADS, "rms", norm=True),
+    "updates": _updates,
+    "silent": _silent,
+    "ends": _of(names.OUTPUTS, "near"),
+    "spread": _of(names.OUTPUTS, "std"),
+    "mean": _of(names.OUTPUTS, "mean"),
+    "zeros": _of(names.OUTPUTS, "zeros"),
+    "nonfinite": _nonfinite,
+    "weights": _of(names.PARAMS, "rms"),
+}

@@ -1,0 +1,154 @@
+"""What `verify` found: a row a layer, a verdict each, a table and a figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nethook.errors import OptionError
+
+LOW, HIGH = 0.5, 2.0
+_ALIKE = 0.99
+_WELL = ("ok", "cancelled", "zero")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerScale:
+    """One call of a layer: scales forward and backward, and whether inputs are still told apart."""
+
+    address: str
+    parameter: str
+    forward: float
+    backward: float
+    ratio: float  # of the signal's scale to that of the layer before
+    cosine: float  # mean over pairs of inputs
+    expected: float = 1.0  # what the last layer of a residual branch should have is below 1
+    cancelled_by: str = ""
+    role: str = "weight"
+    ends_branch: bool = False  # the last weight of a residual branch, which may start at zero
+
+    @property
+    def relative(self) -> float:
+        """The scale of the signal against what is expected here; NaN where nothing is."""
+        return self.forward / self.expected if self.expected else math.nan
+
+    def verdict(self, low: float = LOW, high: float = HIGH) -> str:
+        """In a word: "ok", "vanishing", "exploding", "not finite", "cancelled", "zero", "alike".
+
+        A scale that a norm cancels, and a residual branch that starts at zero, are well.
+        """
+        if not math.isfinite(self.forward):
+            return "not finite"
+        if self.ends_branch and self.forward == 0:
+            return "zero"
+        if self.cancelled_by:
+            return "cancelled"
+        if self.relative < low:
+            return "vanishing"
+        if self.relative > high:
+            return "exploding"
+        return "alike" if self.cosine > _ALIKE else "ok"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Report:
+    """The scales of a model on a batch, layer by layer in order of execution."""
+
+    model: str
+    rows: tuple[LayerScale, ...]
+    input_cosine: float
+    warnings: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[LayerScale]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, address: str) -> LayerScale:
+        for row in self.rows:
+            if address in (row.address, row.parameter, row.address.partition("/")[0]):
+                return row
+        from nethook.addresses.suggest import closest
+        from nethook.errors import NoSuchSiteError
+
+        known = [row.address for row in self.rows]
+        raise NoSuchSiteError(
+            f"the report has no layer {address!r}. {closest(address, known, kind='layer')}"
+        )
+
+    def ok(
+        self, low: float = LOW, high: float = HIGH, *, backward: tuple[float, float] | None = None
+    ) -> bool:
+        """Whether every layer's signal is between `low` and `high` times what it should be.
+
+        Layers whose scale a norm cancels do not count. With `backward`, the gradient of every
+        layer must also lie between these two, as a multiple of the last layer's.
+        """
+        if not 0 <= low <= high:
+            raise OptionError(f"low must not be above high; got {low!r} and {high!r}.")
+        well = (*_WELL, "alike")
+        forward = all(row.verdict(low, high) in well for row in self.rows)
+        if backward is None or not forward:
+            return forward
+        smallest, largest = backward
+        return all(smallest <= each <= largest for each in self.relative_gradients())
+
+    def relative_gradients(self) -> list[float]:
+        """The scale of each layer's gradient, as a multiple of the last layer's that has one."""
+        known = [row.backward for row in self.rows if math.isfinite(row.backward)]
+        last = known[-1] if known else math.nan
+        return [row.backward / last if last else math.nan for row in self.rows]
+
+    @property
+    def gradient_ratio(self) -> float:
+        """The gradient at the first layer over that at the last."""
+        found = [each for each in self.relative_gradients() if math.isfinite(each)]
+        return found[0] if found else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "model": self.model,
+            "input_cosine": self.input_cosine,
+            "warnings": list(self.warnings),
+            "rows": [{**asdict(row), "verdict": row.verdict()} for row in self.rows],
+        }
+
+    def figure(self) -> Any:
+        """A Plotly figure: scales forward and backward, and cosines, over depth."""
+        from nethook.views.scales import scales_figure
+
+        return scales_figure(self.to_dict())
+
+    def _tables(self) -> list[Any]:
+        from nethook.views.table import Table, count
+
+        said = [row.verdict() for row in self.rows]
+        bad = [each for each in said if each not in _WELL]
+        state = "all well" if not bad else f"{len(bad)} not"
+        title = f"scales of {self.model}: {count(len(self.rows), 'layer')}, {state}"
+        columns = ["layer", "forward", "expected", "ratio", "backward", "cosine", "verdict"]
+        rows = [
+            (row.address, f"{row.forward:.4g}", _number(row.expected), _number(row.ratio),
+             _number(row.backward), _number(row.cosine), verdict)
+            for row, verdict in zip(self.rows, said, strict=True)
+        ]  # fmt: skip
+        right = frozenset({"forward", "expected", "ratio", "backward", "cosine"})
+        tables = [Table(title, columns, rows, right)]
+        if self.warnings:
+            told = count(len(self.warnings), "warning").upper()
+            tables.append(Table(told, ["", "what"], [("!", each) for each in self.warnings]))
+        return tables
+
+    def __repr__(self) -> str:
+        return "\n\n".join(table.text() for table in self._tables())
+
+    def _repr_html_(self) -> str:
+        return "".join(table.html() for table in self._tables())
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4g}"

@@ -1,0 +1,92 @@
+"""A browser for all tests, and a page that notes everything that should not happen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "build" / "browser"
+NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    assert path, "there is no Chromium here: type `make browser`, which installs it"
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path)
+        yield launched
+        launched.close()
+
+
+@dataclass
+class Opened:
+    """A page, and what went wrong on it."""
+
+    page: Page
+    problems: list[str] = field(default_factory=list)
+
+    def picture(self, name: str) -> None:
+        """Keep what is seen, as an artefact."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.evaluate("window.scrollTo({top: 0, behavior: 'instant'})")
+        self.page.wait_for_timeout(150)
+        self.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+
+    def draw_all(self) -> int:
+        """Scroll until every figure that is not folded away is drawn; how many there are."""
+        shown = "[...document.querySelectorAll('.figure')].filter((f) => f.checkVisibility())"
+        for _ in range(60):
+            left = self.page.evaluate(
+                f"""() => {{
+                    const left = {shown}.filter((f) => f.dataset.drawn !== 'yes');
+                    const place = {{block: 'center', behavior: 'instant'}};
+                    if (left.length) left[0].scrollIntoView(place);
+                    return left.length;
+                }}"""
+            )
+            if not left:
+                break
+            self.page.wait_for_timeout(100)
+        assert not left, f"{left} figures were not drawn"
+        return int(self.page.evaluate(f"{shown}.length"))
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens a file; at the end of the test nothing may have gone wrong on it."""
+    contexts, opened = [], []
+
+    def open_file(path: Path, *, width=1280, height=800, scheme="light", touch=False) -> Opened:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=touch
+        )
+        contexts.append(context)
+        page = context.new_page()
+        made = Opened(page)
+        opened.append(made)
+        page.on("console", lambda m: made.problems.append(f"console: {m.type} {m.text}"))
+        page.on("pageerror", lambda error: made.problems.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: made.problems.append("dialog") or dialog.dismiss())
+        page.on("request", lambda request: made.problems.extend(outside(request.url)))
+        page.add_init_script("window.pwned = () => console.log('pwned')")
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready=yes]")
+        return made
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert [problem for each in opened for problem in each.problems] == []
+
+
+def outside(url: str) -> list[str]:
+    """A request that leaves the file."""
+    return [] if url.startswith(("file:", "data:", "blob:")) else [f"request: {url}"]

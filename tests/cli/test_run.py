@@ -1,0 +1,201 @@
+"""The options of `nethook run`, where its file goes, and what it says at the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nethook.cli.run import _program, _split
+from nethook.errors import RunExistsError
+from nethook.running.places import run_file
+from nethook.running.program import Program
+from nethook.runs.run import open_run
+from tests.running.both import Done, Warm, under
+
+TRAINS = """\
+import os, sys, torch
+os.makedirs("elsewhere", exist_ok=True)
+os.chdir("elsewhere")
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(5):
+    optimizer.zero_grad()
+    loss = model(torch.ones(2, 3)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "ours", "program"),
+    [
+        (["a.py"], [], Program("a.py")),
+        (["a.py", "--to", "x", "-m", "y"], [], Program("a.py", ("--to", "x", "-m", "y"))),
+        (["--to", "x", "a.py", "--to", "y"], ["--to", "x"], Program("a.py", ("--to", "y"))),
+        (["--to=x", "--quiet", "a.py"], ["--to=x", "--quiet"], Program("a.py")),
+        (["--live", "-m", "p.q", "-m", "r"], ["--live"], Program("p.q", ("-m", "r"), module=True)),
+        (["-mp.q", "r"], [], Program("p.q", ("r",), module=True)),
+        (["--", "--odd.py", "x"], [], Program("--odd.py", ("x",))),
+        (["-", "x"], [], Program("-", ("x",))),
+        (["--quiet"], ["--quiet"], None),
+        (["-m"], [], None),
+    ],
+)
+def test_everything_after_the_script_is_the_scripts(
+    words: list[str], ours: list[str], program: Program | None
+) -> None:
+    mine, rest = _split(words)
+    assert (mine, _program(rest)) == (ours, program)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "which script? Type `nethook run train.py`"),
+        (("--budget", "7", "a.py"), "'7' is not between 0 and 1: 0.03, 3% or none"),
+        (("--budget", "much", "a.py"), "'much' is no share: 0.03, 3% or none"),
+        (("--too", "x", "a.py"), "unrecognized arguments: --too"),
+        (("--fail-on", "x", "a.py"), "invalid choice: 'x'"),
+        (("--ui", "a.py"), "the page that follows a run live is not part of this version"),
+        (("--to", "there.db", "a.py"), "exists, and a run is never overwritten"),
+    ],
+)
+def test_a_wrong_call_is_said_before_the_script_runs(
+    tmp_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    (tmp_path / "a.py").write_text("print('it ran')")
+    (tmp_path / "there.db").write_text("")
+    done = under(*words, cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err.replace("\n", " ")
+
+
+def test_help_names_every_option(tmp_path: Path) -> None:
+    done = under("--help", cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    for option in ("--to", "--name", "--budget", "--include", "--exclude", "--no-batches"):
+        assert option in done.out
+    for option in ("--fail-on", "--live", "--open", "--quiet", "torchrun"):
+        assert option in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    process = Warm()
+    yield process
+    process.stop()
+
+
+def train(warm: Warm, folder: Path, *ours: str, script: str = TRAINS) -> Done:
+    project = folder / "project"
+    project.mkdir()
+    (project / "train.py").write_text(script)
+    return warm.run("-m", "nethook", "run", *ours, "train.py", cwd=project)
+
+
+def test_the_file_goes_where_it_was_asked_for_from_the_start(tmp_path: Path, warm: Warm) -> None:
+    done = train(
+        warm, tmp_path, "--to", "kept/first.db", "--name", "first", "--exclude", "2", "--quiet"
+    )
+    path = tmp_path / "project" / "kept" / "first.db"
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"{path}\n"
+    with open_run(path) as run:
+        assert run.info["name"] == "first"
+        outputs = {info.address for info in run.catalogue if info.quantity == "outputs"}
+        assert {"0", "1"} <= outputs
+        assert "2" not in outputs
+
+
+def test_the_default_path_has_script_and_time_and_is_the_last_line(
+    tmp_path: Path, warm: Warm
+) -> None:
+    done = train(warm, tmp_path)
+    last = done.closing.splitlines()[-1]
+    assert re.fullmatch(
+        rf"{re.escape(str(tmp_path))}/project/runs/train-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d\.db", last
+    )
+    lines = done.closing.splitlines()
+    assert re.match(r"Sequential, 3 layers, 5 steps, watching took [\d,.]+ % \(", lines[1])
+    assert re.match(r"loss \S+ → \S+  \(train.py:9\)", lines[2])
+    assert all(len(line) <= 80 for line in lines[:-2])
+    assert "\x1b" not in done.closing
+
+
+FINDS = """
+import nethook.runs.writer as w
+close = w.RunWriter.close
+def found(self, *windows, **named):
+    self.findings([{"code": "dead-units", "severity": "warning", "sites": ["1"]}])
+    close(self, *windows, **named)
+w.RunWriter.close = found
+"""
+
+
+@pytest.mark.parametrize(
+    ("ours", "ending", "code"),
+    [
+        (("--fail-on", "warning"), "", 3),
+        (("--fail-on", "error"), "", 0),
+        ((), "", 0),
+        (("--fail-on", "error"), "sys.exit(5)", 5),
+        (("--fail-on", "info"), "sys.exit(5)", 3),
+        (("--fail-on", "info"), "1 / 0", 3),
+    ],
+)
+def test_fail_on_ends_with_3_and_else_the_code_is_the_scripts(
+    tmp_path: Path, warm: Warm, ours: tuple[str, ...], ending: str, code: int
+) -> None:
+    done = train(warm, tmp_path, *ours, script=FINDS + TRAINS + ending)
+    assert done.code == code
+    assert "warning: dead-units (1)" in done.closing
+
+
+def test_a_run_without_torch_says_so(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)")
+    done = under("train.py", cwd=tmp_path)
+    assert done.closing.splitlines()[1:] == [
+        "The script did not import torch, so there was nothing to follow."
+    ]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_pattern_that_matches_nothing_is_said_and_costs_nothing(
+    tmp_path: Path, warm: Warm
+) -> None:
+    done = train(warm, tmp_path, "--include", "conv*")
+    assert done.code == 0
+    assert "nethook could not follow the models: NoSuchSiteError" in done.closing.replace(
+        "\n  ", " "
+    )
+
+
+def test_ranks_of_one_launcher_choose_one_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    found = set()
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        found.add(run_file(None, "a b/c"))
+    assert len(found) == 1
+    assert Path(found.pop()).name.startswith("a-b-c-20")
+
+
+def test_a_name_that_is_taken_gets_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("time.time", lambda: 1_700_000_000.0)
+    first = Path(run_file(None, "x"))
+    first.parent.mkdir()
+    first.touch()
+    assert Path(run_file(None, "x")).stem == f"{first.stem}-2"
+    with pytest.raises(RunExistsError, match="never overwritten"):
+        run_file(str(first), "x")

@@ -1,0 +1,70 @@
+"""The commands report, diff and export."""
+
+from __future__ import annotations
+
+import shutil
+
+from typer.testing import CliRunner
+
+from nethook.cli.main import app
+from tests.figures.shared import changed, training
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_report_is_written_beside_the_run_and_named(tmp_path):
+    path = shutil.copy(training(), tmp_path / "mnist.db")
+    done = run("report", path)
+    assert (done.exit_code, done.stdout) == (0, f"{tmp_path / 'mnist.html'}\n")
+    assert (tmp_path / "mnist.html").stat().st_size > 4_000_000
+    done = run("report", path, "-o", tmp_path / "other.html")
+    assert done.stdout == f"{tmp_path / 'other.html'}\n"
+
+
+def test_a_report_is_opened_where_asked(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    run("report", training(), "-o", tmp_path / "a.html", "--open")
+    assert opened == [(tmp_path / "a.html").as_uri()]
+
+
+def test_diff_exits_as_diff_does(tmp_path):
+    same = run("diff", training(), training())
+    assert same.exit_code == 0
+    assert "They are equal" in same.stdout
+    other = run("diff", training(), changed(), "--output", tmp_path / "d.html")
+    assert other.exit_code == 1
+    assert "They part at step 61" in other.stdout
+    assert other.stdout.endswith(f"{tmp_path / 'd.html'}\n")
+    assert (tmp_path / "d.html").exists()
+
+
+def test_export_names_its_files(tmp_path):
+    done = run("export", training(), "--to", "csv", "-o", tmp_path / "out")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[0] == str(tmp_path / "out" / "series.csv")
+
+
+def test_what_is_wrong_is_said_in_a_line(tmp_path):
+    (tmp_path / "foreign.db").write_text("no run")
+    for arguments, words in (
+        (("report", tmp_path / "none.db"), "there is no run"),
+        (("report", tmp_path / "foreign.db"), "foreign.db"),
+        (("diff", training(), tmp_path / "none.db"), "there is no run"),
+        (("export", training(), "--to", "xls"), "there is no 'xls'"),
+    ):
+        done = run(*arguments)
+        assert done.exit_code == 2
+        assert done.stdout == ""
+        assert done.stderr.startswith("nethook: ")
+        assert words in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_help_names_the_commands():
+    shown = run("--help").stdout
+    for name in ("report", "diff", "export"):
+        assert name in shown
+        assert run(name, "--help").exit_code == 0

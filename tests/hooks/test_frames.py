@@ -1,0 +1,68 @@
+"""A traceback through modules with nethook's hooks is the one without them."""
+
+from __future__ import annotations
+
+import traceback
+from types import TracebackType
+
+import pytest
+import torch
+from torch import nn
+
+from nethook.hooks.frames import without_hooked_calls
+from nethook.tracing.scope import trace
+
+
+class Fails(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        raise ValueError("inside")
+
+
+def error_of(model: nn.Module) -> list[TracebackType]:
+    try:
+        model(torch.ones(1, 2))
+    except ValueError as error:
+        tb, found = error.__traceback__, []
+        while tb is not None:
+            found.append(tb)
+            tb = tb.tb_next
+        return found
+    raise AssertionError
+
+
+def text(entries: list[TracebackType]) -> list[str]:
+    """As a traceback prints them, with the marks below the code."""
+    linked: TracebackType | None = None
+    for each in reversed(entries):
+        linked = TracebackType(linked, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return traceback.format_tb(linked)
+
+
+@pytest.fixture
+def model() -> nn.Module:
+    return nn.Sequential(nn.Linear(2, 2), nn.Sequential(Fails()))
+
+
+def test_the_detour_is_taken_out(model: nn.Module) -> None:
+    bare = text(error_of(model))
+    with trace(model):
+        hooked = error_of(model)
+        assert text(hooked) != bare
+        ours = text(without_hooked_calls(hooked))
+        # The frames of the trace itself are somebody else's to take out.
+        assert [entry for entry in ours if "nethook" not in entry.split(",")[0]] == bare
+    assert text(without_hooked_calls(error_of(model))) == bare
+
+
+def test_the_detour_that_others_made_stays(model: nn.Module) -> None:
+    model[1].register_forward_hook(lambda *_: None)
+    bare = text(error_of(model))
+    with trace(model):
+        ours = text(without_hooked_calls(error_of(model)))
+        assert [entry for entry in ours if "nethook" not in entry.split(",")[0]] == bare
+    handle = nn.modules.module.register_module_forward_hook(lambda *_: None)
+    try:
+        hooked = error_of(model)
+        assert text(without_hooked_calls(hooked)) == text(hooked)
+    finally:
+        handle.remove()

@@ -1,0 +1,171 @@
+"""Training scripts as the public writes them, bare and under `nethook run`: the same, and followed.
+
+The scripts are in tests/scripts. They print their losses and a checksum of their weights, so the
+same output means the same training, bit for bit.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nethook.runs import names
+from nethook.runs.run import Run, open_run
+from tests.running.both import Done, Warm, bare, same, under
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A script, and what must be found in its run files.
+
+    Arguments:
+        command: what follows `python`.
+        steps: steps of each run; a script that trains one model after the other has several.
+        models: name and class of each model of the first run; an only one has no name.
+        printed: how many of the losses that were recorded the script prints, with six digits.
+        cold: whether it gets a process of its own.
+        code: what it ends with.
+        seen: whether calls of layers are seen; inside compiled code they are not.
+    """
+
+    command: str
+    steps: tuple[int, ...]
+    models: dict[str, str]
+    printed: int = 0
+    cold: bool = False
+    code: int = 0
+    seen: bool = True
+
+
+def only(kind: str) -> dict[str, str]:
+    return {"": kind}
+
+
+SEQUENTIAL = only("Sequential")
+CASES = [
+    Case("accelerated.py", (8,), SEQUENTIAL),
+    Case("accumulation.py", (10,), SEQUENTIAL),
+    Case("amp.py", (16,), SEQUENTIAL, printed=16),
+    Case("built_late.py", (5, 5, 3, 3, 3), SEQUENTIAL, printed=1),
+    Case("changes_folder.py", (4,), SEQUENTIAL, printed=4),
+    Case("class_based.py", (24,), only("Classifier")),
+    Case("compiled.py", (12,), SEQUENTIAL, printed=3, seen=False),
+    Case("crashes.py", (3,), only("Fragile"), printed=3, cold=True, code=1),
+    Case("ddp_spawn.py", (4,), SEQUENTIAL, printed=4, cold=True),
+    Case("diverges.py", (12,), SEQUENTIAL, printed=1),
+    Case("early_stopping.py", (0,), SEQUENTIAL),
+    Case("env_first.py", (5,), SEQUENTIAL, printed=5, cold=True),
+    Case("exits.py", (7,), only("Linear"), cold=True, code=3),
+    Case("functions.py --epochs 2 --lr 0.2", (24,), SEQUENTIAL, printed=6),
+    Case("gan.py", (12,), {"generator": "Generator", "discriminator": "Discriminator"}, printed=3),
+    Case("gpt.py", (8,), only("GPT"), printed=8),
+    Case("hf_trainer.py", (6,), only("GPT2LMHeadModel")),
+    Case("lbfgs.py", (4,), SEQUENTIAL),
+    Case("lightning_module.py", (12,), only("LitClassifier"), printed=12, cold=True),
+    Case("optimizer_in_backward.py", (8,), SEQUENTIAL, printed=8),
+    Case("other_methods.py", (8,), only("Flow"), printed=8),
+    Case(
+        "own_options.py --to x --name n --budget 2 --quiet -m 0.5 a -- --b", (5,), only("Linear"), 5
+    ),
+    Case("plain.py", (12,), only("Net"), cold=True),
+    Case("progress.py", (16,), SEQUENTIAL, printed=2),
+    Case("relative_data.py", (6,), SEQUENTIAL, printed=6),
+    Case("relaunches.py", (4, 4), SEQUENTIAL, printed=1, cold=True),
+    Case("rnn.py", (16,), only("CharRNN"), printed=4),
+    # A model that was read from a file is met after the first step of its optimizer.
+    Case("save_whole.py", (4, 3), only("Net"), printed=1),
+    Case("scheduler.py", (16,), SEQUENTIAL, printed=16),
+    Case("script_export.py", (5,), only("Net"), printed=5),
+    Case("several_optimizers.py", (15,), only("ActorCritic"), printed=3),
+    Case("teacher.py", (18,), {"student": "Sequential", "criterion": "Distill"}, printed=3),
+    Case("vae.py", (12,), only("VAE")),
+    Case("workers.py", (12, 12), SEQUENTIAL, cold=True),
+    Case("-m package.train a --to b", (6,), only("Model"), printed=6, cold=True),
+]
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    process = Warm()
+    yield process
+    process.stop()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.command.split(".py")[0])
+def test_a_training_script_is_the_same_and_is_followed(
+    case: Case, tmp_path: Path, warm: Warm
+) -> None:
+    words, ours = case.command.split(), ("--to", str(tmp_path / "run.db"))
+    done: list[Done] = []
+    for number in (0, 1):
+        # Each in a copy: a script may write files, and must find the same ones.
+        folder = tmp_path / str(number) / "project"
+        ignored = shutil.ignore_patterns("__pycache__", "outputs")
+        shutil.copytree(SCRIPTS, folder, ignore=ignored)
+        if case.cold:
+            done.append(
+                under(*words, ours=ours, cwd=folder) if number else bare(*words, cwd=folder)
+            )
+        else:
+            before = ("-m", "nethook", "run", *ours) if number else ()
+            done.append(warm.run(*before, *words, cwd=folder))
+    plain, watched = done
+    same(_at_home(watched, "1"), _at_home(plain, "0"))
+    assert watched.code == case.code
+    assert watched.closing.splitlines()[-1] == str(tmp_path / "run.db")
+    _check_runs(case, tmp_path, plain)
+    assert "could not" not in watched.closing
+    assert "of watching failed" not in watched.closing
+
+
+def _at_home(done: Done, number: str) -> Done:
+    """Without the one part of a path that differs between the two copies."""
+    here = f"/{number}/project"
+    return Done(done.code, done.out.replace(here, ""), done.err.replace(here, ""))
+
+
+def _check_runs(case: Case, folder: Path, plain: Done) -> None:
+    files = [folder / "run.db", *(folder / f"run-{n}.db" for n in range(2, len(case.steps) + 1))]
+    main = [file for file in folder.glob("run*.db") if ".rank" not in file.name]
+    assert sorted(main) == sorted(files)
+    wanted = _epochs(plain) if case.steps == (0,) else case.steps
+    for file, steps in zip(files, wanted, strict=True):
+        with open_run(file) as run:
+            assert run.info["totals"]["steps"] == steps
+            _check_run(run, seen=case.seen)
+    with open_run(files[0]) as run:
+        assert {name: about["type"] for name, about in run.info["models"].items()} == case.models
+        losses = [s for name, s in run.scalars.items() if name.startswith(names.loss_name(""))]
+        recorded = {f"{value:.6f}" for scalar in losses for value in scalar.value.tolist()}
+        assert sum(value in plain.out for value in recorded) >= case.printed
+
+
+def _check_run(run: Run, *, seen: bool) -> None:
+    """Model and loss were found, and every layer that was called has outputs."""
+    assert run.losses[0].step == 0
+    assert any(name.startswith(names.loss_name("")) for name in run.scalars)
+    assert any(info.quantity == names.PARAMS for info in run.catalogue)
+    outputs = {info.address for info in run.catalogue if info.quantity == names.OUTPUTS}
+    leaves = [site for site in run.sites if site.info.get("leaf")]
+    called = {site.address for site in leaves if (site.info.get("calls") or {}).get("train")}
+    assert bool(called) is seen
+    assert called <= outputs
+    assert {rank.state for rank in run.ranks} == {"finished"}
+
+
+def _epochs(plain: Done) -> tuple[int, ...]:
+    """Early stopping decides for itself: three batches an epoch."""
+    return (3 * plain.out.count("validation"),)
+
+
+def test_every_script_is_run() -> None:
+    named = {case.command.split()[0] for case in CASES}
+    scripts = {path.name for path in SCRIPTS.glob("*.py")} - {"utils.py"}
+    assert scripts <= named
+    assert len(CASES) >= 24

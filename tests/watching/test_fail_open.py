@@ -1,0 +1,180 @@
+"""An error inside nethook never reaches the script: one test a function of the watch path."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from importlib import import_module
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import nethook
+from nethook.hooks.functions import wrapped_functions
+from nethook.watching.guarded import WatchWarning
+from tests.watching.loops import Net, batches, state, unwatched
+from tests.watching.test_identity import same
+
+ROOMS = (
+    "batches", "budget", "catalogue", "facts", "flight", "losses", "loop", "numbers", "ops",
+    "optimizers", "order", "parameters", "passes", "session", "snapshots", "taps",
+)  # fmt: skip
+
+# What torch calls, and what reports a failure: these are the guard itself.
+GUARDS = {
+    "__call__",
+    "failed",
+    "turn_off",
+    "guarded",
+    "on",
+    "_tell_failure",
+    "_give_up",
+    "_saw_loss",
+}
+# What is called before anything is watched, by the user: there an error is the user's to see.
+BEFORE = {"__init__", "wrap_loop", "_schedulers", "activation", "_add", "row"}
+
+
+def everything(start, steps=10):
+    """A loop with all calls that a loop can have."""
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+    scaler = torch.amp.GradScaler("cpu", init_scale=16.0, growth_interval=2)
+    with start(model, optimizer):
+        for step, (x, y) in enumerate(batches(steps, 8, 1, 6, 6)):
+            if step == 7:
+
+                def closure(x=x, y=y):
+                    optimizer.zero_grad()
+                    loss = F.cross_entropy(model(x), y)
+                    loss.backward()
+                    return loss
+
+                optimizer.step(closure)
+                continue
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            if step == 4:
+                loss = loss * torch.nan
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            nn.utils.clip_grad_value_(model.parameters(), 0.5)
+            scaler.step(optimizer)
+            scaler.update()
+            schedule.step()
+            if step in (2, 5):
+                model.eval()
+                with torch.no_grad():
+                    F.cross_entropy(model(x), y)
+                model.train()
+    return state(model, optimizer)
+
+
+def functions():
+    """Every function and method of the watch path."""
+    for room in ROOMS:
+        try:
+            module = import_module(f"nethook.watching.{room}")
+        except ModuleNotFoundError:
+            continue
+        for name, member in vars(module).items():
+            if inspect.isfunction(member) and member.__module__ == module.__name__:
+                if name not in BEFORE:
+                    yield pytest.param(module, name, id=f"{room}.{name}")
+            elif inspect.isclass(member) and member.__module__ == module.__name__:
+                if issubclass(member, Exception | Warning):
+                    continue
+                for method, what in vars(member).items():
+                    known = isinstance(what, property) or inspect.isfunction(what)
+                    if known and method not in GUARDS | BEFORE:
+                        yield pytest.param(member, method, id=f"{room}.{name}.{method}")
+
+
+@pytest.fixture(scope="module")
+def alone():
+    torch.manual_seed(0)
+    return everything(unwatched)
+
+
+@pytest.mark.parametrize(("holder", "name"), list(functions()))
+def test_an_error_in_a_function_stays_inside(holder, name, alone, tmp_path, monkeypatch):
+    called = []
+
+    def bomb(*args, **kwargs):
+        called.append(name)
+        raise RuntimeError("injected")
+
+    def start(model, optimizer):
+        watch = nethook.watch(
+            model, optimizer, to=tmp_path / "run.db", budget=None, snapshots={"conv": 2}
+        )
+        is_property = isinstance(vars(holder)[name], property)
+        monkeypatch.setattr(holder, name, property(bomb) if is_property else bomb)
+        return watch
+
+    torch.manual_seed(0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = everything(start)
+    monkeypatch.undo()
+    assert same(alone, result)
+    assert torch._C._len_torch_function_stack() == 0
+    assert not list(wrapped_functions())
+    said = [each for each in caught if issubclass(each.category, WatchWarning)]
+    run = nethook.open_run(tmp_path / "run.db")
+    events = [event for event in run.events if event.kind == "watch-failed"]
+    if called:
+        assert len(said) == 1
+        assert "training is not affected" in str(said[0].message)
+        assert "injected" in str(said[0].message)
+        assert events
+        assert "injected" in events[0].data["error"]
+    else:
+        assert not said
+        assert not events
+
+
+def test_one_tap_that_fails_leaves_the_others_on(tmp_path, monkeypatch):
+    from nethook.watching.taps import OutputTap
+
+    measure = OutputTap.measure
+
+    def at_conv(self, *args):
+        if self.address == "conv":
+            raise RuntimeError("injected")
+        return measure(self, *args)
+
+    def start(model, optimizer):
+        watch = nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None)
+        monkeypatch.setattr(OutputTap, "measure", at_conv)
+        return watch
+
+    with pytest.warns(WatchWarning, match="OutputTap at 'conv'"):
+        everything(start)
+    run = nethook.open_run(tmp_path / "run.db")
+    series = {(info.address, info.quantity) for info in run.catalogue}
+    assert ("conv", "outputs") not in series
+    assert len(run.series("norm", "outputs")) == 10
+
+
+def test_what_a_forked_child_does_is_not_watched(tmp_path):
+    import os
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db") as watch:
+        child = os.fork()
+        if child == 0:  # nothing of pytest may run in here
+            alive = watch._session.guard.alive
+            ours = len(nethook.audit(model).ours)
+            os._exit(10 if alive or ours else 0)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        model(torch.randn(4, 3)).sum().backward()
+        optimizer.step()
+    assert nethook.open_run(tmp_path / "run.db").info["totals"]["steps"] == 1

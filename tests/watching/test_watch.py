@@ -1,0 +1,269 @@
+"""`nethook.watch` as a user meets it: options, names, closing, several models, what it prints."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import nethook
+from nethook.errors import InputsError, NoSuchSiteError, OptionError
+from tests.watching.loops import Net, batches, gan, mlp
+from tests.watching.patient import patient  # noqa: F401 - used by every test
+
+
+def steps(model, optimizer, count=3, shape=()):
+    for x, y in batches(count, *shape):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+
+@pytest.fixture
+def made():
+    model = mlp()
+    return model, torch.optim.SGD(model.parameters(), 0.1)
+
+
+def test_where_it_goes_without_a_path(made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with nethook.watch(*made) as watch:
+        steps(*made)
+    assert watch.path.parent == tmp_path / "runs"
+    assert watch.path.suffix == ".db"
+    assert nethook.open_run(watch.path).info["totals"]["steps"] == 3
+
+
+def test_it_says_what_it_is_and_what_it_cost(made, tmp_path, capsys):
+    watch = nethook.watch(*made, to=tmp_path / "run.db")
+    steps(*made)
+    assert repr(watch).startswith(f"<Watch {str(tmp_path / 'run.db')!r}: on, step 3, overhead ")
+    assert watch.overhead > 0
+    watch.close()
+    watch.close()
+    said = capsys.readouterr().err
+    assert said.count("nethook: 3 steps of ") == 1
+    assert "watching cost" in said
+    assert ": closed, step 3" in repr(watch)
+    with pytest.raises(OptionError, match="was closed"):
+        watch.log(x=1)
+
+
+def test_a_model_that_is_watched_already_is_watched_anew(made, tmp_path, capsys):
+    first = nethook.watch(*made, to=tmp_path / "a.db")
+    steps(*made, 2)
+    second = nethook.watch(*made, to=tmp_path / "b.db")
+    assert first.closed
+    assert f"the earlier watch of this model ended ({first.path})" in capsys.readouterr().err
+    steps(*made, 3)
+    second.close()
+    assert nethook.open_run(tmp_path / "a.db").info["totals"]["steps"] == 2
+    assert nethook.open_run(tmp_path / "b.db").info["totals"]["steps"] == 3
+
+
+def test_nothing_is_left_behind(made, tmp_path):
+    model, optimizer = made
+    before = nethook.audit(model)
+    backward, zero_grad = torch.autograd.backward, torch.optim.Optimizer.zero_grad
+    with pytest.raises(ZeroDivisionError), nethook.watch(model, optimizer, to=tmp_path / "run.db"):
+        assert {info.kind for info in nethook.audit(model).ours} >= {"forward", "function"}
+        steps(model, optimizer, 1)
+        raise ZeroDivisionError
+    assert nethook.audit(model) == before
+    assert torch.autograd.backward is backward
+    assert torch.optim.Optimizer.zero_grad is zero_grad
+    assert torch._C._len_torch_function_stack() == 0
+
+
+def test_a_closed_watch_keeps_no_model(tmp_path):
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    watch = nethook.watch(model, optimizer, to=tmp_path / "run.db")
+    steps(model, optimizer)
+    watch.close()
+    gone = weakref.ref(model)
+    del model, optimizer, watch
+    gc.collect()
+    assert gone() is None
+
+
+def test_copies_and_pickles_carry_nothing(made, tmp_path):
+    model, optimizer = made
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db"):
+        twin = copy.deepcopy(model)
+        loaded = pickle.loads(pickle.dumps(model))
+        for each in (twin, loaded):
+            each(torch.randn(2, 10))
+        steps(model, optimizer)
+    run = nethook.open_run(tmp_path / "run.db")
+    assert {site.address: site for site in run.sites}["0"].info["calls"]["train"] == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"quantities": ("outputs", "weights")}, OptionError, "`quantities` has 'weights'"),
+        ({"phases": ("test",)}, OptionError, "`phases` has 'test'; it is some of train, eval, aux"),
+        ({"budget": 0}, OptionError, "`budget` is a share of the training's time"),
+        ({"batches": -1}, OptionError, "`batches` is 0 or more; got -1"),
+        ({"include": "conv*"}, NoSuchSiteError, "conv"),
+        ({"snapshots": {"9": 2}}, NoSuchSiteError, "9"),
+        ({"snapshots": {"0": 0}}, OptionError, r"such as \{'conv1': 8\}; got 0 for '0'"),
+        ({"optimizer": "sgd"}, InputsError, "`optimizer` is a torch.optim.Optimizer"),
+        ({"model": 3}, InputsError, "`model` is an nn.Module, or several"),
+        ({"model": {"a.b": nn.Linear(1, 1)}}, OptionError, "'a.b' cannot be the name of a model"),
+        ({"model": {}}, OptionError, "no model in it"),
+    ],
+)
+def test_arguments_that_mean_nothing(options, error, text, tmp_path):
+    given = {"model": mlp(), "optimizer": None, "to": tmp_path / "run.db"} | options
+    before = torch.autograd.backward
+    with pytest.raises(error, match=text):
+        nethook.watch(**given)
+    assert torch.autograd.backward is before
+
+
+def test_layers_and_quantities_can_be_chosen(tmp_path):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with nethook.watch(
+        model, optimizer, to=tmp_path / "run.db", include=["conv", "fc"],
+        quantities=("outputs", "param_grads"), budget=None,
+    ):  # fmt: skip
+        steps(model, optimizer, 2, (8, 1, 6, 6))
+    found = {
+        (each.address, each.quantity) for each in nethook.open_run(tmp_path / "run.db").catalogue
+    }
+    sites = {each for each in found if not each[0].startswith("@")}
+    assert {each for each, q in sites if q == "outputs"} == {"conv", "fc", ""}
+    assert not {q for _, q in sites} & {"grads", "params", "updates"}
+    assert ("conv.weight", "param_grads") in sites
+
+
+def test_several_models_in_one_run(tmp_path):
+    def start(model, optimizer):
+        return nethook.watch(model, optimizer, to=tmp_path / "run.db", phases=("train", "aux"))
+
+    gan(start, 6)
+    run = nethook.open_run(tmp_path / "run.db")
+    assert run.info["totals"]["steps"] == 6
+    assert run.info["totals"]["optimizer_steps"] == {"0": 6, "1": 6}
+    assert {"G.0", "D.0", "G.0.weight", "D.2.bias"} <= {site.address for site in run.sites}
+    assert len(run.info["losses"]) == 2
+    assert run.series("D.0", "outputs")["tensors"].tolist() == [3] * 6
+    assert len(run.series("G.0", "outputs", phase="aux")) == 6
+    with pytest.raises(NoSuchSiteError):
+        run.series("0", "outputs")
+
+
+def test_optimizers_are_found(tmp_path):
+    model = mlp()
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    other = torch.optim.Adam(nn.Linear(2, 2).parameters(), 0.01)
+    with nethook.watch(model, to=tmp_path / "run.db"):
+        steps(model, optimizer)
+        other.step()
+    run = nethook.open_run(tmp_path / "run.db")
+    assert run.info["optimizers"] == {"0": "Adam"}
+    assert run.info["totals"]["steps"] == 3
+
+
+def test_another_model_is_none_of_its_business(made, tmp_path):
+    model, optimizer = made
+    other = mlp()
+    for_other = torch.optim.SGD(other.parameters(), 0.1)
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db"):
+        for _ in range(3):
+            steps(model, optimizer, 1)
+            steps(other, for_other, 2)
+    run = nethook.open_run(tmp_path / "run.db")
+    assert run.info["totals"]["steps"] == run.info["totals"]["backwards"] == 3
+
+
+def test_scalars_of_the_user(made, tmp_path):
+    with nethook.watch(*made, to=tmp_path / "run.db") as watch:
+        steps(*made, 2)
+        watch.log(accuracy=torch.tensor(0.5), epoch=1)
+        steps(*made, 1)
+        watch.log(accuracy=np.float32(0.75))
+        with pytest.raises(InputsError, match="`name` is str; a number is logged"):
+            watch.log(name="best")
+    found = nethook.open_run(tmp_path / "run.db").scalars
+    assert found["accuracy"].step.tolist() == [2, 3]
+    assert found["accuracy"].value.tolist() == [0.5, 0.75]
+    assert found["epoch"].value.tolist() == [1.0]
+
+
+def test_snapshots_are_the_outputs_of_the_first_samples(tmp_path):
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    kept = []
+    model[1].register_forward_hook(lambda m, a, o: kept.append(o.detach().clone()))
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", snapshots={"1": 3, "2": 2}):
+        steps(model, optimizer, 10)
+    run = nethook.open_run(tmp_path / "run.db")
+    assert [each.step for each in run.snapshots["1"]] == [0, 1, 2, 3, 4, 6, 8]
+    for each in run.snapshots["1"]:
+        assert np.array_equal(each.values, kept[each.step][:3].numpy())
+    assert run.snapshots["2"][0].values.shape == (2, 5)
+    assert set(run.snapshots) == {"1", "2"}
+
+
+def test_a_run_without_gradients_is_an_evaluation(made, tmp_path):
+    model, _ = made
+    model.eval()
+    with nethook.watch(model, to=tmp_path / "run.db"), torch.no_grad():
+        for x, _ in batches(4):
+            model(x)
+    run = nethook.open_run(tmp_path / "run.db")
+    assert run.series("0", "outputs", phase="eval")["tensors"].tolist() == [4]
+    assert run.info["totals"]["evaluations"] == 1
+
+
+def test_memory_is_bounded_and_stated(made, tmp_path):
+    with nethook.watch(*made, to=tmp_path / "run.db", budget=None) as watch:
+        steps(*made, 3)
+        session = watch._session
+        before = (session.catalogue.capacity, len(session.catalogue.keys))
+        steps(*made, 40)
+        assert (session.catalogue.capacity, len(session.catalogue.keys)) == before
+        assert not session.pending._waiting
+        assert all(len(known) == 0 for known in session._loss_sums.values())
+    memory = nethook.open_run(tmp_path / "run.db").info["memory"]
+    weights = sum(p.nbytes for p in made[0].parameters())
+    assert weights <= memory["snapshot"] <= weights + 64 * 4
+    assert memory["snapshot_cap"] == 256 << 20
+    assert memory["rows"] / memory["series"] < 64 << 10
+
+
+def test_above_the_cap_parameters_take_turns(made, tmp_path, monkeypatch):
+    model, optimizer = made
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None) as watch:
+        watch._session.snapshot_cap = 400  # one weight matrix of 320 bytes and a bias, or the other
+        steps(model, optimizer, 6)
+    run = nethook.open_run(tmp_path / "run.db")
+    assert run.info["memory"]["snapshot"] <= 400
+    seen = run.series("2.weight", "updates").seen.sum(), run.series("0.bias", "updates").seen.sum()
+    assert all(0 < each < 6 for each in seen)
+    assert ("0.weight", "updates") not in {(e.address, e.quantity) for e in run.catalogue}
+
+
+def test_a_parameter_that_moves_to_other_memory_is_followed(made, tmp_path):
+    model, optimizer = made
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None):
+        steps(model, optimizer, 2)
+        model.double()
+        for x, y in batches(2):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x.double()), y).backward()
+            optimizer.step()
+    run = nethook.open_run(tmp_path / "run.db")
+    assert not [event for event in run.events if event.kind == "watch-failed"]
+    assert run.series("0.weight", "params").last_step[-1] == 3

@@ -110,7 +110,7 @@ def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
     error = 1.25 * noise * math.sqrt(1 / 2 + 1 / width)
     late = (float(smooth[0]) - end) / max(1.25 * noise * math.sqrt(2 / width), 1e-30)
     middle = float(np.median(kept[len(kept) // 2 : len(kept) // 2 + width]))
-    still = (middle - end) / max(1.25 * noise * math.sqrt(2 / width), 0.003 * abs(end), 1e-30)
+    still = (middle - end) / max(1.25 * noise * math.sqrt(2 / width), 0.01 * abs(end), 1e-30)
     scale = max(abs(start), noise, 1e-30)
     ends_finite = bool(finite[-width:].all()) and len(kept) >= ENOUGH // 2
     return Progress(

@@ -18,3 +18,8 @@ def some(sites: Sequence[str], noun: str) -> str:
 def number(value: float) -> str:
     """A number with three digits, and without more than it needs."""
     return f"{value:.3g}"
+
+
+def place(source: object) -> str:
+    """A line of the user's code in brackets, " (train.py:42)"; nothing where it is not known."""
+    return f" ({str(source).replace(chr(92), '/').rpartition('/')[2]})" if source else ""

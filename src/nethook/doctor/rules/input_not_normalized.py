@@ -94,6 +94,7 @@ RULE = Rule(
         "module.leaf",
         "module.parameters",
         "series.@loop.forwards.mean",
+        "series.inputs.info.dtype",
         "series.inputs.mean",
         "series.inputs.rms",
         "series.inputs.std",

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import place
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     first = bad[0]
     shapes = [tuple((first.fact(side) or {}).get("shape") or ()) for side in _SIDES]
-    where = f" ({first.fact('source')})" if first.fact("source") else ""
+    where = place(first.fact("source"))
     yield Finding(
         "loss-broadcast",
         "error",

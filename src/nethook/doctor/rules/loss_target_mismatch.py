@@ -18,6 +18,7 @@ from typing import Any
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import place
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len(told) < limit.records or len(told) < 0.5 * len(records):
         return
     first, (message, fix) = told[0]
-    where = f" ({first.fact('source')})" if first.fact("source") else ""
+    where = place(first.fact("source"))
     yield Finding(
         "loss-target-mismatch",
         "error",

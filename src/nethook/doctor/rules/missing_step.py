@@ -52,8 +52,10 @@ RULE = Rule(
     look,
     reads=(
         "series.@loop.backwards.mean",
+        "series.@loop.forwards.mean",
         "series.@loop.optimizer_steps.mean",
         "series.@loop.skipped_steps.mean",
+        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import place
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     first, last = bad[0], bad[-1]
     kind = first.fact("kind")
-    where = f" ({first.fact('source')})" if first.fact("source") else ""
+    where = place(first.fact("source"))
     yield Finding(
         "negative-loss",
         "error",

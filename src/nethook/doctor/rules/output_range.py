@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import place
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len(told) < min(limit.records, len(records)) or not told:
         return
     first, (name, low, high, least, greatest) = told[0]
-    where = f" ({first.fact('source')})" if first.fact("source") else ""
+    where = place(first.fact("source"))
     yield Finding(
         "output-range",
         "warning",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import place
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     first = bad[0]
     twice = _doubled(first)
-    where = f" ({first.fact('source')})" if first.fact("source") else ""
+    where = place(first.fact("source"))
     yield Finding(
         "softmax-before-cross-entropy",
         "error",
         f"the loss{where} takes logits and applies its own softmax, and the model's output has "
         f"gone through {twice} already: gradients are faint and the loss cannot come near zero.",
-        f"Leave the {twice} out of the model's forward while training; apply it for predictions.",
+        f"Leave {twice.replace('a ', 'the ')} out of the model's forward while training; apply it for predictions.",
         first_step=first.step,
         last_step=bad[-1].step,
         evidence={"losses on probabilities": Evidence(len(bad), limit.records)},

@@ -47,6 +47,9 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.classic.trace import StopForward as StopForward
     from nethook.classic.trace import Trace as Trace
     from nethook.classic.trace_dict import TraceDict as TraceDict
+    from nethook.doctor.diagnose import assert_healthy as assert_healthy
+    from nethook.doctor.diagnose import diagnose as diagnose
+    from nethook.doctor.finding import Finding as Finding
     from nethook.editing import edits as edits
     from nethook.editing.callbacks import Callbacks as Callbacks
     from nethook.editing.parameters import preserve as preserve
@@ -69,15 +72,18 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
 
 __all__ = [
     "Callbacks",
+    "Finding",
     "Inputs",
     "InstrumentedModel",
     "StopForward",
     "Trace",
     "TraceDict",
+    "assert_healthy",
     "attention_probs",
     "audit",
     "autograd_graph",
     "classic",
+    "diagnose",
     "edit",
     "edits",
     "errors",
@@ -111,14 +117,17 @@ __all__ = [
 # Public name -> the module that holds it; the names of modules stand below.
 _SOURCES: Final = {
     "Callbacks": "nethook.editing.callbacks",
+    "Finding": "nethook.doctor.finding",
     "Inputs": "nethook.addresses.inputs",
     "InstrumentedModel": "nethook.classic.instrumented",
     "StopForward": "nethook.classic.trace",
     "Trace": "nethook.classic.trace",
     "TraceDict": "nethook.classic.trace_dict",
+    "assert_healthy": "nethook.doctor.diagnose",
     "attention_probs": "nethook.tracing.attention_probs",
     "audit": "nethook.hooks.audit",
     "autograd_graph": "nethook.tracing.graph",
+    "diagnose": "nethook.doctor.diagnose",
     "edit": "nethook.editing.scope",
     "extract": "nethook.tracing.extract",
     "features": "nethook.tracing.features",

@@ -19,6 +19,7 @@
     │   ├── RunExistsError    (FileExistsError)    a run is there already, and is never overwritten
     │   ├── RunInUseError                     another process writes this run
     │   └── NotARunError      (ValueError)    a foreign, newer, damaged or hostile file
+    ├── UnhealthyError        (AssertionError)  a run has findings, where none were expected
     ├── FeatureShapeError     (ValueError)    features that have not one row a sample, all alike
     ├── FeaturesError         (OSError)       features on disk that cannot be written or read
     │   ├── NoSuchFeaturesError  (FileNotFoundError)  there are none, or not all of them yet
@@ -116,6 +117,10 @@ class RunInUseError(RunFileError):
 
 class NotARunError(RunFileError, ValueError):
     """A file that is foreign, newer than this nethook, damaged, or not what nethook writes."""
+
+
+class UnhealthyError(NethookError, AssertionError):
+    """A run has findings, where `assert_healthy` expected none."""
 
 
 class FeatureShapeError(NethookError, ValueError):

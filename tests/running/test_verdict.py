@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from nethook.running.verdict import WIDTH, Style, course, verdict_lines
+from nethook.running.verdict import course, verdict_lines
 from nethook.runs import names
 from nethook.runs.run import Run, open_run
 from nethook.runs.writer import RunWriter
+from nethook.views.paragraphs import WIDTH, Style
 from tests.runs.made import row as numbers_of
 
 PLAIN = Style()

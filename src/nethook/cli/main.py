@@ -3,6 +3,7 @@
     nethook --help
     nethook --version
     nethook run train.py
+    nethook check runs/train.db
     nethook demo
     nethook report RUN
     nethook sites models.py:Net --input 1x3x224x224
@@ -17,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import demo, diff, export, report, run, sites
+from nethook.cli import check, demo, diff, export, report, run, sites
 
 # Tracebacks stay Python's own.
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -47,6 +48,7 @@ def root(
 
 
 app.command("run", add_help_option=False)(run.listed)
+app.command("check")(check.check)
 app.command("demo")(demo.demo)
 app.command("report")(report.report)
 app.command("diff")(diff.diff)

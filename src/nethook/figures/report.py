@@ -99,7 +99,7 @@ def _texts(reading: Reading) -> Report:
     """A report without its figures and layers."""
     findings = reading.findings
     worst = next((each for each in SEVERITIES if any(f.severity == each for f in findings)), "")
-    if not worst and reading.run.info.get("diagnosed"):
+    if not worst and reading.run.info.get("diagnosis"):
         worst = "good"
     return Report(
         title=reading.run.path.stem,
@@ -142,7 +142,7 @@ def _note(reading: Reading) -> str:
     """What to know before the verdict is believed."""
     states = [rank.state for rank in reading.run.ranks]
     said = []
-    if not reading.findings and not reading.run.info.get("diagnosed"):
+    if not reading.findings and not reading.run.info.get("diagnosis"):
         # An empty table is what a healthy run has, and what one has that nobody looked at.
         said.append("No diagnosis is recorded in this run.")
     if len(reading.findings) > _MOST_FINDINGS:

@@ -56,8 +56,9 @@ class Live:
 def status_line(path: Path) -> str:
     """Where a run is, in one line; "" while there is nothing to say."""
     from nethook.errors import RunFileError
-    from nethook.running.verdict import WIDTH, course
+    from nethook.running.verdict import course
     from nethook.runs.run import open_run
+    from nethook.views.paragraphs import WIDTH
 
     try:
         with open_run(path) as run:

@@ -9,33 +9,17 @@ somebody looked: `run.info["diagnosis"]` is there when the doctor has.
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any, Final
 
 from nethook.runs import names
 from nethook.runs.results import EventRecord, Scalar
 from nethook.runs.run import Run
+from nethook.views.finding_lines import finding_lines, healthy_line
+from nethook.views.paragraphs import Style, counted, number, wrapped
 
-WIDTH: Final = 78
-"""Columns of the verdict: it fits a terminal of 80."""
-_MOST: Final = 12  # findings that are listed; a report has them all
 _MANY: Final = 0.5  # share of silent units from which a layer is named ...
 _BATCHES: Final = 4  # ... where at least this many batches were looked at
-_CODES: Final = {"error": "31", "warning": "33", "info": "36", "good": "32", "bold": "1"}
-
-
-@dataclass(frozen=True)
-class Style:
-    """How text is shown: with colours in a terminal, without them elsewhere."""
-
-    colour: bool = False
-
-    def __call__(self, kind: str, text: str) -> str:
-        """`text`, coloured as `kind` is."""
-        code = _CODES.get(kind)
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text
 
 
 def verdict_lines(
@@ -57,9 +41,9 @@ def verdict_lines(
     lines += _silent(run)
     findings = run.findings
     if findings:
-        lines += _findings(findings, style)
+        lines += finding_lines(findings, style)
     elif run.info.get("diagnosis"):
-        lines.append(style("good", "healthy") + ": nothing was found that is wrong with it.")
+        lines.append(healthy_line(style))
     return lines
 
 
@@ -72,7 +56,7 @@ def course(run: Run) -> str:
     for name, scalar in run.scalars.items():
         if len(scalar) and (name.startswith(_LOSS) or name == names.GRAD_NORM):
             label = "loss" if name.startswith(_LOSS) else "gradient norm"
-            parts.append(f"{label} {_number(float(scalar.value[-1]))}")
+            parts.append(f"{label} {number(float(scalar.value[-1]))}")
     return "  ".join([*parts[:4], *filter(None, [_cost(run)])])
 
 
@@ -83,18 +67,18 @@ def _what(run: Run) -> Iterator[str]:
     info = run.info
     models = info.get("models")
     leaves = sum(bool(site.info.get("leaf")) for site in run.sites)
-    parts = [_models(models), _counted(leaves, "layer")]
+    parts = [_models(models), counted(leaves, "layer")]
     steps = _steps(run)
     clock = {"backward": "backward passes", "forward": "forward passes"}.get(str(info.get("clock")))
-    parts.append(f"{steps:,} {clock}" if clock else _counted(steps, "step"))
+    parts.append(f"{steps:,} {clock}" if clock else counted(steps, "step"))
     if cost := _cost(run):
         parts.append(cost)
-    yield from _wrapped(", ".join(filter(None, parts)))
+    yield from wrapped(", ".join(filter(None, parts)))
     ranks = run.ranks
     if len(ranks) > 1:
         gone = [str(rank.rank) for rank in ranks if rank.state in ("missing", "unreadable", "died")]
         text = f"{len(ranks)} ranks"
-        yield from _wrapped(
+        yield from wrapped(
             f"{text}, of which {', '.join(gone)} missing or cut off" if gone else text
         )
 
@@ -142,13 +126,11 @@ def _numbers(run: Run) -> Iterator[str]:
     }
     for name, scalar in list(losses.items())[:4]:
         first, last = _first_value(run, name, scalar), float(scalar.value[-1])
-        yield from _wrapped(
-            f"loss {_number(first)} → {_number(last)}  ({name.removeprefix(_LOSS)})"
-        )
+        yield from wrapped(f"loss {number(first)} → {number(last)}  ({name.removeprefix(_LOSS)})")
     if len(losses) > 4:
         yield f"and {len(losses) - 4} more losses"
     for loss in _evaluations(run)[:2]:
-        yield from _wrapped(loss)
+        yield from wrapped(loss)
 
 
 _LOSS: Final = names.loss_name("")
@@ -172,9 +154,7 @@ def _evaluations(run: Run) -> list[str]:
             known = [float(value) for value in means if not math.isnan(value)]
             if known:
                 place = info.address.removeprefix(names.loss_address(""))
-                found.append(
-                    f"evaluation loss {_number(known[0])} → {_number(known[-1])}  ({place})"
-                )
+                found.append(f"evaluation loss {number(known[0])} → {number(known[-1])}  ({place})")
     return found
 
 
@@ -184,16 +164,16 @@ def _evaluations(run: Run) -> list[str]:
 def _ending(run: Run, error: str, interrupted: bool) -> Iterator[str]:
     steps = _steps(run)
     what = "It was interrupted" if interrupted else f"The script ended with {error}"
-    yield from _wrapped(f"{what} after {_counted(steps, 'step')}.")
+    yield from wrapped(f"{what} after {counted(steps, 'step')}.")
     last = []
     for name, scalar in run.scalars.items():
         if len(scalar) and (
             name.startswith(_LOSS) or name in (names.GRAD_NORM, names.UPDATE_RATIO)
         ):
-            values = ", ".join(_number(float(value)) for value in scalar.value[-3:])
+            values = ", ".join(number(float(value)) for value in scalar.value[-3:])
             last.append(f"{name.replace('_', ' ')} {values}")
     if last:
-        yield from _wrapped("Just before: " + "; ".join(last[:4]) + ".")
+        yield from wrapped("Just before: " + "; ".join(last[:4]) + ".")
 
 
 def _events(run: Run, style: Style) -> Iterator[str]:
@@ -202,11 +182,11 @@ def _events(run: Run, style: Style) -> Iterator[str]:
         if event.kind in (names.NON_FINITE, names.FAILED) and event.kind not in seen:
             seen.add(event.kind)
             level = "error" if event.kind == names.NON_FINITE else "warning"
-            yield from _wrapped(_event(event), style, level)
+            yield from wrapped(_event(event), style, level)
     skipped = [event for event in run.events if event.kind == names.STEP_SKIPPED]
     count = sum(1 + event.repeats for event in skipped)
     if count:
-        yield f"{_counted(count, 'step')} left out by the loss scaler"
+        yield f"{counted(count, 'step')} left out by the loss scaler"
 
 
 def _event(event: EventRecord) -> str:
@@ -223,10 +203,10 @@ def _event(event: EventRecord) -> str:
 def _unseen(run: Run) -> Iterator[str]:
     """Layers of which no call was seen although the model was trained."""
     leaves = [site for site in run.sites if site.info.get("leaf")]
-    counted = [site.info.get("calls") for site in leaves]
-    calls = [sum(each.values()) for each in counted if isinstance(each, dict)]
+    totals = [site.info.get("calls") for site in leaves]
+    calls = [sum(each.values()) for each in totals if isinstance(each, dict)]
     if calls and not any(calls) and _steps(run) > 0:
-        yield from _wrapped(
+        yield from wrapped(
             "No call of a layer was seen: they run in compiled code. Of outputs and their "
             "gradients nothing is in the run; of parameters everything is."
         )
@@ -251,83 +231,4 @@ def _silent(run: Run) -> Iterator[str]:
     if found:
         more = f" and {len(found) - 4} more layers" if len(found) > 4 else ""
         shown = ", ".join(found[:4])
-        yield from _wrapped(f"units that were never active in the last quarter: {shown}{more}")
-
-
-# Findings
-
-
-def _findings(findings: Sequence[dict[str, Any]], style: Style) -> Iterator[str]:
-    yield _counted(len(findings), "finding") + ":"
-    for finding in findings[:_MOST]:
-        severity = str(finding.get("severity", "warning"))
-        yield from _wrapped(f"{severity}: {_headline(finding)}", style, severity, indent=2)
-        for label, text in (
-            ("", finding.get("message")),
-            ("evidence: ", _evidence(finding.get("evidence"))),
-            ("fix: ", finding.get("fix")),
-        ):
-            if text:
-                yield from _wrapped(f"{label}{text}", indent=4)
-    if len(findings) > _MOST:
-        yield f"  and {len(findings) - _MOST} more"
-
-
-def _headline(finding: dict[str, Any]) -> str:
-    sites = finding.get("sites") or []
-    where = ", ".join(map(str, sites[:3])) + (
-        f" and {len(sites) - 3} more" if len(sites) > 3 else ""
-    )
-    first, last = finding.get("first_step"), finding.get("last_step")
-    when = "" if first is None else f"step {first}"
-    if first is not None and last is not None and last != first:
-        when = f"steps {first} to {last}"
-    about = "; ".join(part for part in (where, when) if part)
-    return f"{finding.get('code', '?')}" + (f" ({about})" if about else "")
-
-
-def _evidence(evidence: Any) -> str:
-    if not isinstance(evidence, dict):
-        return str(evidence) if evidence else ""
-    shown = []
-    for name, value in list(evidence.items())[:6]:
-        if isinstance(value, dict):
-            against = value.get("threshold", value.get("limit"))
-            number = _number(value.get("value"))
-            shown.append(
-                f"{name} {number}" + (f" (limit {_number(against)})" if against is not None else "")
-            )
-        else:
-            shown.append(f"{name} {_number(value)}")
-    return ", ".join(shown)
-
-
-# Helpers
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _wrapped(
-    text: str, style: Style | None = None, kind: str = "", *, indent: int = 0
-) -> Iterator[str]:
-    """A paragraph in lines of the verdict's width; the first word may have a colour."""
-    lines = textwrap.wrap(
-        text.replace("\n", " "),
-        WIDTH,
-        initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + 2),
-        break_on_hyphens=False,
-    )
-    if style is not None and lines:
-        start = lines[0].lstrip()
-        head, colon, rest = start.partition(":")
-        lines[0] = lines[0][: len(lines[0]) - len(start)] + style(kind, head) + colon + rest
-    yield from lines
+        yield from wrapped(f"units that were never active in the last quarter: {shown}{more}")

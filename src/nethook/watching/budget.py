@@ -23,6 +23,10 @@ LOOK: Final = 8
 MOST: Final = 512
 """A quantity is measured at least once in so many steps."""
 
+GROWTH: Final = 1.1
+"""However thin the rest, everything is measured in a step that is so much later than the last such:
+two dozen steps of a hundred, a hundred of a million. A course can be told from that."""
+
 WRITER_SHARE: Final = 0.01
 """Without a budget: the part of the time that the writer's thread may take, by merging windows."""
 
@@ -56,6 +60,7 @@ class Budget:
         self._last = (self._begun, [0.0] * 5, 0.0)
         self._until_look = LOOK
         self._turn = 0
+        self._next_whole = LOOK + 1
 
     # -- what it has cost ---------------------------------------------------------------------
 
@@ -116,6 +121,10 @@ class Budget:
                 wanted and (turn + at * every // 4) % every == 0
                 for at, wanted in enumerate(self._wanted)
             ]
+            if turn >= self._next_whole:
+                self.due = list(self._wanted)
+        if self._turn >= self._next_whole:
+            self._next_whole = max(self._turn + 1, int(self._turn * GROWTH))
         return changed
 
     def all_due(self) -> None:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
 from torch import nn
@@ -16,7 +16,11 @@ from nethook.addresses.patterns import Pattern
 from nethook.errors import InputsError, OptionError
 from nethook.runs import names
 from nethook.watching.attach import attach, given_models, given_optimizers
+from nethook.watching.diagnosis import Diagnosis
 from nethook.watching.session import Session
+
+if TYPE_CHECKING:
+    from nethook.doctor.finding import Finding
 
 QUANTITIES: Final = ("outputs", "grads", "params", "param_grads", "updates")
 """What can be watched."""
@@ -61,7 +65,8 @@ def watch(
         batches: steps whose inputs are held on to, to be saved when a NaN appears; 0 holds none.
 
     Returns:
-        A `Watch`: a context manager, with `close()`, `log(**scalars)`, `overhead`, `path`.
+        A `Watch`: a context manager, with `close()`, `log(**scalars)`, `findings`, `overhead` and
+        `path`.
 
     Raises:
         RunExistsError: there is a file at `to` already.
@@ -116,6 +121,7 @@ class Watch:
             include=include, exclude=exclude, wanted=wanted, budget=budget, phases=shown,
             snapshots=snapshots or {}, batches=batches,
         )  # fmt: skip
+        self._diagnosis = Diagnosis(self._session.writer)
         for each in models.values():
             _WATCHED[each] = weakref.ref(self)
 
@@ -128,6 +134,11 @@ class Watch:
     def overhead(self) -> float:
         """What watching has cost so far, as a share of the training's own time."""
         return self._session.budget.overhead
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with the run so far; to look takes a fraction of a second."""
+        return self._diagnosis.found if self._closed else self._diagnosis.look()
 
     @property
     def step(self) -> int:
@@ -176,6 +187,7 @@ class Watch:
         except Exception as error:
             session.guard.failed("closing", error, None)
         session.guard.alive = False
+        self._diagnosis.close()
         session.writer.close()
         if text and not session.silent:
             _say(text)

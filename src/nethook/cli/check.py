@@ -1,0 +1,96 @@
+"""`nethook check RUN`: what is wrong with a run, for people, scripts and continuous integration."""
+
+from __future__ import annotations
+
+import enum
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from nethook.doctor.finding import Finding
+
+
+class FailOn(enum.StrEnum):
+    """From which severity on the exit code is 1."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def check(
+    run: Annotated[Path, typer.Argument(help="The run file, also while it is being written.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print plain data.")] = False,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="The severity from which the exit code is 1.")
+    ] = FailOn.ERROR,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="CODE", help="Leave this code out (may be repeated)."),
+    ] = None,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--threshold",
+            metavar="CODE.NAME=NUMBER",
+            help="Another threshold, such as dead-units.share=0.4 (may be repeated).",
+        ),
+    ] = None,
+) -> None:
+    """Diagnose a run: what is wrong, where, since when, and what to change.
+
+    The exit code is 0 when nothing is at or above --fail-on, 1 when something is, and 2 when the
+    run cannot be read or the call is wrong.
+    """
+    from nethook.errors import NethookError
+
+    try:
+        from nethook.doctor.diagnose import diagnose
+
+        found = diagnose(run, ignore=ignore or (), thresholds=_thresholds(threshold or []))
+    except NethookError as error:
+        typer.echo(f"nethook check: {error}", err=True)
+        raise typer.Exit(2) from None
+    if as_json:
+        data = {"run": str(run), "findings": [each.to_dict() for each in found]}
+        typer.echo(json.dumps(data, indent=2))
+    else:
+        typer.echo("\n".join(_lines(run, found)))
+    if any(each.at_least(fail_on.value) for each in found):
+        raise typer.Exit(1)
+
+
+def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
+    """`dead-units.share=0.4` as `{"dead-units": {"share": 0.4}}`."""
+    from nethook.errors import OptionError
+
+    found: dict[str, dict[str, float]] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        code, dot, field = name.partition(".")
+        try:
+            if not (code and dot and field):
+                raise ValueError(text)
+            found.setdefault(code, {})[field] = float(value)
+        except ValueError:
+            raise OptionError(
+                f"--threshold {text}: it is CODE.NAME=NUMBER, such as dead-units.share=0.4."
+            ) from None
+    return found
+
+
+def _lines(run: Path, found: list[Finding]) -> list[str]:
+    from nethook.runs.texts import clean
+    from nethook.views.finding_lines import finding_lines, healthy_line
+    from nethook.views.paragraphs import Style
+
+    style = Style(colour=sys.stdout.isatty())
+    head = clean(str(run))
+    if not found:
+        return [head, healthy_line(style)]
+    plain: list[dict[str, Any]] = [each.to_dict() for each in found]
+    return [head, *finding_lines(plain, style)]

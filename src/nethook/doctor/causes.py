@@ -1,0 +1,67 @@
+"""Root cause over symptom: one finding a cause, its consequences under it.
+
+What explains what is the order of `Cause`: the contract of the loop before loss and target, these
+before data, data before the start, that before settings of the optimizer, and symptoms last; that
+nothing is learnt at all is said when nothing else is. What is lower in this order and does not
+begin earlier is a consequence. Two findings of one cause stand side by side, unless one names the
+other as its consequence (`LEADS_TO`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+from nethook.doctor.finding import SEVERITIES, Finding
+from nethook.doctor.rule import Cause
+
+LEADS_TO: Final[dict[str, frozenset[str]]] = {
+    "exploding-gradient": frozenset({"non-finite"}),
+    "dead-units": frozenset({"class-collapse", "vanishing-gradient"}),
+    "saturated-activation": frozenset({"class-collapse", "vanishing-gradient"}),
+    "vanishing-gradient": frozenset({"class-collapse"}),
+    "learning-rate-too-high": frozenset({"oscillating-loss", "adam-instability"}),
+    "adam-instability": frozenset({"oscillating-loss"}),
+    "clipping-too-tight": frozenset({"learning-rate-too-low"}),
+    "weight-decay-too-strong": frozenset({"learning-rate-too-high", "learning-rate-too-low"}),
+    "input-collapsed": frozenset({"input-ignored"}),
+}
+"""Which symptoms, or settings, explain others of their own kind."""
+
+
+def root_causes(found: Sequence[tuple[Cause, Finding]], slack: int = 0) -> list[Finding]:
+    """The findings that nothing else explains, each with what it explains.
+
+    `slack` is how many steps a consequence may seem to begin before its cause: a patient rule may
+    date its onset a little late.
+    """
+    ordered = sorted(found, key=_rank)
+    roots: list[tuple[Cause, Finding, list[Finding]]] = []
+    for cause, finding in ordered:
+        for above, root, consequences in roots:
+            if _explains(above, root, cause, finding, slack):
+                consequences.append(finding)
+                break
+        else:
+            roots.append((cause, finding, []))
+    return [dataclasses.replace(root, consequences=tuple(below)) for _, root, below in roots]
+
+
+def _explains(above: Cause, root: Finding, cause: Cause, finding: Finding, slack: int) -> bool:
+    # Good advice explains nothing: an unused module does not make a loss diverge.
+    if root.severity == "info":
+        return False
+    if cause == Cause.REST:  # said when nothing else is, whenever that began
+        return above < cause
+    if finding.first_step + slack < root.first_step:
+        return False
+    if above < cause:
+        return True
+    return above == cause and finding.code in LEADS_TO.get(root.code, ())
+
+
+def _rank(entry: tuple[Cause, Finding]) -> tuple[int, int, int, int]:
+    cause, finding = entry
+    led = sum(finding.code in codes for codes in LEADS_TO.values())
+    return (cause, led, -SEVERITIES.index(finding.severity), finding.first_step)

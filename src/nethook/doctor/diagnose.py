@@ -1,0 +1,132 @@
+"""`diagnose` and `assert_healthy`: a run, shown to every rule."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from nethook.doctor.causes import root_causes
+from nethook.doctor.finding import SEVERITIES, Finding, Severity
+from nethook.doctor.history import History
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.rules import all_rules
+from nethook.doctor.settings import Changes, Settings, project_settings
+from nethook.errors import OptionError, RunFileError, UnhealthyError
+from nethook.runs.run import Run, open_run
+
+
+def diagnose(
+    run: Run | str | Path,
+    *,
+    ignore: Iterable[str] = (),
+    thresholds: Changes | None = None,
+    rules: Sequence[Rule] | None = None,
+) -> list[Finding]:
+    """What is wrong with a training run, root causes first; an empty list when nothing is.
+
+        for finding in nethook.diagnose("runs/mnist.db"):
+            print(finding)
+
+    What `[tool.nethook]` says in the nearest `pyproject.toml` holds as well.
+
+    Arguments:
+        run: a run file, also while it is being written, or what `open_run` returned.
+        ignore: codes that are not reported.
+        thresholds: other thresholds, by code: `{"dead-units": {"share": 0.3}}`.
+        rules: these rules instead of all.
+
+    Raises:
+        RunFileError: the file cannot be read.
+        OptionError: a code or a threshold that does not exist.
+    """
+    found, failed = examine(run, ignore=ignore, thresholds=thresholds, rules=rules)
+    for text in failed:
+        warnings.warn(text, stacklevel=2)
+    return found
+
+
+def examine(
+    run: Run | str | Path,
+    *,
+    ignore: Iterable[str] = (),
+    thresholds: Changes | None = None,
+    rules: Sequence[Rule] | None = None,
+) -> tuple[list[Finding], list[str]]:
+    """As `diagnose`; and which rules failed, in words."""
+    chosen = list(all_rules()) if rules is None else list(rules)
+    settings = _settled(chosen, ignore, thresholds, all_known=rules is None)
+    if isinstance(run, Run):
+        return _examined(run, chosen, settings)
+    with open_run(run) as opened:
+        return _examined(opened, chosen, settings)
+
+
+def assert_healthy(
+    run: Run | str | Path,
+    *,
+    ignore: Iterable[str] = (),
+    severity: Severity = "warning",
+    thresholds: Changes | None = None,
+) -> None:
+    """Raises where a run has findings as severe as that, for use in a test suite.
+
+        nethook.assert_healthy("runs/mnist.db", ignore=["repeated-batch"])
+
+    Raises:
+        UnhealthyError: an `AssertionError`; its message lists the findings.
+        RunFileError, OptionError: as `diagnose` does.
+    """
+    if severity not in SEVERITIES:
+        raise OptionError(f"severity is one of {', '.join(SEVERITIES)}; got {severity!r}.")
+    found = diagnose(run, ignore=ignore, thresholds=thresholds)
+    bad = [finding for finding in found if finding.at_least(severity)]
+    if bad:
+        lines = [f"- {finding}\n  fix: {finding.fix}" for finding in bad]
+        noun = "finding" if len(bad) == 1 else "findings"
+        raise UnhealthyError(f"the run has {len(bad)} {noun}:\n" + "\n".join(lines))
+
+
+def _settled(
+    rules: Sequence[Rule], ignore: Iterable[str], thresholds: Changes | None, *, all_known: bool
+) -> Settings:
+    """What the project and the call have set, checked against the rules."""
+    known = {rule.code: rule for rule in rules}
+    project = project_settings()
+    settings = project.also(ignore, thresholds)
+    for code in (*settings.ignore, *settings.thresholds):
+        ours = code in project.ignore or code in project.thresholds
+        if code not in known and (all_known or not ours):
+            place = f"{project.path}: " if ours and project.path else ""
+            raise OptionError(place + _no_such_code(code, known))
+    for code, values in settings.thresholds.items():
+        if code in known:
+            known[code].thresholds(values)  # raises where it has no such threshold
+    return settings
+
+
+def _examined(
+    run: Run, rules: Sequence[Rule], settings: Settings
+) -> tuple[list[Finding], list[str]]:
+    history = History(run)
+    found: list[tuple[Cause, Finding]] = []
+    failed: list[str] = []
+    for rule in rules:
+        thresholds = rule.thresholds(settings.thresholds.get(rule.code, {}))
+        try:
+            found += [(rule.cause, each) for each in rule.look(history, thresholds)]
+        except RunFileError:
+            raise
+        except Exception as error:  # one rule must not hide what the others found
+            failed.append(f"the rule {rule.code} failed: {error!r}.")
+    # What is ignored is no cause either: what it would explain is then told by itself.
+    kept = [each for each in found if each[1].code not in settings.ignore]
+    return root_causes(kept, slack=max(5, history.steps // 20)), failed
+
+
+def _no_such_code(code: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(code, list(known), n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"there is no rule {code!r}.{hint}"

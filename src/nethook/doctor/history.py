@@ -1,0 +1,298 @@
+"""A run as the rules see it: a narrow interface of documented fields.
+
+    history = History(nethook.open_run("runs/mnist.db"))
+    history.loop("old_gradients")                      # a curve: steps and values
+    history.curve("fc1", "outputs", "std")
+    history.modules[0].fact("modes"), history.records("train")[0].fact("chain")
+
+Every field is explained in docs/run-file.md. What a rule reads is noted in `history.read`, so that
+a test can hold each rule to the fields that it names. A field that the file lacks is `None` or an
+empty curve: an older run, a thinned one, or one that was cut off, is no reason to fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nethook.runs.names import BATCH, LOOP, LOSS, OUTPUTS, PARAMS_FINGERPRINT, loss_address
+from nethook.runs.results import EventRecord, Series
+from nethook.runs.run import Run
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A number over the run: one value a window in which it was measured."""
+
+    step: Integers  # the last step of each window
+    value: Floats
+    steps: Integers  # steps in each window
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def since(self, step: int) -> Curve:
+        """The part from a step on."""
+        return self.where(self.step >= step)
+
+    def until(self, step: int) -> Curve:
+        """The part up to and with a step."""
+        return self.where(self.step <= step)
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Curve:
+        """The windows that were chosen."""
+        return Curve(self.step[chosen], self.value[chosen], self.steps[chosen])
+
+    @property
+    def total(self) -> float:
+        """The sum over all steps."""
+        return float((self.value * self.steps).sum()) if len(self) else 0.0
+
+
+NOTHING = Curve(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
+
+
+class Noted:
+    """Facts in a mapping; what is asked for is noted."""
+
+    __slots__ = ("_facts", "_prefix", "_read")
+
+    def __init__(self, facts: Mapping[str, Any], prefix: str, read: set[str]) -> None:
+        self._facts = facts
+        self._prefix = prefix
+        self._read = read
+
+    def fact(self, name: str, default: Any = None) -> Any:
+        """A fact; the default where the file has none."""
+        self._read.add(f"{self._prefix}.{name}")
+        value = self._facts.get(name)
+        return default if value is None else value
+
+
+class SiteFacts(Noted):
+    """A module or parameter of the model."""
+
+    __slots__ = ("address", "kind")
+
+    def __init__(
+        self, address: str, kind: str, facts: Mapping[str, Any], prefix: str, read: set[str]
+    ) -> None:
+        super().__init__(facts, prefix, read)
+        self.address = address
+        self.kind = kind
+
+
+class LossFacts(Noted):
+    """How a loss was made, at one step."""
+
+    __slots__ = ("name", "phase", "step")
+
+    def __init__(
+        self, name: str, step: int, phase: str, facts: Mapping[str, Any], read: set[str]
+    ) -> None:
+        super().__init__(facts, "loss", read)
+        self.name = name
+        self.step = step
+        self.phase = phase
+
+
+class History:
+    """What rules may know of a run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._series: dict[tuple[str, str, str], Series] = {}
+        self.read: set[str] = set()
+
+    # -- what there is ------------------------------------------------------------------------
+
+    @cached_property
+    def steps(self) -> int:
+        """Training steps so far."""
+        curve = self.loop("forwards")
+        ends = [int(curve.step[-1]) + 1] if len(curve) else []
+        return max([*ends, *(int(each.step[-1]) + 1 for each in self.losses() if len(each))] or [0])
+
+    def info(self, name: str, default: Any = None) -> Any:
+        """A fact about the run as a whole."""
+        self.read.add(f"info.{name}")
+        value = self._run.info.get(name)
+        return default if value is None else value
+
+    @cached_property
+    def modules(self) -> tuple[SiteFacts, ...]:
+        """Every module, in the order of the model."""
+        return tuple(
+            SiteFacts(site.address, site.kind, site.info, "module", self.read)
+            for site in self._run.sites
+            if site.kind != "Parameter"
+        )
+
+    @cached_property
+    def parameters(self) -> tuple[SiteFacts, ...]:
+        """Every parameter, in the order of the model."""
+        return tuple(
+            SiteFacts(site.address, site.kind, site.info, "parameter", self.read)
+            for site in self._run.sites
+            if site.kind == "Parameter"
+        )
+
+    def events(self, kind: str) -> tuple[EventRecord, ...]:
+        """What happened, of one kind, in the order of steps."""
+        self.read.add(f"event.{kind}")
+        return tuple(event for event in self._events if event.kind == kind)
+
+    @cached_property
+    def _events(self) -> tuple[EventRecord, ...]:
+        return self._run.events
+
+    def fingerprints(self) -> dict[int, Curve]:
+        """Of every rank, a number that equal parameters share, at steps 0, 1, 2, 4, 8."""
+        self.read.add(f"scalar.{PARAMS_FINGERPRINT}")
+        found: dict[int, Curve] = {}
+        for rank in self._run.ranks:
+            if rank.state in ("missing", "unreadable"):
+                continue
+            scalar = self._run.rank(rank.rank).scalars.get(PARAMS_FINGERPRINT)
+            if scalar is not None:
+                found[rank.rank] = Curve(scalar.step, scalar.value, np.ones(len(scalar), np.int64))
+        return found
+
+    def records(self, phase: str = "train", name: str | None = None) -> tuple[LossFacts, ...]:
+        """How losses were made, in the order of steps."""
+        return tuple(
+            LossFacts(each.name, each.step, each.phase, each.data, self.read)
+            for each in self._losses
+            if each.phase == phase and name in (None, each.name)
+        )
+
+    @cached_property
+    def _losses(self) -> tuple[Any, ...]:
+        return self._run.losses
+
+    # -- numbers ------------------------------------------------------------------------------
+
+    def has(self, address: str, quantity: str) -> bool:
+        """Whether a quantity of a site was recorded."""
+        return (address, quantity) in self._catalogue
+
+    @cached_property
+    def _catalogue(self) -> set[tuple[str, str]]:
+        return {(each.address, each.quantity) for each in self._run.catalogue}
+
+    def series_fact(self, address: str, quantity: str, name: str, default: Any = None) -> Any:
+        """A fact about a series as a whole: the type of an input."""
+        self.read.add(f"series.{_shown(address, quantity)}.info.{name}")
+        for info in self._run.catalogue:
+            if (info.address, info.quantity) == (address, quantity):
+                return info.info.get(name, default)
+        return default
+
+    def curve(
+        self, address: str, quantity: str, column: str = "mean", phase: str = "train"
+    ) -> Curve:
+        """A column of a series, in the windows in which it was measured."""
+        self.read.add(f"series.{_shown(address, quantity)}.{column}")
+        series = self._read_series(address, quantity, phase)
+        if series is None:
+            return NOTHING
+        value = np.asarray(series[column], dtype=np.float64)
+        measured = (series.seen > 0) & ~np.isnan(value)
+        return Curve(series.last_step, value, series.steps).where(measured)
+
+    def active_units(self, address: str, since: int) -> npt.NDArray[np.bool_] | None:
+        """Of each unit, whether it was ever active from a step on; None where no bits were kept."""
+        self.read.add("units.outputs")
+        if not self.has(address, OUTPUTS):
+            return None
+        units = self._run.units(address, OUTPUTS)
+        late = units.last_step >= since
+        if not units.active.size or not late.any():
+            return None
+        active: npt.NDArray[np.bool_] = np.any(units.active[late], axis=0)
+        return active
+
+    def loop(self, quantity: str, column: str = "mean") -> Curve:
+        """A number of the loop: one value a step, or the mean over a window's."""
+        return self.curve(LOOP, quantity, column)
+
+    def batch(self, quantity: str, column: str = "mean") -> Curve:
+        """A number of the batches."""
+        return self.curve(BATCH, quantity, column)
+
+    def losses(self, phase: str = "train") -> tuple[Curve, ...]:
+        """The curve of every loss that was recorded in a phase."""
+        return tuple(curve for _, curve in self.named_losses(phase))
+
+    def named_losses(self, phase: str = "train") -> Iterator[tuple[str, Curve]]:
+        """The name and curve of every loss that was recorded in a phase."""
+        for address in self._loss_addresses:
+            curve = self._loss_curve(address, phase)
+            if len(curve):
+                yield address.removeprefix(loss_address("")), curve
+
+    def _loss_curve(self, address: str, phase: str) -> Curve:
+        """The mean of a loss in each window; NaN where it was not finite in any of its steps."""
+        self.read.add(f"series.{_shown(address, LOSS)}.mean")
+        series = self._read_series(address, LOSS, phase)
+        if series is None:
+            return NOTHING
+        value = np.where(series["nonfinite_share"] > 0, np.nan, series["mean"])
+        return Curve(series.last_step, value, series.steps).where(series.seen > 0)
+
+    @cached_property
+    def _loss_addresses(self) -> list[str]:
+        # Losses of evaluations have series and are not among `info.losses`.
+        found = [each.address for each in self._run.catalogue if each.quantity == LOSS]
+        return [address for address in found if address.startswith(loss_address(""))]
+
+    def scalar(self, name: str) -> Curve:
+        """What was logged under a name, a point a step or a change."""
+        self.read.add(f"scalar.{name.split(':', 1)[0]}")
+        found = self._scalars.get(name)
+        if found is None:
+            return NOTHING
+        return Curve(found.step, found.value, np.ones(len(found), np.int64))
+
+    def rates(self) -> dict[str, Curve]:
+        """Every learning rate, a point a change, by `optimizer.group`."""
+        names = [name for name in self._scalars if name.startswith("lr:")]
+        return {name.removeprefix("lr:"): self.scalar(name) for name in names}
+
+    def logged(self) -> dict[str, Curve]:
+        """What the user logged: `watch.log(val_accuracy=…)`."""
+        ours = ("lr:", "loss:", "grad_norm", "update_ratio", "batch_fingerprint", "params_")
+        return {name: self.scalar(name) for name in self._scalars if not name.startswith(ours)}
+
+    @cached_property
+    def _scalars(self) -> Mapping[str, Any]:
+        return self._run.scalars
+
+    def _read_series(self, address: str, quantity: str, phase: str) -> Series | None:
+        key = (address, quantity, phase)
+        if key not in self._series:
+            if not self.has(address, quantity):
+                return None
+            # All sites at once: their records lie together, and the next rule asks for the next.
+            if address.startswith("@"):
+                same = [each for each in self._catalogue if each[0].startswith("@")]
+            else:
+                same = [each for each in self._catalogue if each[1] == quantity]
+            for series in self._run.many(same, phase):
+                self._series[series.address, series.quantity, phase] = series
+        return self._series[key]
+
+
+def _shown(address: str, quantity: str) -> str:
+    """The name of a field: sites and losses all have the same one."""
+    return (
+        f"{address.split(':', maxsplit=1)[0]}.{quantity}" if address.startswith("@") else quantity
+    )

@@ -1,0 +1,66 @@
+"""Layers with weights that follow each other with nothing non-linear between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from nethook.doctor.history import History
+
+
+def linear_pairs(history: History) -> Iterator[tuple[str, str]]:
+    """The addresses of two layers, from the operations of the first training pass.
+
+    An operation that takes a parameter of its module's and is linear is a layer; the next layer is
+    found through operations that are linear, too, and take one input. A pair whose space between is
+    narrower than both sides is a factorised layer, and is meant.
+    """
+    ops = [each for each in history.info("ops", []) if isinstance(each, dict)]
+    sizes = _layer_sizes(history)
+    behind: list[set[int]] = []  # of each operation: the layers it is a linear function of
+    for at, op in enumerate(ops):
+        sources = [each for each in op.get("from") or [] if isinstance(each, int) and each < at]
+        reached: set[int] = set().union(*(behind[each] for each in sources)) if sources else set()
+        # A sum of two ways (a skip connection) is more than one linear layer could be.
+        if not op.get("linear") or len(set(sources)) > 1:
+            behind.append(set())
+        elif op.get("op") in _LAYERS and str(op.get("site")) in sizes:
+            for first in sorted(reached):
+                pair = str(ops[first].get("site")), str(op.get("site"))
+                if pair[0] != pair[1] and not _is_factorised(sizes[pair[0]], sizes[pair[1]]):
+                    yield pair
+            behind.append({at})
+        else:
+            behind.append(reached)
+
+
+_LAYERS = (
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose2d",
+    "matmul",
+    "addmm",
+    "bilinear",
+)
+
+
+def _layer_sizes(history: History) -> dict[str, tuple[int, int]]:
+    """Of each module with a weight of its own: how much goes in and comes out, a sample."""
+    found: dict[str, tuple[int, int]] = {}
+    for parameter in history.parameters:
+        shape: list[Any] = parameter.fact("shape", [])
+        if len(shape) >= 2:
+            for owner in parameter.fact("owners", []):
+                grouped = len(shape) > 2 and shape[1] == 1  # depthwise: each channel by itself
+                if not grouped:
+                    found.setdefault(str(owner), (math.prod(shape[1:]), int(shape[0])))
+    return found
+
+
+def _is_factorised(first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """Whether the space between two layers is narrower than what goes in and what comes out."""
+    between = first[1]
+    return between < first[0] and between < second[1]

@@ -1,0 +1,227 @@
+"""Whether a run is doing its job: does its loss fall, beyond its own noise?
+
+A healthy loss curve outweighs an odd profile. Rules about symptoms ask here before they speak.
+
+Where the loss is one for which it is known what the best constant answer would score (the entropy
+of the targets, their variance), a run that stays there has learnt nothing, however its first steps
+fell; one that gets well below does its job.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from nethook.doctor.history import Curve, Floats, History, LossFacts
+
+ENOUGH: Final = 12
+"""Windows below which nothing is said about a trend."""
+
+PROGRESS_READS: Final = (
+    "loss.broadcast",
+    "loss.class_counts",
+    "loss.factor",
+    "loss.floored",
+    "loss.kind",
+    "loss.options",
+    "loss.reduction",
+    "loss.target",
+    "loss.terms",
+    "series.@loss.loss.mean",
+)
+"""The fields that `progress` reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How a loss went."""
+
+    start: float  # the first value, or the median of the first three if that is less
+    end: float  # median of the last tenth, at least five windows
+    best: float  # least median of any such stretch
+    noise: float  # spread of the loss around its own trend
+    error: float  # how well the difference between start and end is known
+    fell: float  # from start to end, in units of the loss's own scale
+    finite: bool
+    late: float  # how much it fell from the first tenth to the last, in units of what is known
+    still: float = 0.0  # the same, from the middle of the run on
+    constant: float | None = None  # what the best constant answer would score
+
+    @property
+    def improves(self) -> bool:
+        """It fell by more than its noise explains, and by more than a fiftieth of its scale."""
+        if not self.finite or self.learnt_nothing:
+            return False
+        clear = self.start - self.end > 3 * self.error or self.late > 4
+        return clear and self.fell > 0.02
+
+    @property
+    def learnt_nothing(self) -> bool:
+        """It ends where an answer that is the same for all inputs would be, or above.
+
+        One that is still falling is on its way: it says nothing yet.
+        """
+        if self.constant is None or self.still > 4:
+            return False
+        return not self.end < 0.97 * self.constant
+
+    @property
+    def does_its_job(self) -> bool:
+        """It fell by a good part, and did not come back up."""
+        if not self.improves or self.end - self.best > 0.5 * (self.start - self.best):
+            return False
+        if self.constant is not None:
+            return self.end < 0.8 * self.constant
+        return self.fell > 0.15
+
+    @property
+    def does_well(self) -> bool:
+        """It fell by half or more: what is needed to outweigh evidence that is beyond doubt."""
+        if not self.does_its_job:
+            return False
+        return self.end < 0.5 * self.constant if self.constant is not None else self.fell > 0.5
+
+    @property
+    def diverges(self) -> bool:
+        """It ends above its start, beyond its noise, or is not finite."""
+        rise = self.end - self.start
+        return not self.finite or rise > max(3 * self.error, self.noise, 0.05 * abs(self.start))
+
+
+def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
+    """How a loss went; None where there is too little of it."""
+    if len(curve) < ENOUGH:
+        return None
+    value = curve.value
+    finite = np.isfinite(value)
+    kept = value[finite]
+    if len(kept) < 3:
+        nan = float("nan")
+        return Progress(nan, nan, nan, nan, nan, 0.0, finite=False, late=0.0)
+    width = min(len(kept), max(5, len(kept) // 10))
+    smooth = medians(kept, width)
+    start, end, best = _start(kept), float(smooth[-1]), float(smooth.min())
+    noise = float(np.median(np.abs(kept - _trend(kept, width)))) * 1.4826
+    # Of a median of n values the error is 1.25 of their spread by the root of n.
+    error = 1.25 * noise * math.sqrt(1 / 2 + 1 / width)
+    late = (float(smooth[0]) - end) / max(1.25 * noise * math.sqrt(2 / width), 1e-30)
+    middle = float(np.median(kept[len(kept) // 2 : len(kept) // 2 + width]))
+    still = (middle - end) / max(1.25 * noise * math.sqrt(2 / width), 0.01 * abs(end), 1e-30)
+    scale = max(abs(start), noise, 1e-30)
+    ends_finite = bool(finite[-width:].all()) and len(kept) >= ENOUGH // 2
+    return Progress(
+        start, end, best, noise, error, (start - end) / scale, ends_finite, late, still, constant
+    )
+
+
+def _start(values: Floats) -> float:
+    """Where a loss began. One step that is too large may spoil the second value already."""
+    return float(min(values[0], np.median(values[:3])))
+
+
+def progress(history: History) -> Progress | None:
+    """How the run's training loss went; None where that cannot be said.
+
+    Losses that play against each other (a GAN's) have no common direction, so none is judged.
+    """
+    curves = [(name, curve) for name, curve in history.named_losses() if len(curve) >= ENOUGH]
+    if len(curves) != 1:
+        return None
+    name, curve = curves[0]
+    went = progress_of(curve, constant_score(history, name))
+    if went is None or went.improves or _has_a_meaning(history, name, went):
+        return went
+    return None
+
+
+def _has_a_meaning(history: History, name: str, went: Progress) -> bool:
+    """Whether a loss that does not fall says something.
+
+    That of a policy gradient does not: it has no floor, and goes up and down around zero.
+    """
+    if all(record.fact("floored") for record in history.records("train", name)):
+        return True
+    if not went.finite:
+        return True
+    return min(went.start, went.end) > 0 and went.noise < 0.3 * max(went.start, went.end)
+
+
+def constant_score(history: History, name: str | None = None) -> float | None:
+    """What the best answer that is the same for all inputs would score; None where not known."""
+    records = [each for each in history.records("train", name) if _is_plain(each)]
+    if not records or len({each.fact("kind") for each in records}) != 1:
+        return None
+    if records[0].fact("kind") in ("cross_entropy", "nll"):
+        return _entropy(records)
+    if records[0].fact("kind") == "mse":
+        return _variance(records)
+    return None
+
+
+def _is_plain(record: LossFacts) -> bool:
+    """One mean, of one loss, unweighted."""
+    options: dict[str, Any] = record.fact("options") or {}
+    return (
+        record.fact("reduction") == "mean"
+        and record.fact("factor") == 1.0
+        and not record.fact("terms")
+        and not options.get("weight")
+        and not record.fact("broadcast")
+    )
+
+
+def _entropy(records: list[LossFacts]) -> float | None:
+    """The entropy of the classes of all targets that were sampled."""
+    counts: dict[int, float] = {}
+    for record in records:
+        for label, count in _counts(record.fact("class_counts")):
+            counts[label] = counts.get(label, 0.0) + count
+    total = sum(counts.values())
+    shares = [count / total for count in counts.values() if count > 0]
+    if total < max(64, 10 * len(shares)) or len(shares) < 2:
+        return None
+    entropy = -sum(share * math.log(share) for share in shares)
+    # A sample shows less than there is: the correction of Miller and Madow.
+    return entropy + (len(shares) - 1) / (2 * total)
+
+
+def _counts(counts: Any) -> Iterator[tuple[int, float]]:
+    if isinstance(counts, dict):
+        yield from ((int(label), float(count)) for label, count in counts.items())
+    elif isinstance(counts, list | tuple):
+        yield from ((label, float(count)) for label, count in enumerate(counts))
+
+
+def _variance(records: list[LossFacts]) -> float | None:
+    """The variance of all targets that were sampled, where each is one number."""
+    means, variances = [], []
+    for record in records:
+        target = record.fact("target") or {}
+        shape = target.get("shape") or []
+        if target.get("std") is None or target.get("mean") is None or math.prod(shape[1:]) != 1:
+            return None
+        means.append(float(target["mean"]))
+        variances.append(float(target["std"]) ** 2)
+    if len(means) < 3:
+        return None
+    return float(np.mean(variances) + np.var(means))
+
+
+def medians(values: Floats, width: int) -> Floats:
+    """The median of each stretch of `width` values, the last one full."""
+    starts = range(0, max(1, len(values) - width + 1), max(1, width // 2))
+    found = [np.median(values[begin : begin + width]) for begin in starts]
+    found[-1] = np.median(values[-width:])
+    return np.asarray(found)
+
+
+def _trend(values: Floats, width: int) -> Floats:
+    """A running median, as long as the values."""
+    padded = np.concatenate((values[: width // 2][::-1], values, values[-(width // 2) :][::-1]))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, width)
+    trend: Floats = np.median(windows[: len(values)], axis=1)
+    return trend

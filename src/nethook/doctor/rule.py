@@ -1,0 +1,54 @@
+"""What a rule is: a function that reads a history and says what it found."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import Any
+
+from nethook.doctor.finding import Finding
+from nethook.doctor.history import History
+from nethook.errors import OptionError
+
+
+class Cause(IntEnum):
+    """What explains what: a lower number is the cause of a higher one."""
+
+    LOOP = 0  # the contract of the training loop
+    LOSS = 1  # loss and target
+    DATA = 2  # data and input
+    START = 3  # the network as it starts
+    SETTINGS = 4  # of the optimizer
+    SYMPTOM = 5  # what all of these lead to
+    REST = 6  # what is said when nothing else explains a run
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rule:
+    """One code of the catalogue.
+
+        RULE = Rule("missing-step", Cause.LOOP, look, reads=("series.@loop.backwards.mean", …))
+
+    `look(history, thresholds)` yields findings; `thresholds` is an object with the numbers that
+    `defaults` has, as the user may have changed them. `reads` are the fields that it may read, as
+    `History.read` names them. The module's docstring says cause, evidence, fix, and when it is
+    silent.
+    """
+
+    code: str
+    cause: Cause
+    look: Callable[[History, Any], Iterable[Finding]]
+    reads: tuple[str, ...]
+    defaults: Any = None  # a frozen dataclass of numbers
+
+    def thresholds(self, changed: Mapping[str, float]) -> Any:
+        """The thresholds with what the user changed."""
+        if not changed:
+            return self.defaults
+        known = {each.name for each in dataclasses.fields(self.defaults)} if self.defaults else ()
+        for name in changed:
+            if name not in known:
+                names = ", ".join(sorted(known)) or "none"
+                raise OptionError(f"{self.code} has no threshold {name!r}; it has {names}.")
+        return dataclasses.replace(self.defaults, **changed)

@@ -1,0 +1,26 @@
+"""One file a rule; each has a `RULE`, and its docstring is its documentation."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import entry_points
+
+from nethook.doctor.rule import Rule
+
+
+@cache
+def own_rules() -> tuple[Rule, ...]:
+    """The rules of this folder, in the order of what explains what."""
+    names = [each.name for each in pkgutil.iter_modules(__path__)]
+    found = [importlib.import_module(f"{__name__}.{name}").RULE for name in names]
+    return tuple(sorted(found, key=lambda rule: (rule.cause, rule.code)))
+
+
+def all_rules() -> Iterator[Rule]:
+    """Our rules, and those that other packages offer under the entry point `nethook.rules`."""
+    yield from own_rules()
+    for entry in entry_points(group="nethook.rules"):
+        yield entry.load()

@@ -1,0 +1,100 @@
+"""Weights start too large or too small.
+
+Cause: weights drawn with a spread that does not fit the width of their layers.
+Evidence: the size of activations over depth in the first step: it grows or shrinks from layer to
+layer far beyond what went in; and the run has trouble with it.
+Fix: draw them so that each layer keeps the size of its signal.
+Silent: where the run does its job all the same, and for what a norm puts right at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.layers import pairs, profile, weighted
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+from nethook.runs.names import INPUTS, OUTPUTS
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    growth: float = 30  # of activations, over the whole depth
+    loss: float = 10  # first loss by what is usual for so many classes
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    went = progress(history)
+    chosen = weighted(history)
+    sizes = list(pairs(profile(history, OUTPUTS, "rms", chosen, 0, 0)))
+    if len(sizes) < 2:
+        return
+    entering = history.curve("", INPUTS, "rms").until(0)
+    whole = str(history.series_fact("", INPUTS, "dtype", ""))
+    start = float(entering.value[0]) if len(entering) and "float" in whole else sizes[0][1]
+    largest = max(sizes, key=lambda each: each[1])
+    # The last layer may be small on purpose: the answer of a fresh network is near zero.
+    smallest = min(sizes[:-1], key=lambda each: each[1])
+    up, down = largest[1] / max(start, 1e-30), start / max(smallest[1], 1e-30)
+    high_loss = _first_loss(history)
+    ill = went is not None and not went.does_its_job
+    poor = went is not None and not went.does_well and largest[0] != sizes[-1][0]
+    large = up > limit.growth and (ill or poor or high_loss > limit.loss)
+    small = down > limit.growth and ill and not large
+    if not (large or small):
+        return
+    worst, factor = (largest, up) if large else (smallest, down)
+    word = "large" if large else "small"
+    yield Finding(
+        "bad-init-scale",
+        "warning",
+        f"weights start too {word}: at step 0 the signal is {factor:.3g} times as {word} at "
+        f"`{worst[0]}` as where it came in.",
+        "Start with weights that keep the scale: nethook.init.plan(model, inputs) shows which, "
+        "nethook.init.apply_ sets them.",
+        sites=(worst[0],),
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={
+            "change of the signal over depth": Evidence(factor, limit.growth),
+            "first loss by the usual one": Evidence(high_loss, limit.loss),
+        },
+    )
+
+
+def _first_loss(history: History) -> float:
+    """The first loss by what is usual for so many classes; 0 where that is not known."""
+    for record in history.records("train")[:1]:
+        shape = (record.fact("prediction") or {}).get("shape") or []
+        value = record.fact("value")
+        if record.fact("kind") == "cross_entropy" and len(shape) >= 2 and shape[1] > 1 and value:
+            return float(value) / math.log(shape[1])
+    return 0.0
+
+
+RULE = Rule(
+    "bad-init-scale",
+    Cause.START,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "loss.prediction",
+        "loss.value",
+        "module.activation",
+        "module.first_call",
+        "module.leaf",
+        "module.parameters",
+        "series.@loop.forwards.mean",
+        "series.inputs.info.dtype",
+        "series.inputs.rms",
+        "series.outputs.rms",
+    ),
+    defaults=Thresholds(),
+)

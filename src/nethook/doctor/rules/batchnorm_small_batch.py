@@ -1,0 +1,68 @@
+"""Batch norm takes its statistics from one or two samples.
+
+Cause: a batch size that is too small for batch statistics.
+Evidence: the batch sizes that the norm has seen in training.
+Fix: larger batches, or a norm that does not depend on them.
+Silent: for norms that are frozen in eval mode, and for a short last batch of an epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.layers import leaves
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import some
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    size: float = 2
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding, with every norm that sees too little."""
+    found = []
+    for module in leaves(history):
+        least, greatest = (module.fact("batch") or [0, 0])[:2]
+        modes = [each for each in module.fact("modes", []) if len(each) == 3 and each[1] == "train"]
+        trains = any(training for _, _, training in modes)
+        if module.fact("activation") == "norm" and trains and 0 < greatest <= limit.size:
+            found.append((module.address, least, greatest))
+    if not found:
+        return
+    sites = tuple(address for address, _, _ in found)
+    greatest = max(size for _, _, size in found)
+    yield Finding(
+        "batchnorm-small-batch",
+        "warning",
+        f"{some(sites, 'norm')} take mean and variance from {greatest} samples: mostly noise.",
+        "Use batches of 8 or more, nn.GroupNorm or nn.LayerNorm instead, or "
+        "torch.nn.SyncBatchNorm across devices.",
+        sites=sites,
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={"largest batch": Evidence(greatest, limit.size)},
+    )
+
+
+RULE = Rule(
+    "batchnorm-small-batch",
+    Cause.SETTINGS,
+    look,
+    reads=(
+        "module.activation",
+        "module.batch",
+        "module.first_call",
+        "module.leaf",
+        "module.modes",
+        "series.@loop.forwards.mean",
+        "series.@loss.loss.mean",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,119 @@
+"""Units of a rectifier are never active.
+
+Cause: a step or a bias that pushed them below zero for every input; no gradient brings them back.
+Evidence: units that were silent over the whole second half of the run, not over one batch; for
+activations without a module of their own, units whose bias got no gradient at all in that time.
+Fix: a lower rate, another start, a leaky rectifier.
+Silent: where the run does its job, for zeros in single batches (half of all outputs is usual), and
+for less than a third of a layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.layers import leaves
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+from nethook.runs.names import OUTPUTS, PARAM_GRADS
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    share: float = 0.3  # of a layer
+    error: float = 0.5
+    unknown: float = 0.95  # the share where nothing is known of the run's progress
+    steps: float = 10  # that the second half must have
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding, with every layer that is concerned."""
+    went = progress(history)
+    if went is not None and went.does_its_job:
+        return
+    since = history.steps // 2
+    if history.steps - since < limit.steps:
+        return
+    enough = limit.share if went is not None else limit.unknown
+    found = [each for each in _shares(history, since) if each[1] >= enough]
+    if not found:
+        return
+    sites = tuple(address for address, _, _ in found)
+    address, share, units = max(found, key=lambda each: each[1])
+    yield Finding(
+        "dead-units",
+        "error" if share >= limit.error else "warning",
+        f"`{address}`: {round(share * units)} of {units} units have been silent since step "
+        f"{_onset(history, address, since)} or before, for every input.",
+        "Lower the learning rate or warm it up, start biases at zero, or use nn.LeakyReLU or "
+        "nn.GELU.",
+        sites=sites,
+        first_step=_onset(history, address, since),
+        last_step=history.steps - 1,
+        evidence={"share of dead units": Evidence(share, limit.share)},
+    )
+
+
+def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
+    """Address, share of units that were silent since a step, and number of units."""
+    for module in leaves(history):
+        if module.fact("activation") == "rectifier":
+            active = history.active_units(module.address, since)
+            if active is not None and active.size:
+                yield module.address, 1.0 - float(active.mean()), int(active.size)
+    # Rectifiers without a module: what feeds them has biases, one a unit, without gradient.
+    for parameter in history.parameters:
+        shape, owners = parameter.fact("shape", []), parameter.fact("owners", [])
+        if (
+            len(shape) == 1
+            and owners
+            and parameter.fact("with_grad", 0)
+            and _feeds(history, owners)
+        ):
+            zeros = history.curve(parameter.address, PARAM_GRADS, "zero_share").since(since)
+            if len(zeros) >= 5 and (share := float(zeros.value.min())) > 0:
+                yield str(owners[0]), share, int(shape[0])
+
+
+def _feeds(history: History, owners: list[str]) -> bool:
+    """Whether the owner is a layer with a weight, and not a norm."""
+    kinds = {module.address: module.fact("activation") for module in leaves(history)}
+    return any(kinds.get(owner, "") == "linear" for owner in owners)
+
+
+def _onset(history: History, address: str, since: int) -> int:
+    """The first step from which the layer's outputs are as sparse as they are at the end."""
+    zeros = history.curve(address, OUTPUTS, "zero_share")
+    if not len(zeros):
+        return 0
+    end = float(np.median(zeros.since(since).value)) if len(zeros.since(since)) else 1.0
+    sparse = np.flatnonzero(zeros.value < 0.9 * end)
+    return int(zeros.step[min(sparse[-1] + 1, len(zeros) - 1)]) if len(sparse) else 0
+
+
+RULE = Rule(
+    "dead-units",
+    Cause.SYMPTOM,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "module.activation",
+        "module.first_call",
+        "module.leaf",
+        "parameter.owners",
+        "parameter.shape",
+        "parameter.with_grad",
+        "series.@loop.forwards.mean",
+        "series.outputs.zero_share",
+        "series.param_grads.zero_share",
+        "units.outputs",
+    ),
+    defaults=Thresholds(),
+)

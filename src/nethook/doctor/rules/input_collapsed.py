@@ -1,0 +1,80 @@
+"""Inputs are nearly constant.
+
+Cause: they were normalised twice, divided in whole numbers, or have the wrong type.
+Evidence: samples do not differ, or there is one value only, or everything lies within a hundredth
+of zero, while the loss does not fall.
+Fix: look at what the loader gives: its range, type and spread.
+Silent: where the run does its job all the same, and for inputs that are no floating-point numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+from nethook.runs.names import BATCH_SIZE, INPUT_DISTINCT, INPUT_SPREAD, INPUTS
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    spread: float = 1e-3  # between samples, relative to their size
+    size: float = 0.01  # root mean square
+    distinct: float = 1
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    went = progress(history)
+    if went is None or went.does_its_job:
+        return
+    rms, low = history.curve("", INPUTS, "rms"), history.curve("", INPUTS, "std")
+    spread, distinct = history.batch(INPUT_SPREAD), history.batch(INPUT_DISTINCT)
+    evidence: dict[str, Evidence] = {}
+    size = history.batch(BATCH_SIZE)
+    several = len(size) > 0 and np.median(size.value) >= 2
+    if len(spread) and several and float(np.median(spread.value)) < limit.spread:
+        evidence["spread between samples"] = Evidence(float(np.median(spread.value)), limit.spread)
+    if len(distinct) and float(np.median(distinct.value)) <= limit.distinct:
+        evidence["different values"] = Evidence(float(np.median(distinct.value)), 2)
+    tiny = len(rms) and len(low) and float(np.median(low.value)) < limit.size * 0.5
+    if tiny and float(np.median(rms.value)) < limit.size:
+        evidence["size of the inputs"] = Evidence(float(np.median(rms.value)), limit.size)
+    if not evidence:
+        return
+    shown = ", ".join(f"{name} {each.value:.2g}" for name, each in evidence.items())
+    yield Finding(
+        "input-collapsed",
+        "error",
+        f"what enters the network is nearly constant ({shown}): there is little in it to learn "
+        "from.",
+        "Look at one batch: x.dtype, x.min(), x.max(), x.std(). Often it was divided by 255 twice, "
+        "or divided in whole numbers.",
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence=evidence,
+    )
+
+
+RULE = Rule(
+    "input-collapsed",
+    Cause.DATA,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "series.@batch.input_distinct.mean",
+        "series.@batch.input_spread.mean",
+        "series.@batch.size.mean",
+        "series.@loop.forwards.mean",
+        "series.inputs.rms",
+        "series.inputs.std",
+    ),
+    defaults=Thresholds(),
+)

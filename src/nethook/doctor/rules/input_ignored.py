@@ -1,0 +1,86 @@
+"""The output does not depend on the input.
+
+Cause: the input is overwritten, multiplied by zero, or never used in the forward.
+Evidence: the spread of outputs over a batch of different inputs is nothing, from the first step on
+and for good.
+Fix: look at what the forward does with its argument.
+Silent: where inputs do not differ either (`input-collapsed`), where the units of a layer are dead
+or at their ends from the start, where the signal fades from layer to layer, for batches of one, and
+where the spread is small and not nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.layers import gradient_profile, stopped_layers
+from nethook.doctor.rule import Cause, Rule
+from nethook.runs.names import BATCH_SIZE, INPUT_SPREAD, OUTPUT_SPREAD
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    spread: float = 1e-5  # of outputs, relative to their size
+    inputs: float = 1e-2  # of inputs
+    share: float = 0.95  # of the steps
+    fades: float = 1e-3  # gradient of the first layer by the largest
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    out, given = history.batch(OUTPUT_SPREAD), history.batch(INPUT_SPREAD)
+    size = history.batch(BATCH_SIZE)
+    if len(out) < 5 or not len(given) or not len(size) or np.median(size.value) < 2:
+        return
+    constant = float((out.value <= limit.spread).mean())
+    differs = float(np.median(given.value))
+    if constant < limit.share or out.value[0] > limit.spread or differs < limit.inputs:
+        return
+    if stopped_layers(history) or _fades(history, limit):
+        return
+    yield Finding(
+        "input-ignored",
+        "error",
+        f"different inputs (spread {differs:.3g}) give one and the same output (spread "
+        f"{float(np.median(out.value)):.1g}), from the first step on.",
+        "Look in the forward for an input that is overwritten, zeroed or not passed on.",
+        first_step=int(out.step[0]),
+        last_step=int(out.step[-1]),
+        evidence={
+            "spread of outputs": Evidence(float(np.median(out.value)), limit.spread),
+            "spread of inputs": Evidence(differs, limit.inputs),
+        },
+    )
+
+
+def _fades(history: History, limit: Thresholds) -> bool:
+    """Whether the signal is lost little by little, layer by layer: then nothing is cut."""
+    sizes = [value for _, value in gradient_profile(history, 0, 10)]
+    return len(sizes) >= 3 and 0 < sizes[0] < limit.fades * max(sizes)
+
+
+RULE = Rule(
+    "input-ignored",
+    Cause.DATA,
+    look,
+    reads=(
+        "module.activation",
+        "module.first_call",
+        "module.leaf",
+        "module.parameters",
+        "series.@batch.input_spread.mean",
+        "series.@batch.output_spread.mean",
+        "series.@batch.size.mean",
+        "series.grads.rms",
+        "series.outputs.near_share",
+        "series.outputs.zero_share",
+    ),
+    defaults=Thresholds(),
+)

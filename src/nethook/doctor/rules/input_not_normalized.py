@@ -1,0 +1,104 @@
+"""Raw inputs go into the network.
+
+Cause: pixels from 0 to 255, prices, sensor readings, without mean and spread brought to about 0
+and 1.
+Evidence: size and offset of what enters, together with the trouble that it makes: activations at
+their ends, a first loss far above what it should be, or a loss that does not fall well.
+Fix: subtract the mean and divide by the spread of the training data.
+Silent: where the first layer is a norm or an embedding, and where there is no such trouble.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.layers import first_layer, saturated_layers
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import some
+from nethook.runs.names import INPUTS
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    size: float = 10  # root mean square
+    offset: float = 5  # mean by standard deviation, where the inputs are larger than `raw`
+    raw: float = 3
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    mean, std = history.curve("", INPUTS, "mean"), history.curve("", INPUTS, "std")
+    rms = history.curve("", INPUTS, "rms")
+    if not len(rms) or not len(std) or first_layer(history) in ("norm", "embedding"):
+        return
+    size = float(np.median(rms.value))
+    away = abs(float(np.median(mean.value))) / max(float(np.median(std.value)), 1e-12)
+    if not (size > limit.size or (away > limit.offset and size > limit.raw)):
+        return
+    trouble = _trouble(history)
+    if not trouble:
+        return
+    yield Finding(
+        "input-not-normalized",
+        "warning",
+        f"inputs have mean {float(np.median(mean.value)):.3g} and spread "
+        f"{float(np.median(std.value)):.3g}, and {trouble}.",
+        "Subtract the mean and divide by the standard deviation of the training data, or put a "
+        "normalisation layer first.",
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={
+            "size of the inputs": Evidence(size, limit.size),
+            "mean by spread": Evidence(away, limit.offset),
+        },
+    )
+
+
+def _trouble(history: History) -> str:
+    """What raw inputs have done."""
+    ends = saturated_layers(history)
+    if ends:
+        return f"the units of {some(ends, 'layer')} sit at their ends"
+    records = history.records("train")
+    expected = [each for each in records[:1] if each.fact("kind") == "cross_entropy"]
+    for record in expected:
+        shape = (record.fact("prediction") or {}).get("shape") or []
+        value = record.fact("value")
+        if len(shape) >= 2 and shape[1] > 1 and value and value > 3 * math.log(shape[1]):
+            return f"the first loss is {value:.3g}, where {math.log(shape[1]):.3g} would be usual"
+    went = progress(history)
+    if went is not None and not went.does_its_job:
+        return "the loss does not fall well"
+    return ""
+
+
+RULE = Rule(
+    "input-not-normalized",
+    Cause.DATA,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "loss.prediction",
+        "loss.value",
+        "module.activation",
+        "module.first_call",
+        "module.leaf",
+        "module.parameters",
+        "series.@loop.forwards.mean",
+        "series.inputs.info.dtype",
+        "series.inputs.mean",
+        "series.inputs.rms",
+        "series.inputs.std",
+        "series.outputs.near_share",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,83 @@
+"""Steps are too large.
+
+Cause: a learning rate that throws the weights about instead of moving them.
+Evidence: the true update by the weights, while the loss ends above its start, or does not fall, or
+is no longer finite.
+Fix: a lower rate; warm-up.
+Silent: where the loss falls, however large the steps are, and where gradients explode with updates
+of a usual size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import number
+from nethook.runs.names import UPDATE_RATIO
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    ratio: float = 0.03  # update by weights, where the loss diverges
+    stuck: float = 0.1  # and where it merely does not fall
+    first: float = 0.5  # in the first steps, where it does not fall: the start is overwritten
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    ratio = history.loop(UPDATE_RATIO)
+    went = progress(history)
+    if went is None or len(ratio) < 5:
+        return
+    finite = ratio.where(np.isfinite(ratio.value))
+    if not len(finite):
+        return
+    early = finite.value[:10]
+    usual, peak = float(np.median(finite.value)), float(np.quantile(early, 0.9))
+    beginning = float(early.max())
+    worse = went.diverges and max(usual, peak) > limit.ratio
+    stuck = not went.improves and usual > limit.stuck
+    overwritten = not went.improves and beginning > limit.first
+    if not (worse or stuck or overwritten):
+        return
+    large = max(usual, peak) if worse else usual if stuck else beginning
+    threshold = limit.ratio if worse else limit.stuck if stuck else limit.first
+    over = finite.where(finite.value > threshold)
+    first = int(over.step[0]) if len(over) else 0
+    rates = [float(curve.value.max()) for curve in history.rates().values() if len(curve)]
+    rate = max(rates, default=float("nan"))
+    ends = f"ends at {went.end:.3g}" if went.finite else "is not finite at the end"
+    yield Finding(
+        "learning-rate-too-high",
+        "error",
+        f"a step changes the weights by {large:.1%} of their size (0.1 % is usual); the loss began "
+        f"at {went.start:.3g} and {ends}. The learning rate is {number(rate)}.",
+        f"Lower the learning rate, to about {number(rate * 0.003 / large)}, or warm it up over the "
+        "first steps.",
+        first_step=first,
+        last_step=int(finite.step[-1]),
+        evidence={"update by weights": Evidence(large, threshold)},
+    )
+
+
+RULE = Rule(
+    "learning-rate-too-high",
+    Cause.SETTINGS,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "scalar.lr",
+        "series.@loop.forwards.mean",
+        "series.@loop.update_ratio.mean",
+    ),
+    defaults=Thresholds(),
+)

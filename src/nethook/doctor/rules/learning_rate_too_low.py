@@ -1,0 +1,76 @@
+"""Steps are too small.
+
+Cause: a learning rate at which the run would take for ever.
+Evidence: the true update by the weights is tiny while gradients are there, and the loss hardly
+moves.
+Fix: a higher rate.
+Silent: where the loss falls (fine-tuning at a tiny rate), during warm-up, at the end of a schedule,
+and where gradients vanish: then the rate is not the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import number
+from nethook.runs.names import GRAD_NORM, UPDATE_RATIO
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    ratio: float = 5e-5  # update by weights
+    gradient: float = 1e-6  # norm of the gradient, by that of the weights
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    ratio, norm = history.loop(UPDATE_RATIO), history.loop(GRAD_NORM)
+    went = progress(history)
+    if went is None or went.improves or not went.finite or len(ratio) < 10 or not len(norm):
+        return
+    largest = float(np.quantile(ratio.value, 0.95))
+    gradient = float(np.median(norm.value))
+    if largest >= limit.ratio or gradient < limit.gradient:
+        return
+    rates = [float(curve.value.max()) for curve in history.rates().values() if len(curve)]
+    rate = max(rates, default=float("nan"))
+    factor = 1e-3 / max(largest, 1e-12)
+    yield Finding(
+        "learning-rate-too-low",
+        "warning",
+        f"a step changes the weights by {largest:.1g} of their size (1e-3 is usual), although "
+        f"gradients are there (norm {gradient:.3g}); the loss stays at {went.end:.3g}. The "
+        f"learning rate is {number(rate)}.",
+        f"Raise the learning rate; {number(rate * min(factor, 1e6))} would make steps of a usual "
+        "size.",
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={
+            "update by weights": Evidence(largest, limit.ratio),
+            "norm of the gradient": Evidence(gradient, limit.gradient),
+        },
+    )
+
+
+RULE = Rule(
+    "learning-rate-too-low",
+    Cause.SETTINGS,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "scalar.lr",
+        "series.@loop.forwards.mean",
+        "series.@loop.grad_norm.mean",
+        "series.@loop.update_ratio.mean",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,75 @@
+"""Predictions and targets are compared each with each.
+
+Cause: predictions are (N, 1) and targets (N,), so that their difference is N × N.
+Evidence: the shapes that enter the loss, in every record.
+Fix: bring both to one shape.
+Silent: where one of them is expanded and nothing is multiplied out (a target of one number, a
+weight a channel).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History, LossFacts
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import place
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    records: float = 2  # losses that were made so
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    records = history.records("train")
+    bad = [record for record in records if record.fact("broadcast") and _multiplies_out(record)]
+    if len(bad) < min(limit.records, len(records)) or not bad:
+        return
+    first = bad[0]
+    shapes = [tuple((first.fact(side) or {}).get("shape") or ()) for side in _SIDES]
+    where = place(first.fact("source"))
+    yield Finding(
+        "loss-broadcast",
+        "error",
+        f"the loss{where} compares predictions of shape {shapes[0]} with targets of shape "
+        f"{shapes[1]}: each with each, and the best answer is then the mean of all targets.",
+        "Bring both to one shape, as in criterion(output.squeeze(1), target).",
+        first_step=first.step,
+        last_step=bad[-1].step,
+        evidence={"losses made so": Evidence(len(bad), limit.records)},
+    )
+
+
+_SIDES = ("prediction", "target")
+
+
+def _multiplies_out(record: LossFacts) -> bool:
+    """Whether what is compared has more elements than either side."""
+    shapes = [list((record.fact(side) or {}).get("shape") or []) for side in _SIDES]
+    if not all(shapes):
+        return False
+    longest = max(map(len, shapes))
+    padded = [[1] * (longest - len(shape)) + shape for shape in shapes]
+    joined = math.prod(max(pair) for pair in zip(*padded, strict=True))
+    return bool(joined > max(math.prod(shape) for shape in shapes))
+
+
+RULE = Rule(
+    "loss-broadcast",
+    Cause.LOSS,
+    look,
+    reads=(
+        "loss.broadcast",
+        "loss.prediction",
+        "loss.source",
+        "loss.target",
+    ),
+    defaults=Thresholds(),
+)

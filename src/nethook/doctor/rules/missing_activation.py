@@ -1,0 +1,66 @@
+"""Two linear layers in a row, with nothing non-linear between them.
+
+Cause: an activation was forgotten: two such layers can do no more than one.
+Evidence: the order of operations at step 0: from one layer with weights to the next there are only
+linear operations.
+Fix: put an activation between them.
+Silent: for factorised layers (the space between is narrower than either side), depthwise and
+pointwise convolutions, and attention. Only information where the run does its job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.linear import linear_pairs
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    pairs: float = 1
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    found = list(linear_pairs(history))
+    if len(found) < limit.pairs or not found:
+        return
+    went = progress(history)
+    well = went is not None and went.does_its_job
+    shown = " and ".join(f"`{site}`" for site in found[0])
+    more = f" (and {len(found) - 1} more pairs)" if len(found) > 1 else ""
+    yield Finding(
+        "missing-activation",
+        "info" if well else "warning",
+        f"between {shown}{more} there is nothing non-linear: together they can do no more than one "
+        "linear layer.",
+        "Put an activation between them, such as nn.ReLU(); if the pair is meant, nothing is "
+        "wrong.",
+        sites=tuple(dict.fromkeys(site for pair in found for site in pair)),
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={"linear layers in a row": Evidence(len(found), limit.pairs)},
+    )
+
+
+RULE = Rule(
+    "missing-activation",
+    Cause.START,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "info.ops",
+        "module.shape",
+        "parameter.owners",
+        "parameter.shape",
+        "series.@loop.forwards.mean",
+    ),
+    defaults=Thresholds(),
+)

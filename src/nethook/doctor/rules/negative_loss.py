@@ -1,0 +1,68 @@
+"""A loss that has a floor is maximised.
+
+Cause: a sign too many: `-criterion(...)`.
+Evidence: a negation between a loss that cannot be below zero and what `backward` was called on, and
+its value below zero and falling.
+Fix: leave the sign out.
+Silent: for losses that are rightly negative (Wasserstein critics, log densities, policy gradients,
+cosine), and for sums in which one term is negated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import place
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    records: float = 2  # losses that were made so
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    records = history.records("train")
+    bad = [each for each in records if each.fact("kind") in _FLOORED and each.fact("value", 0) < 0]
+    bad = [each for each in bad if each.fact("negated")]
+    if len(bad) < min(limit.records, len(records)) or len(bad) < 0.5 * len(records) or not bad:
+        return
+    first, last = bad[0], bad[-1]
+    kind = first.fact("kind")
+    where = place(first.fact("source"))
+    yield Finding(
+        "negative-loss",
+        "error",
+        f"{kind} cannot be below zero, and its negation is minimised{where}: the loss went from "
+        f"{first.fact('value'):.3g} to {last.fact('value'):.3g}, so the error grows.",
+        f"Leave the minus sign out: loss = {kind}(...).",
+        first_step=first.step,
+        last_step=last.step,
+        evidence={"value of the loss": Evidence(float(last.fact("value")), 0.0)},
+    )
+
+
+_FLOORED = (
+    "cross_entropy", "nll", "mse", "l1", "smooth_l1", "huber", "bce", "bce_with_logits", "kl_div",
+    "ctc", "hinge_embedding", "margin_ranking", "triplet_margin", "multi_margin",
+)  # fmt: skip
+
+
+RULE = Rule(
+    "negative-loss",
+    Cause.LOSS,
+    look,
+    reads=(
+        "loss.kind",
+        "loss.negated",
+        "loss.source",
+        "loss.value",
+    ),
+    defaults=Thresholds(),
+)

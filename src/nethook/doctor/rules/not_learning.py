@@ -1,0 +1,66 @@
+"""The loss does not move, and nothing else explains it.
+
+Cause: labels that do not belong to the inputs, a task that cannot be learnt from them, or a fault
+that no other rule knows.
+Evidence: the loss stays at what one answer for all inputs would score (the entropy of the targets,
+their variance); where that is not known, its slope against its own noise, over the whole run.
+Fix: check by hand that inputs and targets belong together; overfit one batch.
+Silent: for short runs, where the loss falls late, and where another finding explains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    steps: float = 60
+    fall: float = 0.03  # of the loss, by its start
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    went = progress(history)
+    if went is None or history.steps < limit.steps or not went.finite:
+        return
+    best = (went.start - went.best) / max(abs(went.start), 1e-12)
+    moved = max(went.fell, best)
+    if not went.learnt_nothing:
+        if went.constant is not None or went.improves or went.fell > 0.05:
+            return
+        if moved > limit.fall and went.start - went.best > 2 * went.noise:
+            return
+    guess = went.constant
+    at = f" (one answer for all inputs would score {guess:.3g})" if guess is not None else ""
+    yield Finding(
+        "not-learning",
+        "error",
+        f"over {history.steps} steps the loss went from {went.start:.3g} to {went.end:.3g}{at}: "
+        "nothing was learnt, and no other rule says why.",
+        "Check on a few samples that inputs and targets belong together, and that the network can "
+        "learn one batch by heart (nethook.checkup).",
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={"fall of the loss": Evidence(moved, limit.fall)},
+    )
+
+
+RULE = Rule(
+    "not-learning",
+    Cause.REST,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "series.@loop.forwards.mean",
+    ),
+    defaults=Thresholds(),
+)

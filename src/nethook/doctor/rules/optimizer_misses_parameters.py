@@ -1,0 +1,78 @@
+"""Parameters are used and get gradients, and never move, because no optimizer has them.
+
+Cause: the optimizer was made with a part of the parameters, or before the model was changed.
+Evidence: a gradient arrived, the weights did not change in any step that was measured, and no
+group of an optimizer that steps has the parameter.
+Fix: give the optimizer all parameters that are to be trained.
+Silent: for parameters frozen on purpose (`requires_grad=False`: no gradient arrives), and for those
+that other code moves (a momentum teacher).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History, SiteFacts
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import some
+from nethook.runs.names import OPTIMIZER_STEPS
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    steps: float = 3  # steps with a gradient
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding, with every parameter that is missed."""
+    if not history.loop(OPTIMIZER_STEPS).total:
+        return  # nothing moves at all: `missing-step`
+    missed = [each for each in history.parameters if _is_missed(each, limit)]
+    if not missed:
+        return
+    elements = sum(int(each.fact("elements", 0)) for each in missed)
+    everything = sum(int(each.fact("elements", 0)) for each in history.parameters)
+    sites = tuple(each.address for each in missed)
+    yield Finding(
+        "optimizer-misses-parameters",
+        "error",
+        f"{some(sites, 'parameter')} get gradients and never move: no optimizer has them. That is "
+        f"{elements:,} of {everything:,} weights.",
+        "Make the optimizer with all of them, optimizer = Optimizer(model.parameters(), …), after "
+        "the model is complete; or freeze them with requires_grad_(False) if that is meant.",
+        sites=sites,
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={"parameters without an optimizer": Evidence(len(missed), 1)},
+    )
+
+
+def _is_missed(parameter: SiteFacts, limit: Thresholds) -> bool:
+    moved, measured = (parameter.fact("moved") or [0, 0])[:2]
+    return (
+        not parameter.fact("groups")
+        and parameter.fact("with_grad", 0) >= limit.steps
+        and measured > 0
+        and moved == 0
+    )
+
+
+RULE = Rule(
+    "optimizer-misses-parameters",
+    Cause.LOOP,
+    look,
+    reads=(
+        "parameter.elements",
+        "parameter.groups",
+        "parameter.moved",
+        "parameter.with_grad",
+        "series.@loop.forwards.mean",
+        "series.@loop.optimizer_steps.mean",
+        "series.@loss.loss.mean",
+    ),
+    defaults=Thresholds(),
+)

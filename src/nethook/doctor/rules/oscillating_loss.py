@@ -1,0 +1,115 @@
+"""The loss swings and does not fall.
+
+Cause: steps at the edge of what is stable: too high a rate, too much momentum.
+Evidence: the loss swings around its trend and successive updates point in opposite directions; or
+it doubles and halves again and again, beyond the noise of single batches.
+Fix: a lower rate or less momentum, larger batches.
+Silent: where the loss falls, for adversarial losses, and for noise without opposite updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+from nethook.runs.names import UPDATE_COSINE
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    cosine: float = -0.3  # of successive updates, the median over parameters
+    bounce: float = (
+        -0.9
+    )  # cosine from which on the loss need not swing: it is the same on both sides
+    noise: float = 0.05  # spread of the loss around its trend, by its size
+    wide: float = 2  # a swing: up to so many times as much, and back
+    swings: float = 4
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    went = progress(history)
+    if went is None or went.improves or not went.finite:
+        return
+    swing = went.noise / max(abs(went.end), abs(went.start), 1e-12)
+    cosine = _cosine(history)
+    swings = _swings(history, limit)
+    undone = cosine is not None and (
+        cosine <= limit.bounce or (cosine <= limit.cosine and swing >= limit.noise)
+    )
+    if not undone and len(swings) < limit.swings:
+        return
+    how = f"; successive updates undo each other (cosine {cosine:.2f})" if undone else ""
+    first = 0 if undone or not swings else swings[0]
+    evidence = {
+        "swing of the loss": Evidence(swing, limit.noise),
+        "swings by half and back": Evidence(len(swings), limit.swings),
+    }
+    if cosine is not None:
+        evidence["cosine of successive updates"] = Evidence(cosine, limit.cosine)
+    yield Finding(
+        "oscillating-loss",
+        "warning",
+        f"the loss swings around {went.end:.3g} and does not fall{how}.",
+        "Lower the learning rate by a factor of 3 to 10, or the momentum to 0.9.",
+        first_step=first,
+        last_step=history.steps - 1,
+        evidence=evidence,
+    )
+
+
+def _cosine(history: History) -> float | None:
+    """The median over parameters of the cosine of successive updates."""
+    found = [
+        float(np.median(curve.value))
+        for each in history.parameters
+        if len(curve := history.curve(each.address, UPDATE_COSINE)) >= 5
+    ]
+    return float(np.median(found)) if found else None
+
+
+def _swings(history: History, limit: Thresholds) -> list[int]:
+    """Steps at which the loss, of a kind that has a floor, turned after a wide swing.
+
+    Medians of five values take the noise of single batches out.
+    """
+    if not all(each.fact("floored") for each in history.records("train")):
+        return []
+    (_, curve) = next(history.named_losses())
+    values = curve.value[np.isfinite(curve.value)]
+    if len(values) < 25:
+        return []
+    smooth = np.median(np.lib.stride_tricks.sliding_window_view(values, 5), axis=1)
+    low = high = float(smooth[0])
+    turns: list[int] = []
+    direction = 0
+    for at, value in enumerate(smooth.tolist()):
+        low, high = min(low, value), max(high, value)
+        if direction <= 0 and value > limit.wide * low:
+            direction, high = 1, value
+            turns.append(int(curve.step[at]))
+        elif direction >= 0 and value * limit.wide < high:
+            direction, low = -1, value
+            turns.append(int(curve.step[at]))
+    return turns
+
+
+RULE = Rule(
+    "oscillating-loss",
+    Cause.SETTINGS,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "series.@loop.forwards.mean",
+        "series.update_cosine.mean",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,81 @@
+"""Sigmoid or tanh units are stuck at their ends.
+
+Cause: inputs or weights that are far too large for the layer before.
+Evidence: the share of outputs within 3 % of either end, over the second half of the run.
+Fix: normalised inputs, another start, a lower rate.
+Silent: where the run does its job (gates near their ends are usual; with nearly all units at their
+ends it has to do well), and for the last layer of the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.layers import late, leaves, saturated_layers
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+from nethook.runs.names import OUTPUTS
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    share: float = 0.8  # of the outputs of a layer
+    beyond: float = 0.93  # from which on a run must do well, and not only its job
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding, with every layer that is concerned."""
+    went = progress(history)
+    if went is None or went.does_well:
+        return
+    called = leaves(history)
+    last = called[-1].address if called else None
+    found = [each for each in saturated_layers(history, limit.share) if each != last]
+    if not found:
+        return
+    near = {
+        each: float(
+            np.median(late(history.curve(each, OUTPUTS, "near_share"), history.steps).value)
+        )
+        for each in found
+    }
+    worst = max(near, key=lambda each: near[each])
+    if went.does_its_job and near[worst] < limit.beyond:
+        return
+    early = history.curve(worst, OUTPUTS, "near_share")
+    full = np.flatnonzero(early.value >= limit.share)
+    yield Finding(
+        "saturated-activation",
+        "warning",
+        f"`{worst}`: {near[worst]:.0%} of the outputs are within 3 % of an end, where the slope is "
+        "next to nothing; what lies before it hardly learns.",
+        "Normalise the inputs, start with smaller weights (nethook.init), lower the learning rate, "
+        "or put a norm before the activation.",
+        sites=tuple(found),
+        first_step=int(early.step[full[0]]) if len(full) else 0,
+        last_step=history.steps - 1,
+        evidence={"share near the ends": Evidence(near[worst], limit.share)},
+    )
+
+
+RULE = Rule(
+    "saturated-activation",
+    Cause.SYMPTOM,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "module.activation",
+        "module.first_call",
+        "module.leaf",
+        "series.@loop.forwards.mean",
+        "series.outputs.near_share",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,98 @@
+"""The learning rate is driven to nearly nothing far too early.
+
+Cause: a scheduler that counts epochs is stepped every batch, or its schedule is much shorter than
+the run.
+Evidence: the rate fell below a thousandth of its peak before half of the run was over, stayed
+there, and the loss hardly fell afterwards.
+Fix: step the scheduler once an epoch, or give it the number of batches.
+Silent: for schedules that end near the end of the run (linear decay, cosine, one cycle), for
+warm-up and restarts, and where the loss was at its floor already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import Curve, History
+from nethook.doctor.progress import progress_of
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import number
+from nethook.runs.names import SCHEDULES
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    fall: float = 1e-3  # of the peak
+    part: float = 0.5  # of the run that must be left when it is reached
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding: the rate that collapsed first."""
+    if not history.loop(SCHEDULES).total:
+        return
+    fell = [
+        (step, peak, last)
+        for curve in history.rates().values()
+        if (found := _collapse(curve, history.steps, limit)) is not None
+        for step, peak, last in [found]
+    ]
+    if not fell:
+        return
+    step, peak, last = min(fell)
+    if any(_was_done(curve, step) for curve in history.losses()):
+        return
+    left = 1 - step / max(1, history.steps)
+    yield Finding(
+        "scheduler-collapse",
+        "warning",
+        f"the learning rate fell from {number(peak)} to {number(last)}: below a thousandth of its "
+        f"peak at step {step}, with {left:.0%} of the run still to come.",
+        "Call scheduler.step() once an epoch instead of once a batch, or give the scheduler the "
+        "number of batches as its length.",
+        first_step=step,
+        last_step=history.steps - 1,
+        evidence={
+            "rate by its peak": Evidence(last / peak, limit.fall),
+            "part of the run that was left": Evidence(left, limit.part),
+        },
+    )
+
+
+def _collapse(curve: Curve, steps: int, limit: Thresholds) -> tuple[int, float, float] | None:
+    """When a rate fell below its limit for good, its peak, and its last value."""
+    if len(curve) < 3:
+        return None
+    peak = float(curve.value.max())
+    high = np.flatnonzero(curve.value > limit.fall * peak)
+    if peak <= 0 or high[-1] + 1 >= len(curve):
+        return None
+    step = int(curve.step[high[-1] + 1])
+    if step > (1 - limit.part) * steps:
+        return None
+    return step, peak, float(curve.value[-1])
+
+
+def _was_done(loss: Curve, step: int) -> bool:
+    """Whether a loss had fallen by most of what it could before a step."""
+    before = progress_of(loss.until(step))
+    return before is not None and before.does_its_job and before.fell > 0.9
+
+
+RULE = Rule(
+    "scheduler-collapse",
+    Cause.LOOP,
+    look,
+    reads=(
+        "scalar.lr",
+        "series.@loop.forwards.mean",
+        "series.@loop.schedules.mean",
+        "series.@loss.loss.mean",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,72 @@
+"""Units of a layer start identical, and stay so.
+
+Cause: all weights of a layer were set to one value.
+Evidence: the rows of a weight are all equal in the first steps, and so are those of its gradient:
+nothing will ever tell the units apart.
+Fix: start with random weights.
+Silent: for weights that start at zero and whose gradients differ (zero-initialised projections,
+the second matrix of an adapter), and for layers with one unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History, SiteFacts
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import some
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    share: float = 0.1  # of the rows that are different
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding, with every weight that is symmetric."""
+    found = [each.address for each in history.parameters if _is_symmetric(each, limit)]
+    if not found:
+        return
+    yield Finding(
+        "symmetric-init",
+        "error",
+        f"the units of {some(found, 'weight')} start with the same weights and get the same "
+        "gradients: they will always compute the same thing.",
+        "Start with random weights: torch.nn.init.kaiming_normal_(layer.weight), or "
+        "nethook.init.apply_ for the whole model.",
+        sites=tuple(found),
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={"weights with equal rows": Evidence(len(found), 1)},
+    )
+
+
+def _is_symmetric(parameter: SiteFacts, limit: Thresholds) -> bool:
+    rows = int(parameter.fact("rows", 0))
+    weights = parameter.fact("distinct_rows", {}) or {}
+    gradients = parameter.fact("distinct_grad_rows", {}) or {}
+    steps = sorted(set(weights) & set(gradients), key=int)
+    if rows < 2 or not steps or not parameter.fact("with_grad"):
+        return False
+    few = max(1, int(limit.share * rows))
+    return all(weights[step] <= few and gradients[step] <= few for step in steps)
+
+
+RULE = Rule(
+    "symmetric-init",
+    Cause.START,
+    look,
+    reads=(
+        "parameter.distinct_grad_rows",
+        "parameter.distinct_rows",
+        "parameter.rows",
+        "parameter.with_grad",
+        "series.@loop.forwards.mean",
+        "series.@loss.loss.mean",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,82 @@
+"""The model is evaluated with dropout or batch statistics on.
+
+Cause: `model.eval()` is missing before the evaluation.
+Evidence: passes without gradient in which a loss was taken, over a run of batches with no step
+between, while batch norm or dropout was in training mode; and that in most such passes.
+Fix: call `model.eval()` before, `model.train()` after.
+Silent: for passes in which no loss is taken (Monte-Carlo dropout, `update_bn`, a momentum teacher,
+a GAN's generator pass), and for models without such modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History, SiteFacts
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.rules.eval_mode_training import MODAL
+from nethook.doctor.words import some
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    passes: float = 2  # evaluations
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    evaluations = [len(curve) for curve in history.losses("eval")]
+    if not evaluations or max(evaluations) < limit.passes:
+        return
+    wrong = [
+        (module, since)
+        for module in history.modules
+        if module.fact("activation") in MODAL and (since := _in_training_mode(module)) is not None
+    ]
+    if not wrong:
+        return
+    sites = tuple(module.address for module, _ in wrong)
+    yield Finding(
+        "train-mode-evaluation",
+        "warning",
+        f"{max(evaluations)} evaluations ran with {some(sites, 'module')} in training mode: what "
+        "they say of the model is noisy and too bad, and batch norm learns from the test data.",
+        "Call model.eval() before an evaluation and model.train() after it.",
+        sites=sites,
+        first_step=int(min(step for _, step in wrong)),
+        last_step=history.steps - 1,
+        evidence={"evaluations in training mode": Evidence(max(evaluations), limit.passes)},
+    )
+
+
+def _in_training_mode(module: SiteFacts) -> int | None:
+    """Since when a module is evaluated in training mode; None where it is not."""
+    calls = module.fact("calls", {})
+    if not (isinstance(calls, dict) and calls.get("eval")):
+        return None
+    modes = [each for each in module.fact("modes", []) if len(each) == 3]
+    in_eval = [(step, training) for step, phase, training in modes if phase == "eval"]
+    # A mode that never changed is noted once, for the phase in which it was seen first.
+    flags = [training for _, training in in_eval] or [training for _, _, training in modes]
+    if not flags or not all(flags):
+        return None
+    return int(in_eval[0][0]) if in_eval else 0
+
+
+RULE = Rule(
+    "train-mode-evaluation",
+    Cause.LOOP,
+    look,
+    reads=(
+        "module.activation",
+        "module.calls",
+        "module.modes",
+        "series.@loop.forwards.mean",
+        "series.@loss.loss.mean",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,73 @@
+"""Gradients of several micro-batches are added up and never divided.
+
+Cause: `loss.backward()` is called several times a step on means over micro-batches, so the
+gradient is that many times too large.
+Evidence: backward passes a step, and a mean that was not divided.
+Fix: divide the loss by the number of micro-batches.
+Silent: for one backward pass a step, for losses that were divided, for sums, and for several
+different losses (a GAN's). It is information; a warning where the loss does not fall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    passes: float = 2  # backward passes of one loss a step
+    steps: float = 3  # steps in which that was so
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    passes = history.loop(BACKWARDS)
+    stepped = history.loop(OPTIMIZER_STEPS)
+    records = history.records("train")
+    if len(passes) < limit.steps or not stepped.total or not records:
+        return
+    if len({record.name for record in records}) != 1:  # several losses a step are several terms
+        return
+    a_step = float(np.median(passes.value))
+    whole = [each for each in records if each.fact("reduction") == "mean"]
+    undivided = [each for each in whole if each.fact("divided_by") is None]
+    if a_step < limit.passes or not whole or len(undivided) < len(whole):
+        return
+    went = progress(history)
+    bad = went is not None and not went.improves
+    yield Finding(
+        "unscaled-accumulation",
+        "warning" if bad else "info",
+        f"{a_step:.0f} backward passes a step add up mean losses that were not divided: gradients "
+        f"are {a_step:.0f} times those of the joined batch.",
+        f"Write (loss / {a_step:.0f}).backward(), or divide the learning rate by {a_step:.0f}.",
+        first_step=int(passes.step[0]),
+        last_step=history.steps - 1,
+        evidence={"backward passes a step": Evidence(a_step, limit.passes)},
+    )
+
+
+RULE = Rule(
+    "unscaled-accumulation",
+    Cause.LOOP,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "loss.divided_by",
+        "series.@loop.backwards.mean",
+        "series.@loop.optimizer_steps.mean",
+        "series.@loop.forwards.mean",
+    ),
+    defaults=Thresholds(),
+)

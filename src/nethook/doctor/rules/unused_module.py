@@ -1,0 +1,69 @@
+"""A module is never called, and none of its parameters gets a gradient.
+
+Cause: a layer that was built and forgotten in the forward.
+Evidence: calls and gradients, over the whole run.
+Fix: use it, or take it out.
+Silent: for modules whose parameters are used without a call (an embedding through its `.weight`,
+the projection of an attention), for containers, and for what has no parameters. It is information.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import some
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    steps: float = 5
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding, with every such module."""
+    if history.steps < limit.steps:
+        return
+    fed = {each.address for each in history.parameters if each.fact("with_grad", 0)}
+    trained = {each.address for each in history.parameters if each.fact("requires_grad")}
+    idle = []
+    for module in history.modules:
+        own = set(module.fact("parameters", []))
+        called = module.fact("first_call") is not None
+        if module.fact("leaf") and own & trained and not called and not own & fed:
+            idle.append(module.address)
+    if not idle:
+        return
+    yield Finding(
+        "unused-module",
+        "info",
+        f"{some(idle, 'module')} were never called in {history.steps} steps, and none of their "
+        "parameters got a gradient.",
+        "Call them in the forward, or take them out of the model.",
+        sites=tuple(idle),
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={"modules that were never called": Evidence(len(idle), 1)},
+    )
+
+
+RULE = Rule(
+    "unused-module",
+    Cause.SYMPTOM,
+    look,
+    reads=(
+        "module.first_call",
+        "module.leaf",
+        "module.parameters",
+        "parameter.requires_grad",
+        "parameter.with_grad",
+        "series.@loop.forwards.mean",
+        "series.@loss.loss.mean",
+    ),
+    defaults=Thresholds(),
+)

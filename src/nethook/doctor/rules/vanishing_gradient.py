@@ -1,0 +1,82 @@
+"""Early layers get no signal.
+
+Cause: many layers that each make the gradient smaller: saturating activations, small weights.
+Evidence: the profile of gradients over depth: those of the first layers by those of the last, and
+by the weights they are to change; and a run that does not improve.
+Fix: other activations, another start, norms, skip connections.
+Silent: where the run improves, and for layers behind gates that start at zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.layers import gradient_profile
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    ratio: float = 1e-3  # first layers by last layer
+    depth: float = 3  # layers with weights
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    went = progress(history)
+    if went is None or went.improves:
+        return
+    steps = history.steps
+    sizes = [each for each in gradient_profile(history, steps // 4, steps) if each[1] >= 0]
+    if len(sizes) < limit.depth:
+        return
+    (first, early), (last, end) = sizes[0], max(sizes[len(sizes) // 2 :], key=lambda each: each[1])
+    if not (np.isfinite(end) and end > 0) or early / end > limit.ratio:
+        return
+    # Nothing at all comes through where something is cut, and that is another finding.
+    slope = np.diff(np.log10([max(value, 1e-40) for _, value in sizes]))
+    falls = float((slope > 0).mean())
+    if falls < 0.6 and early > 0:
+        return
+    weak = [address for address, value in sizes if value < limit.ratio * end]
+    yield Finding(
+        "vanishing-gradient",
+        "error",
+        f"the gradient is {_times(end, early)} smaller at `{first}` than at `{last}`: over "
+        f"{len(sizes)} layers nothing is left of it, and the loss stays at {went.end:.3g}.",
+        "Use ReLU or GELU instead of sigmoid and tanh, start with nethook.init.apply_, add norms "
+        "or skip connections.",
+        sites=tuple(weak),
+        first_step=0,
+        last_step=steps - 1,
+        evidence={"first layer by last": Evidence(early / end, limit.ratio)},
+    )
+
+
+def _times(large: float, small: float) -> str:
+    return f"{large / small:.1g} times" if small > 0 else "beyond measure"
+
+
+RULE = Rule(
+    "vanishing-gradient",
+    Cause.SYMPTOM,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "module.activation",
+        "module.first_call",
+        "module.leaf",
+        "module.parameters",
+        "series.@loop.forwards.mean",
+        "series.grads.rms",
+    ),
+    defaults=Thresholds(),
+)

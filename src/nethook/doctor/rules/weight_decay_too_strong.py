@@ -1,0 +1,94 @@
+"""Weights shrink faster than they learn.
+
+Cause: a weight decay that outweighs the gradients.
+Evidence: what decay takes in a step by what the step changes, weights that shrink over the run, and
+a loss that does not fall well.
+Fix: a smaller decay.
+Silent: where the run does its job, and for decay that is balanced by gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import number
+from nethook.runs.names import GROUPS, PARAMS
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What may be changed."""
+
+    shrink: float = 0.5  # size of the weights at the end, by that at the start
+    taken: float = 0.5  # what decay alone would have taken over the run
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    went = progress(history)
+    decay = _decay(history)
+    if went is None or went.does_its_job or not went.finite or decay <= 0:
+        return
+    rates = [float(np.median(curve.value)) for curve in history.rates().values() if len(curve)]
+    taken = 1 - (1 - min(1.0, decay * max(rates, default=0.0))) ** history.steps
+    shrunk = []
+    for each in history.parameters:
+        size = history.curve(each.address, PARAMS, "rms")
+        if len(each.fact("shape", [])) >= 2 and each.fact("groups") and len(size) >= 5:
+            shrunk.append((size.value[-1] / max(size.value[0], 1e-30), each.address))
+    if not shrunk or taken < limit.taken:
+        return
+    middle = float(np.median([share for share, _ in shrunk]))
+    if middle > limit.shrink:
+        return
+    sites = tuple(address for share, address in shrunk if share <= limit.shrink)
+    yield Finding(
+        "weight-decay-too-strong",
+        "warning",
+        f"weights have shrunk to {middle:.1%} of their size at the start: weight decay "
+        f"{number(decay)} takes away more than the gradients give, and the loss stays at "
+        f"{went.end:.3g}.",
+        f"Lower the weight decay, to {number(min(decay / 100, 0.01))} or less.",
+        sites=sites,
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={
+            "weights at the end by those at the start": Evidence(middle, limit.shrink),
+            "what decay alone would take": Evidence(taken, limit.taken),
+        },
+    )
+
+
+def _decay(history: History) -> float:
+    """The largest weight decay of any group."""
+    found = 0.0
+    for event in history.events(GROUPS):
+        for group in event.data.get("groups") or []:
+            value = group.get("weight_decay") if isinstance(group, dict) else None
+            if isinstance(value, int | float):
+                found = max(found, float(value))
+    return found
+
+
+RULE = Rule(
+    "weight-decay-too-strong",
+    Cause.SETTINGS,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "event.groups",
+        "parameter.groups",
+        "parameter.shape",
+        "scalar.lr",
+        "series.@loop.forwards.mean",
+        "series.params.rms",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,25 @@
+"""Small parts of the sentences that findings are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def some(sites: Sequence[str], noun: str) -> str:
+    """Sites in words: "`fc1`", "`fc1` and `fc2`", "12 parameters (`fc1.weight`, …)"."""
+    named = [f"`{site}`" for site in sites]
+    if len(named) == 1:
+        return named[0]
+    if len(named) <= 3:
+        return f"{', '.join(named[:-1])} and {named[-1]}"
+    return f"{len(named)} {noun}s ({', '.join(named[:3])}, …)"
+
+
+def number(value: float) -> str:
+    """A number with three digits, and without more than it needs."""
+    return f"{value:.3g}"
+
+
+def place(source: object) -> str:
+    """A line of the user's code in brackets, " (train.py:42)"; nothing where it is not known."""
+    return f" ({str(source).replace(chr(92), '/').rpartition('/')[2]})" if source else ""

@@ -1,0 +1,54 @@
+"""Paragraphs for a terminal or a log: wrapped, and with a colour where there are colours."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+WIDTH: Final = 78
+"""Columns of a paragraph: it fits a terminal of 80."""
+_CODES: Final = {"error": "31", "warning": "33", "info": "36", "good": "32", "bold": "1"}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How text is shown: with colours in a terminal, without them elsewhere."""
+
+    colour: bool = False
+
+    def __call__(self, kind: str, text: str) -> str:
+        """`text`, coloured as `kind` is."""
+        code = _CODES.get(kind)
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text
+
+
+def wrapped(
+    text: str, style: Style | None = None, kind: str = "", *, indent: int = 0
+) -> Iterator[str]:
+    """A paragraph in lines of the usual width; what stands before its colon may have a colour."""
+    lines = textwrap.wrap(
+        text.replace("\n", " "),
+        WIDTH,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 2),
+        break_on_hyphens=False,
+    )
+    if style is not None and lines:
+        start = lines[0].lstrip()
+        head, colon, rest = start.partition(":")
+        lines[0] = lines[0][: len(lines[0]) - len(start)] + style(kind, head) + colon + rest
+    yield from lines
+
+
+def number(value: Any) -> str:
+    """A number in four digits; whatever else comes, as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def counted(count: int, noun: str) -> str:
+    """How many: "1 step", "3,000 steps"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,109 @@
+"""What is wrong with the run that is being watched, while it runs and at its end.
+
+The doctor reads the run file, as anybody may, on a thread of its own: at growing distances, so that
+its share of the time stays small, and once more when the run has ended. What it finds is kept in
+the file. An error in a rule, or in reading, is an event in the run and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Final
+
+from nethook.runs import names
+from nethook.runs.paths import is_rank_file
+
+if TYPE_CHECKING:
+    from nethook.doctor.finding import Finding
+    from nethook.runs.writer import RunWriter
+
+FIRST: Final = 20.0
+"""Seconds after which a run is looked at for the first time."""
+GROWTH: Final = 2.0
+"""The next look comes after so many times as long as the last."""
+DEAREST: Final = 200
+"""A look that took a second is followed by so many seconds without one."""
+
+
+class Diagnosis:
+    """Findings of a run that is being written.
+
+    Arguments:
+        writer: what writes the run.
+    """
+
+    def __init__(self, writer: RunWriter) -> None:
+        self._writer = writer
+        self._found: tuple[Finding, ...] = ()
+        self._busy = threading.Lock()
+        self._pid = os.getpid()
+        self._stop = threading.Event()
+        # Other ranks may be steps ahead or behind: the first one speaks for all.
+        self._speaks = not is_rank_file(writer.path)
+        if self._speaks:
+            # The thread holds nothing: a watch that is dropped without being closed is dropped.
+            weakref.finalize(self, self._stop.set)
+            threading.Thread(
+                target=_look_now_and_then,
+                args=(weakref.ref(self), self._stop),
+                name="nethook-doctor",
+                daemon=True,
+            ).start()
+
+    @property
+    def found(self) -> tuple[Finding, ...]:
+        """What the last look has found."""
+        return self._found
+
+    def look(self) -> tuple[Finding, ...]:
+        """Looks at what is in the file now; never raises."""
+        with self._busy:
+            try:
+                self._look()
+            except Exception as error:
+                self._writer.event(
+                    names.FAILED,
+                    0,
+                    f"{type(error).__name__}: {error}",
+                    data={"where": "diagnosis", "error": f"{type(error).__name__}: {error}"},
+                )
+        return self._found
+
+    def close(self) -> None:
+        """The run has ended: the last look, at all of it."""
+        if os.getpid() != self._pid:
+            return
+        self._stop.set()
+        if self._speaks:
+            self.look()
+
+    def _look(self) -> None:
+        from nethook.doctor.diagnose import examine
+
+        began = time.thread_time()
+        self._writer.flush()
+        found, failed = examine(self._writer.path)
+        self._found = tuple(found)
+        self._writer.findings([each.to_dict() for each in found])
+        self._writer.info(
+            diagnosis={
+                "time": time.time(),
+                "seconds": time.thread_time() - began,
+                "failed": failed,
+            }
+        )
+
+
+def _look_now_and_then(owner: weakref.ref[Diagnosis], stop: threading.Event) -> None:
+    wait = FIRST
+    while not stop.wait(wait):
+        diagnosis = owner()
+        if diagnosis is None:
+            return
+        began = time.thread_time()
+        diagnosis.look()
+        wait = max(GROWTH * wait, DEAREST * (time.thread_time() - began))
+        del diagnosis

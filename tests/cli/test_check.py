@@ -1,0 +1,73 @@
+"""`nethook check`: what it prints, and the code that it ends with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nethook.cli.main import app
+from tests.doctor.runs import train
+
+
+@pytest.fixture(scope="module")
+def ill(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tmp_path_factory.mktemp("check") / "ill.db", wipe=True)
+
+
+def check(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["check", *map(str, arguments)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_text(ill: Path) -> None:
+    code, out, _ = check(ill)
+    assert code == 1
+    assert "1 finding:\n  error: gradient-wiped (steps 0 to 39)\n" in out
+    assert "    fix: Call optimizer.zero_grad() before loss.backward()" in out
+
+
+def test_json(ill: Path) -> None:
+    code, out, _ = check(ill, "--json")
+    data = json.loads(out)
+    assert code == 1
+    assert sorted(data) == ["findings", "run"]
+    assert data["run"] == str(ill)
+    assert [each["code"] for each in data["findings"]] == ["gradient-wiped"]
+
+
+def test_what_is_ignored_or_less_severe_ends_with_0(ill: Path) -> None:
+    code, out, _ = check(ill, "--ignore", "gradient-wiped", "--ignore", "not-learning")
+    assert code == 0
+    assert "healthy: nothing was found that is wrong with it." in out
+    ignored = ("--ignore", "gradient-wiped", "--ignore", "not-learning")
+    assert check(ill, "--fail-on", "info", *ignored)[0] == 0
+
+
+def test_thresholds(ill: Path) -> None:
+    code, out, _ = check(ill, "--threshold", "gradient-wiped.steps=1000")
+    assert "gradient-wiped" not in out
+    assert code in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--ignore", "dead-unit"], "Did you mean 'dead-units'?"),
+        (["--threshold", "dead-units"], "it is CODE.NAME=NUMBER, such as dead-units.share=0.4"),
+        (["--threshold", "dead-units.share=x"], "it is CODE.NAME=NUMBER"),
+        (["--fail-on", "bad"], "bad"),
+    ],
+)
+def test_a_wrong_call_ends_with_2(ill: Path, arguments: list[str], said: str) -> None:
+    code, _, err = check(ill, *arguments)
+    assert code == 2
+    assert said in err
+
+
+def test_a_run_that_cannot_be_read_ends_with_2(tmp_path: Path) -> None:
+    code, _, err = check(tmp_path / "none.db")
+    assert code == 2
+    assert err.startswith("nethook check: ")

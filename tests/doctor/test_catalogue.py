@@ -1,0 +1,58 @@
+"""Every code of the catalogue has one rule, with its documentation and the fields that it reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+from types import ModuleType
+
+import pytest
+
+from nethook.doctor import rules
+from nethook.doctor.rule import Cause
+from nethook.doctor.rules import own_rules
+
+CATALOGUE = """
+missing-step missing-zero-grad gradient-wiped optimizer-misses-parameters no-gradient
+eval-mode-training train-mode-evaluation clipped-before-unscale unscaled-accumulation
+scheduler-collapse softmax-before-cross-entropy loss-target-mismatch loss-broadcast negative-loss
+output-range input-not-normalized input-collapsed input-ignored repeated-batch symmetric-init
+bad-init-scale missing-activation learning-rate-too-high learning-rate-too-low oscillating-loss
+weight-decay-too-strong clipping-too-tight adam-instability batchnorm-small-batch dead-units
+saturated-activation vanishing-gradient exploding-gradient non-finite class-collapse not-learning
+overfitting unused-module replica-divergence
+""".split()
+
+
+def modules() -> list[ModuleType]:
+    names = [each.name for each in pkgutil.iter_modules(rules.__path__)]
+    return [importlib.import_module(f"{rules.__name__}.{name}") for name in names]
+
+
+def test_every_code_has_exactly_one_rule() -> None:
+    assert sorted(rule.code for rule in own_rules()) == sorted(CATALOGUE)
+
+
+def test_a_rule_is_in_the_file_of_its_code() -> None:
+    for module in modules():
+        name = module.__name__.rpartition(".")[2]
+        assert module.RULE.code == name.replace("_", "-")
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda each: each.__name__.rpartition(".")[2])
+def test_a_rule_is_documented(module: ModuleType) -> None:
+    text = module.__doc__ or ""
+    parts = [text.find(f"\n{part}: ") for part in ("Cause", "Evidence", "Fix", "Silent")]
+    assert all(part > 0 for part in parts)
+    assert parts == sorted(parts)
+    assert text.splitlines()[0].endswith(".")
+
+
+@pytest.mark.parametrize("rule", own_rules(), ids=lambda rule: rule.code)
+def test_a_rule_names_its_fields_and_its_thresholds(rule: rules.Rule) -> None:
+    assert rule.reads
+    assert len(set(rule.reads)) == len(rule.reads)
+    assert all(isinstance(getattr(rule.defaults, each.name), int | float)
+               for each in dataclasses.fields(rule.defaults))  # fmt: skip
+    assert rule.cause in Cause

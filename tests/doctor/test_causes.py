@@ -1,0 +1,85 @@
+"""Root cause over symptom."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nethook.doctor.causes import root_causes
+from nethook.doctor.finding import Finding, Severity
+from nethook.doctor.rule import Cause
+
+
+def finding(code: str, first: int = 0, severity: Severity = "error") -> Finding:
+    return Finding(code, severity, "what", "how", first_step=first)
+
+
+def codes(found: list[Finding]) -> list[tuple[str, list[str]]]:
+    return [(each.code, [below.code for below in each.consequences]) for each in found]
+
+
+def test_what_is_lower_and_not_earlier_is_a_consequence() -> None:
+    found = root_causes(
+        [
+            (Cause.SYMPTOM, finding("dead-units", 40)),
+            (Cause.LOOP, finding("missing-zero-grad", 1)),
+            (Cause.SETTINGS, finding("learning-rate-too-high", 5)),
+        ]
+    )
+    assert codes(found) == [("missing-zero-grad", ["learning-rate-too-high", "dead-units"])]
+
+
+def test_what_begins_earlier_stands_by_itself() -> None:
+    early = [
+        (Cause.SYMPTOM, finding("dead-units", 0)),
+        (Cause.SETTINGS, finding("learning-rate-too-high", 90)),
+    ]
+    assert codes(root_causes(early)) == [("learning-rate-too-high", []), ("dead-units", [])]
+    assert codes(root_causes(early, slack=100)) == [("learning-rate-too-high", ["dead-units"])]
+
+
+def test_information_explains_nothing() -> None:
+    found = root_causes(
+        [
+            (Cause.DATA, finding("repeated-batch", 0, "info")),
+            (Cause.SYMPTOM, finding("overfitting", 50, "warning")),
+        ]
+    )
+    assert codes(found) == [("repeated-batch", []), ("overfitting", [])]
+
+
+def test_not_learning_is_said_when_nothing_else_is() -> None:
+    rest = (Cause.REST, finding("not-learning", 0))
+    assert codes(root_causes([rest])) == [("not-learning", [])]
+    late = (Cause.LOOP, finding("scheduler-collapse", 100))
+    assert codes(root_causes([rest, late])) == [("scheduler-collapse", ["not-learning"])]
+
+
+def test_a_symptom_may_explain_another() -> None:
+    found = root_causes(
+        [
+            (Cause.SYMPTOM, finding("class-collapse", 10)),
+            (Cause.SYMPTOM, finding("dead-units", 10)),
+        ]
+    )
+    assert codes(found) == [("dead-units", ["class-collapse"])]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(list(Cause)),
+            st.builds(
+                finding,
+                st.sampled_from(["a", "b", "dead-units", "class-collapse"]),
+                st.integers(0, 100),
+                st.sampled_from(["info", "warning", "error"]),
+            ),
+        ),
+        max_size=8,
+    )
+)
+def test_nothing_is_lost_and_nothing_is_doubled(found: list[tuple[Cause, Finding]]) -> None:
+    roots = root_causes(found)
+    told = [each.code for root in roots for each in (root, *root.consequences)]
+    assert sorted(told) == sorted(each.code for _, each in found)

@@ -1,0 +1,96 @@
+"""Each rule on runs made of numbers: it fires, stays silent, waits, and copes with what is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from nethook.doctor.rules import own_rules
+from nethook.doctor.settings import Settings
+from tests.doctor.ill import HEALTHY, ILL
+from tests.doctor.synthetic import Made, rule_of
+
+CODES = sorted(rule.code for rule in own_rules())
+SILENT = [(code, at) for code in CODES for at in range(len(HEALTHY[code]))]
+DECIDED = {  # codes that need no course of the loss: calls, records or batches decide
+    "missing-step", "loss-broadcast", "softmax-before-cross-entropy", "negative-loss", "output-range",
+    "loss-target-mismatch", "non-finite", "symmetric-init", "missing-activation", "no-gradient",
+    "optimizer-misses-parameters", "batchnorm-small-batch", "eval-mode-training", "unused-module",
+    "train-mode-evaluation", "unscaled-accumulation", "replica-divergence", "clipped-before-unscale",
+    "gradient-wiped", "missing-zero-grad", "repeated-batch", "class-collapse", "scheduler-collapse",
+    "exploding-gradient", "input-ignored",
+}  # fmt: skip
+
+
+def test_every_code_has_its_runs() -> None:
+    assert sorted(ILL) == sorted(HEALTHY) == CODES
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_rule_finds_its_fault(code: str) -> None:
+    (finding,) = ILL[code]().found(code)
+    assert finding.message
+    assert finding.fix
+    assert finding.evidence
+    assert 0 <= finding.first_step <= finding.last_step <= 199
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_rule_finds_its_fault_in_thinned_data(code: str) -> None:
+    assert ILL[code]().thin(16).found(code)
+
+
+@pytest.mark.parametrize(("code", "at"), SILENT)
+def test_a_rule_is_silent(code: str, at: int) -> None:
+    assert not HEALTHY[code][at]().found(code)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_nothing_is_said_of_an_empty_run(code: str) -> None:
+    empty = Made(0)
+    empty._series.clear()
+    assert not empty.found(code)
+
+
+@pytest.mark.parametrize("code", sorted(set(CODES) - DECIDED))
+def test_the_first_steps_of_a_loss_are_not_enough(code: str) -> None:
+    made = ILL[code]()
+    for (address, _, _), series in made._series.items():
+        if address.startswith("@loss"):  # the course of the run has only begun
+            series.seen[4:] = 0
+    assert not made.found(code)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_rule_alone_speaks_of_its_fault(code: str) -> None:
+    """No other rule fails on the run of another's fault, nor reads what it does not name."""
+    for other in CODES:
+        made = ILL[code]()
+        rule = rule_of(other)
+        history = made.history()
+        list(rule.look(history, rule.defaults))
+        assert history.read <= set(rule.reads), (other, history.read - set(rule.reads))
+
+
+def test_a_threshold_can_be_changed() -> None:
+    made = ILL["dead-units"]
+    assert made().found("dead-units", share=0.7)
+    assert not made().found("dead-units", share=0.9)
+
+
+def test_settings_add_up() -> None:
+    project = Settings(frozenset({"a"}), {"dead-units": {"share": 0.1, "error": 0.9}})
+    both = project.also(["b"], {"dead-units": {"share": 0.5}})
+    assert both.ignore == {"a", "b"}
+    assert both.thresholds == {"dead-units": {"share": 0.5, "error": 0.9}}
+
+
+def test_messages_have_the_numbers_and_addresses_of_the_run() -> None:
+    texts = {code: ILL[code]().found(code)[0].message for code in CODES}
+    assert texts["dead-units"].startswith("`act`: 80 of 100 units have been silent since step")
+    assert "mean 120 and spread 60" in texts["input-not-normalized"]
+    assert "`a` and `b`" in texts["missing-activation"]
+    assert "by 40.0% of their size" in texts["learning-rate-too-high"]
+    assert "`a.weight`" in texts["optimizer-misses-parameters"]
+    assert "step 57 from `log`: log of 0" in texts["non-finite"]
+    assert "(32, 1)" in texts["loss-broadcast"]
+    assert "(32,)" in texts["loss-broadcast"]

@@ -1,0 +1,66 @@
+"""Writes the part of docs/doctor.md that lists every code, from the docstrings of the rules.
+
+python tools/rules_page.py
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+import textwrap
+from pathlib import Path
+
+from nethook.doctor.rule import Rule
+from nethook.doctor.rules import own_rules
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "doctor.md"
+BEGIN, END = "<!-- rules: written by tools/rules_page.py -->", "<!-- end of rules -->"
+_CAUSES = (
+    "The contract of the loop", "Loss and target", "Data and input", "The network as it starts",
+    "Settings of the optimizer", "Symptoms", "When nothing else explains it",
+)  # fmt: skip
+
+
+def section() -> str:
+    """Every code, in the order of what explains what."""
+    lines: list[str] = []
+    cause = -1
+    for rule in own_rules():
+        if rule.cause != cause:
+            cause = int(rule.cause)
+            lines += [f"### {_CAUSES[cause]}", ""]
+        lines += [*_shown(rule), ""]
+    return "\n".join(lines).rstrip()
+
+
+def _shown(rule: Rule) -> list[str]:
+    module = importlib.import_module(rule.look.__module__)
+    head, _, rest = (module.__doc__ or "").partition("\n")
+    parts = re.split(r"\n(?=(?:Cause|Evidence|Fix|Silent): )", "\n" + rest.strip())
+    lines = [f"**`{rule.code}`**: {head}", ""]
+    for part in filter(None, (each.strip() for each in parts)):
+        label, _, text = " ".join(part.split()).partition(": ")
+        lines += textwrap.wrap(
+            f"- {label}: {text}", 100, subsequent_indent="  ", break_on_hyphens=False
+        )
+    limits = [
+        f"`{each.name}` {getattr(rule.defaults, each.name):g}"
+        for each in dataclasses.fields(rule.defaults)
+    ]
+    return [
+        *lines,
+        *textwrap.wrap(f"- Thresholds: {', '.join(limits)}", 100, subsequent_indent="  "),
+    ]
+
+
+def page() -> str:
+    """The page with that part brought up to date."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{section()}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

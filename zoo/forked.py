@@ -1,0 +1,46 @@
+"""A process that has imported torch, and runs each program of the zoo in a fork of itself.
+
+    python zoo/forked.py          one job a line of stdin, as JSON; the exit code of each on stdout
+
+A program takes two or three seconds, and so do its imports: a thousand runs need them once. What runs
+in the fork is `nethook run` as the command line runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+
+def serve() -> list[str] | None:
+    """Forks once a job. In the child: the arguments of `nethook run`; in the parent at last None."""
+    for line in sys.stdin:
+        job = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(job["timeout"])  # its default action ends the process
+            log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            os.chdir(job["folder"])
+            sys.argv = ["nethook", "run", *job["arguments"]]
+            return list(job["arguments"])
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+    return None
+
+
+if __name__ == "__main__":
+    import sklearn.datasets
+    import torch.utils.data  # noqa: F401
+
+    import nethook.running.follow
+    import nethook.watching.watch  # noqa: F401
+    from nethook.cli.run import main
+
+    arguments = serve()
+    if arguments is not None:
+        main(arguments)

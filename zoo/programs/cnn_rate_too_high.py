@@ -1,0 +1,28 @@
+"""Adam at 1, for a convolutional network.
+
+expect: learning-rate-too-high
+or: dead-units
+half: first
+"""
+
+import torch
+from common import arguments, digits, forever, loader
+from torch import nn
+
+args = arguments(width=12, steps=150, samples=900)
+x, y, _, _ = digits(args.samples, image=True)
+model = nn.Sequential(
+    nn.Conv2d(1, args.width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(args.width, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+    nn.Linear(128, 10),
+)
+optimizer = torch.optim.Adam(model.parameters(), lr=1.0)
+criterion = nn.CrossEntropyLoss()
+
+for step, (a, b) in zip(range(args.steps), forever(loader(x, y))):
+    optimizer.zero_grad()
+    loss = criterion(model(a), b)
+    loss.backward()
+    optimizer.step()
+    if step % 40 == 0:
+        print(step, loss.item())

@@ -1,0 +1,30 @@
+"""Tanh layers whose weights start ten times too large.
+
+expect: saturated-activation
+or: bad-init-scale
+half: first
+"""
+
+import torch
+from common import arguments, digits, forever, loader
+from torch import nn
+
+args = arguments(width=64, lr=0.01, steps=200, samples=1000)
+x, y, _, _ = digits(args.samples)
+
+model = nn.Sequential(
+    nn.Linear(64, args.width), nn.Tanh(), nn.Linear(args.width, args.width), nn.Tanh(),
+    nn.Linear(args.width, args.width), nn.Tanh(), nn.Linear(args.width, 10),
+)
+for module in (model[0], model[2], model[4]):
+    nn.init.normal_(module.weight, std=5.0)
+optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+criterion = nn.CrossEntropyLoss()
+
+for step, (a, b) in zip(range(args.steps), forever(loader(x, y))):
+    optimizer.zero_grad()
+    loss = criterion(model(a), b)
+    loss.backward()
+    optimizer.step()
+    if step % 40 == 0:
+        print(step, loss.item())

@@ -106,7 +106,7 @@ def test_a_healthy_run_says_so(tmp_path):
     assert "No findings" in page.text
     assert "No diagnosis is recorded" in page.text  # nobody has looked
     with RunWriter(run, resume=True) as writer:
-        writer.info(diagnosed=True)
+        writer.info(diagnosis={"failed": []})
     page = Page(nethook.figures.report(run, tmp_path / "a.html").read_text(encoding="utf-8"))
     assert "No diagnosis" not in page.text
     assert {"class": "card verdict good", "id": "verdict", "aria-label": "Verdict"} in [

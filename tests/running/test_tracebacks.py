@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import nethook
+from nethook.errors import NethookError
+from nethook.running.tracebacks import clean
 from tests.running.both import Warm
 
 HEAD = """\
@@ -75,3 +79,40 @@ def test_they_look_as_ever(where: str, tmp_path: Path, warm: Warm) -> None:
     assert followed.err == "  File ".join(kept)
     # A step that was begun and not ended counts.
     assert "3 steps" in followed.closing or "4 steps" in followed.closing
+
+
+def _called_from(file: str, then: object = None) -> None:
+    """Raises, or calls `then`, from a function that stands in a file of nethook's."""
+    names = {"then": then}
+    program = "def call():\n    if then is None: raise KeyboardInterrupt\n    then()\n"
+    exec(compile(program, str(Path(nethook.__file__).parent / file), "exec"), names)
+    names["call"]()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("room", ["running", "watching", "hooks", "runs", "stats", "addresses"])
+def test_frames_of_nethook_are_taken_out_wherever_they_are(room: str) -> None:
+    def of_the_script() -> None:
+        _called_from(f"{room}/inner.py")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        _called_from(f"{room}/outer.py", of_the_script)
+    group = BaseExceptionGroup("several", [caught.value])
+    later = ValueError("later")
+    later.__cause__ = group
+    later.__context__ = later  # a circle does no harm
+    clean(later)
+    shown = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert shown[-2:] == ["of_the_script", "_called_from"]
+    assert "call" not in shown
+
+
+def test_frames_of_what_a_script_asked_for_stay() -> None:
+    for error, file in ((ValueError, "editing/x.py"), (NethookError, "hooks/x.py")):
+
+        def fail(kind: type[Exception] = error) -> None:
+            raise kind
+
+        with pytest.raises(error) as caught:
+            _called_from(file, fail)
+        clean(caught.value)
+        assert "call" in [f.name for f in traceback.extract_tb(caught.value.__traceback__)]

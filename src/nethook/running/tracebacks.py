@@ -17,7 +17,9 @@ _ERRORS: Final = f"{NethookError.__module__}."
 _RUNNING: Final = f"{_PACKAGE / 'running'}/"
 # What nethook puts between a script and torch by itself. Where a script uses nethook (`trace`,
 # `edit`), the frames of that are in its tracebacks as they always are.
-_OURS: Final = (_RUNNING, f"{_PACKAGE / 'watching'}/", f"{_PACKAGE / 'hooks'}/")
+_OURS: Final = tuple(
+    f"{_PACKAGE / room}/" for room in ("running", "watching", "hooks", "runs", "stats", "addresses")
+)
 
 
 def show(error: BaseException) -> None:

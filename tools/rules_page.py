@@ -1,6 +1,6 @@
 """Writes the part of docs/doctor.md that lists every code, from the docstrings of the rules.
 
-    python tools/rules_page.py
+python tools/rules_page.py
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ def _shown(rule: Rule) -> list[str]:
         f"`{each.name}` {getattr(rule.defaults, each.name):g}"
         for each in dataclasses.fields(rule.defaults)
     ]
-    return [*lines, *textwrap.wrap(f"- Thresholds: {', '.join(limits)}", 100, subsequent_indent="  ")]
+    return [
+        *lines,
+        *textwrap.wrap(f"- Thresholds: {', '.join(limits)}", 100, subsequent_indent="  "),
+    ]
 
 
 def page() -> str:

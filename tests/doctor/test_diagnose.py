@@ -120,7 +120,9 @@ def test_a_rule_that_fails_does_not_hide_the_others(ill: Path) -> None:
 
 def test_rules_of_other_packages(ill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = EntryPoint("ours", "tests.doctor.test_diagnose:OURS", "nethook.rules")
-    monkeypatch.setattr(rules, "entry_points", lambda group: EntryPoints([entry]).select(group=group))
+    monkeypatch.setattr(
+        rules, "entry_points", lambda group: EntryPoints([entry]).select(group=group)
+    )
     (root,) = nethook.diagnose(ill)
     assert "our-own" in codes(list(root.consequences))
     assert "our-own" not in codes(list(nethook.diagnose(ill, ignore=["our-own"])[0].consequences))

@@ -34,7 +34,7 @@ endif
 
 .PHONY: help
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
 .PHONY: demo
 demo: $(NATIVE) ## Train a small network and show what nethook sees in it
@@ -67,6 +67,16 @@ bench: $(NATIVE) ## Run the benchmarks, one after the other, on a quiet machine
 	  echo "-- $$file"; \
 	  $(BIN)/python "$$file"; \
 	done
+
+# The doctor, on programs with one fault each or none. Runs are kept in build/zoo: a measurement that
+# was broken off goes on where it was; make zoo ARGS=--anew forgets them.
+.PHONY: zoo
+zoo: $(NATIVE) ## Measure the doctor on the zoo: 5 seeds, plain and jittered (half an hour)
+	@$(BIN)/python zoo/measure.py --seeds 5 --jitter --again $(ARGS)
+
+.PHONY: zoo-quick
+zoo-quick: $(NATIVE) ## Measure the doctor on the zoo with one seed (minutes)
+	@$(BIN)/python zoo/measure.py --seeds 1 --again $(ARGS)
 
 .PHONY: mutants
 mutants: $(READY) ## Take each guard of hooks/ away in turn and see that a test fails (half an hour)

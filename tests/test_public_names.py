@@ -14,15 +14,18 @@ import nethook
 ROOT = Path(__file__).parents[1]
 PUBLIC = [
     "Callbacks",
+    "Finding",
     "Inputs",
     "InstrumentedModel",
     "StopForward",
     "Trace",
     "TraceDict",
+    "assert_healthy",
     "attention_probs",
     "audit",
     "autograd_graph",
     "classic",
+    "diagnose",
     "edit",
     "edits",
     "errors",

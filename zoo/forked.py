@@ -34,7 +34,6 @@ def serve() -> list[str] | None:
 
 
 if __name__ == "__main__":
-    import sklearn.datasets
     import torch.utils.data  # noqa: F401
 
     import nethook.running.follow

@@ -148,8 +148,12 @@ ILL: dict[str, Run] = {
     "gradient-wiped": lambda: Made().loop("wiped_backwards", 1).loop("empty_gradients", 1),
     "optimizer-misses-parameters": lambda: cut(groups=[], moved=[0, 40]),
     "no-gradient": lambda: cut(with_grad=0),
-    "eval-mode-training": lambda: modes("norm", ON, [40, "train", False], parameters=["n"]).parameter("n"),
-    "train-mode-evaluation": lambda: modes("dropout", ON, calls=30).loss([2.0, 1.9, 1.8], "e", "eval"),
+    "eval-mode-training": lambda: modes(
+        "norm", ON, [40, "train", False], parameters=["n"]
+    ).parameter("n"),
+    "train-mode-evaluation": lambda: modes("dropout", ON, calls=30).loss(
+        [2.0, 1.9, 1.8], "e", "eval"
+    ),
     "clipped-before-unscale": lambda: Made().loop("clips", 1).loop("scaled_clips", 1),
     "unscaled-accumulation": lambda: well().loop("backwards", 4),
     "scheduler-collapse": lambda: collapsing(*(0.1 * 0.5**step for step in range(200))),
@@ -164,29 +168,44 @@ ILL: dict[str, Run] = {
     "output-range": lambda: Made().record(kind="mse", chain=["MseLoss", "Relu"], target=WIDE),
     "input-not-normalized": lambda: inputs(stuck(), 120.0, 60.0),
     "input-collapsed": lambda: inputs(stuck(), 0.002, 0.001),
-    "input-ignored": lambda: stuck().batch("output_spread", 0.0).batch("input_spread", 0.7).batch("size", 32),
+    "input-ignored": lambda: (
+        stuck().batch("output_spread", 0.0).batch("input_spread", 0.7).batch("size", 32)
+    ),
     "repeated-batch": lambda: well().batch("repeated", np.r_[0.0, np.ones(199)]).batch("size", 32),
-    "symmetric-init": lambda: cut(rows=16, distinct_rows={"0": 1, "1": 1}, distinct_grad_rows={"0": 1, "1": 1}),
+    "symmetric-init": lambda: cut(
+        rows=16, distinct_rows={"0": 1, "1": 1}, distinct_grad_rows={"0": 1, "1": 1}
+    ),
     "bad-init-scale": lambda: scales(stuck(), 10.0, 100.0, 1000.0),
     "missing-activation": lambda: chain(("a", "linear", True), ("b", "linear", True)),
     "learning-rate-too-high": lambda: bad(np.geomspace(2.3, 900, 200)).loop("update_ratio", 0.4),
     "learning-rate-too-low": lambda: stuck().loop("update_ratio", 1e-7).loop("grad_norm", 1.0),
     "oscillating-loss": swinging,
     "weight-decay-too-strong": lambda: decay(50.0),
-    "clipping-too-tight": lambda: stuck().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1e-3).loop("clip_limit", 1e-3),
+    "clipping-too-tight": lambda: (
+        stuck().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1e-3).loop("clip_limit", 1e-3)
+    ),
     "adam-instability": lambda: spikes(stuck(), 50),
     "batchnorm-small-batch": lambda: modes("norm", ON, batch=[2, 2, 2]),
     "dead-units": lambda: sparse(stuck(), 0.8),
-    "saturated-activation": lambda: stuck().module("t", activation="bounded").series("t", "outputs", near_share=0.97).module("out", activation="linear"),
+    "saturated-activation": lambda: (
+        stuck()
+        .module("t", activation="bounded")
+        .series("t", "outputs", near_share=0.97)
+        .module("out", activation="linear")
+    ),
     "vanishing-gradient": lambda: layers(stuck(), a=1e-9, b=1e-6, c=1e-3, d=1.0),
     "exploding-gradient": lambda: explosion(bad(np.geomspace(2, 1e12, 200))),
     "non-finite": lambda: well().event("non-finite", 57, "log", "", site="log", reason="log of 0"),
     "class-collapse": lambda: answers(stuck(), [0] * 7 + [160] + [0] * 2),
     "not-learning": stuck,
     "overfitting": lambda: evaluated([2.0, 1.2, 1.0, 1.1, 1.3, 1.5, 1.8, 2.1]),
-    "unused-module": lambda: cut(with_grad=0).module("c", first_call=None, parameters=["c.weight"]).parameter("c.weight", with_grad=0),
+    "unused-module": lambda: (
+        cut(with_grad=0)
+        .module("c", first_call=None, parameters=["c.weight"])
+        .parameter("c.weight", with_grad=0)
+    ),
     "replica-divergence": lambda: ranks([1.0, 2.0, 3.0, 4.0], [1.0, 2.5, 3.5, 4.5]),
-}  # fmt: skip
+}
 
 HEALTHY: dict[str, list[Run]] = {
     "missing-step": [Made, lambda: Made(4).loop("optimizer_steps", 0)],
@@ -195,7 +214,8 @@ HEALTHY: dict[str, list[Run]] = {
     "optimizer-misses-parameters": [cut, lambda: cut(groups=[], moved=[40, 40])],
     "no-gradient": [cut, lambda: cut(with_grad=0, groups=[]), lambda: cut(with_grad=0, steps=3)],
     "eval-mode-training": [
-        lambda: modes("norm", ON), lambda: modes("norm", OFF, parameters=["n"]).parameter("n", groups=[]),
+        lambda: modes("norm", ON),
+        lambda: modes("norm", OFF, parameters=["n"]).parameter("n", groups=[]),
         lambda: modes("norm", ON, [199, "train", False], parameters=["n"]).parameter("n"),
     ],
     "train-mode-evaluation": [
@@ -203,55 +223,132 @@ HEALTHY: dict[str, list[Run]] = {
         lambda: modes("dropout", ON, calls=30),
     ],
     "clipped-before-unscale": [lambda: Made().loop("clips", 1).loop("scaled_clips", 0)],
-    "unscaled-accumulation": [well, lambda: Made().loss(falling(200)).loop("backwards", 4).record(divided_by=4.0)],
+    "unscaled-accumulation": [
+        well,
+        lambda: Made().loss(falling(200)).loop("backwards", 4).record(divided_by=4.0),
+    ],
     "scheduler-collapse": [
         lambda: collapsing(*np.linspace(0.1, 0, 200)),
         lambda: collapsing(*(0.05 * (1 + np.cos(np.pi * (np.arange(200) % 50) / 50)))),
     ],
-    "softmax-before-cross-entropy": [lambda: Made().record(**{**CLASSES, "chain": ["NllLoss", "LogSoftmax", "Addmm"]})],
-    "loss-target-mismatch": [
-        lambda: Made().record(kind="mse", prediction={"shape": [32, 1]}, target={**NUMBERS, "integral": False}),
-        lambda: Made().record(kind="mse", prediction={"shape": [32, 1]}, target={**NUMBERS, "std": 0.6, "integral": True}),
+    "softmax-before-cross-entropy": [
+        lambda: Made().record(**{**CLASSES, "chain": ["NllLoss", "LogSoftmax", "Addmm"]})
     ],
-    "loss-broadcast": [lambda: Made().record(kind="mse", broadcast=True, prediction={"shape": [32, 3]}, target={"shape": [3]})],
-    "negative-loss": [lambda: Made().record(kind="linear", negated=True, value=-3.0), lambda: Made().record(kind="mse", value=3.0)],
-    "output-range": [lambda: Made().record(kind="mse", chain=["MseLoss", "Addmm"], target=WIDE), lambda: Made().record(kind="mse", chain=["MseLoss", "Relu"], target={**WIDE, "min": 0.0})],
-    "input-not-normalized": [lambda: inputs(well(), 120.0, 60.0), lambda: inputs(stuck(), 0.1, 1.0), lambda: inputs(stuck(), 500.0, 300.0, "int64")],
+    "loss-target-mismatch": [
+        lambda: Made().record(
+            kind="mse", prediction={"shape": [32, 1]}, target={**NUMBERS, "integral": False}
+        ),
+        lambda: Made().record(
+            kind="mse",
+            prediction={"shape": [32, 1]},
+            target={**NUMBERS, "std": 0.6, "integral": True},
+        ),
+    ],
+    "loss-broadcast": [
+        lambda: Made().record(
+            kind="mse", broadcast=True, prediction={"shape": [32, 3]}, target={"shape": [3]}
+        )
+    ],
+    "negative-loss": [
+        lambda: Made().record(kind="linear", negated=True, value=-3.0),
+        lambda: Made().record(kind="mse", value=3.0),
+    ],
+    "output-range": [
+        lambda: Made().record(kind="mse", chain=["MseLoss", "Addmm"], target=WIDE),
+        lambda: Made().record(kind="mse", chain=["MseLoss", "Relu"], target={**WIDE, "min": 0.0}),
+    ],
+    "input-not-normalized": [
+        lambda: inputs(well(), 120.0, 60.0),
+        lambda: inputs(stuck(), 0.1, 1.0),
+        lambda: inputs(stuck(), 500.0, 300.0, "int64"),
+    ],
     "input-collapsed": [lambda: inputs(well(), 0.002, 0.001), lambda: inputs(stuck(), 0.0, 1.0)],
     "input-ignored": [
         lambda: stuck().batch("output_spread", 1e-3).batch("input_spread", 0.7).batch("size", 32),
-        lambda: layers(stuck(), a=1e-9, b=1e-5, c=1.0).batch("output_spread", 0.0).batch("input_spread", 0.7).batch("size", 32),
+        lambda: (
+            layers(stuck(), a=1e-9, b=1e-5, c=1.0)
+            .batch("output_spread", 0.0)
+            .batch("input_spread", 0.7)
+            .batch("size", 32)
+        ),
         lambda: stuck().batch("output_spread", 0.0).batch("input_spread", 0.7).batch("size", 1),
     ],
     "repeated-batch": [lambda: well().batch("repeated", 0).batch("size", 32)],
-    "symmetric-init": [lambda: cut(rows=16, distinct_rows={"0": 1, "1": 16}, distinct_grad_rows={"0": 16, "1": 16})],
-    "bad-init-scale": [lambda: scales(stuck(), 1.0, 1.2, 0.8), lambda: scales(well(), 10.0, 100.0, 50.0)],
+    "symmetric-init": [
+        lambda: cut(rows=16, distinct_rows={"0": 1, "1": 16}, distinct_grad_rows={"0": 16, "1": 16})
+    ],
+    "bad-init-scale": [
+        lambda: scales(stuck(), 1.0, 1.2, 0.8),
+        lambda: scales(well(), 10.0, 100.0, 50.0),
+    ],
     "missing-activation": [
         lambda: chain(("a", "linear", True), ("r", "relu", False), ("b", "linear", True)),
         Made,
     ],
-    "learning-rate-too-high": [lambda: well().loop("update_ratio", 0.4), lambda: stuck().loop("update_ratio", 1e-3)],
-    "learning-rate-too-low": [lambda: well().loop("update_ratio", 1e-7).loop("grad_norm", 1.0), lambda: stuck().loop("update_ratio", 1e-7).loop("grad_norm", 1e-9)],
-    "oscillating-loss": [stuck, lambda: well().parameter("w").series("w", "update_cosine", mean=-0.95)],
+    "learning-rate-too-high": [
+        lambda: well().loop("update_ratio", 0.4),
+        lambda: stuck().loop("update_ratio", 1e-3),
+    ],
+    "learning-rate-too-low": [
+        lambda: well().loop("update_ratio", 1e-7).loop("grad_norm", 1.0),
+        lambda: stuck().loop("update_ratio", 1e-7).loop("grad_norm", 1e-9),
+    ],
+    "oscillating-loss": [
+        stuck,
+        lambda: well().parameter("w").series("w", "update_cosine", mean=-0.95),
+    ],
     "weight-decay-too-strong": [lambda: decay(0.01), lambda: decay(0.0)],
-    "clipping-too-tight": [lambda: well().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1e-3), lambda: stuck().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1.0)],
+    "clipping-too-tight": [
+        lambda: well().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1e-3),
+        lambda: stuck().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1.0),
+    ],
     "adam-instability": [lambda: spikes(well(), 50), lambda: spikes(stuck(), 2)],
-    "batchnorm-small-batch": [lambda: modes("norm", ON, batch=[2, 32, 32]), lambda: modes("norm", OFF, batch=[2, 2, 2])],
+    "batchnorm-small-batch": [
+        lambda: modes("norm", ON, batch=[2, 32, 32]),
+        lambda: modes("norm", OFF, batch=[2, 2, 2]),
+    ],
     "dead-units": [lambda: sparse(well(), 0.8), lambda: sparse(stuck(), 0.2)],
     "saturated-activation": [
-        lambda: well().module("t", activation="bounded").series("t", "outputs", near_share=0.97).module("out"),
-        lambda: stuck().module("t", activation="bounded").series("t", "outputs", near_share=0.5).module("out"),
+        lambda: (
+            well()
+            .module("t", activation="bounded")
+            .series("t", "outputs", near_share=0.97)
+            .module("out")
+        ),
+        lambda: (
+            stuck()
+            .module("t", activation="bounded")
+            .series("t", "outputs", near_share=0.5)
+            .module("out")
+        ),
         lambda: stuck().module("t", activation="bounded").series("t", "outputs", near_share=0.97),
     ],
-    "vanishing-gradient": [lambda: layers(well(), a=1e-9, b=1e-6, c=1.0), lambda: layers(stuck(), a=0.1, b=0.3, c=1.0)],
+    "vanishing-gradient": [
+        lambda: layers(well(), a=1e-9, b=1e-6, c=1.0),
+        lambda: layers(stuck(), a=0.1, b=0.3, c=1.0),
+    ],
     "exploding-gradient": [lambda: explosion(well()), lambda: stuck().loop("grad_norm", 2.0)],
     "non-finite": [well],
-    "class-collapse": [lambda: answers(stuck(), [16] * 10), lambda: answers(well(), [0] * 9 + [160])],
-    "not-learning": [well, lambda: stuck(40), lambda: Made(200).loss(np.r_[flat(150, 2.31), falling(50)]).record(**CLASSES)],
+    "class-collapse": [
+        lambda: answers(stuck(), [16] * 10),
+        lambda: answers(well(), [0] * 9 + [160]),
+    ],
+    "not-learning": [
+        well,
+        lambda: stuck(40),
+        lambda: Made(200).loss(np.r_[flat(150, 2.31), falling(50)]).record(**CLASSES),
+    ],
     "overfitting": [
-        lambda: evaluated([2.0, 1.2, 1.0, 0.9, 0.85, 0.83, 0.82]), lambda: evaluated([2.0, 1.0, 1.6]),
+        lambda: evaluated([2.0, 1.2, 1.0, 0.9, 0.85, 0.83, 0.82]),
+        lambda: evaluated([2.0, 1.0, 1.6]),
         lambda: evaluated([1.0, 1.3, 0.9, 1.2, 0.95, 1.25, 0.9, 1.2, 0.95]),
     ],
-    "unused-module": [cut, lambda: well().module("c", first_call=None, parameters=["c.weight"]).parameter("c.weight")],
-    "replica-divergence": [lambda: ranks([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]), lambda: ranks([1.0, 2.0])],
-}  # fmt: skip
+    "unused-module": [
+        cut,
+        lambda: well().module("c", first_call=None, parameters=["c.weight"]).parameter("c.weight"),
+    ],
+    "replica-divergence": [
+        lambda: ranks([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]),
+        lambda: ranks([1.0, 2.0]),
+    ],
+}

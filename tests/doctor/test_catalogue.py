@@ -13,16 +13,47 @@ from nethook.doctor import rules
 from nethook.doctor.rule import Cause
 from nethook.doctor.rules import own_rules
 
-CATALOGUE = """
-missing-step missing-zero-grad gradient-wiped optimizer-misses-parameters no-gradient
-eval-mode-training train-mode-evaluation clipped-before-unscale unscaled-accumulation
-scheduler-collapse softmax-before-cross-entropy loss-target-mismatch loss-broadcast negative-loss
-output-range input-not-normalized input-collapsed input-ignored repeated-batch symmetric-init
-bad-init-scale missing-activation learning-rate-too-high learning-rate-too-low oscillating-loss
-weight-decay-too-strong clipping-too-tight adam-instability batchnorm-small-batch dead-units
-saturated-activation vanishing-gradient exploding-gradient non-finite class-collapse not-learning
-overfitting unused-module replica-divergence
-""".split()
+CATALOGUE = [
+    "missing-step",
+    "missing-zero-grad",
+    "gradient-wiped",
+    "optimizer-misses-parameters",
+    "no-gradient",
+    "eval-mode-training",
+    "train-mode-evaluation",
+    "clipped-before-unscale",
+    "unscaled-accumulation",
+    "scheduler-collapse",
+    "softmax-before-cross-entropy",
+    "loss-target-mismatch",
+    "loss-broadcast",
+    "negative-loss",
+    "output-range",
+    "input-not-normalized",
+    "input-collapsed",
+    "input-ignored",
+    "repeated-batch",
+    "symmetric-init",
+    "bad-init-scale",
+    "missing-activation",
+    "learning-rate-too-high",
+    "learning-rate-too-low",
+    "oscillating-loss",
+    "weight-decay-too-strong",
+    "clipping-too-tight",
+    "adam-instability",
+    "batchnorm-small-batch",
+    "dead-units",
+    "saturated-activation",
+    "vanishing-gradient",
+    "exploding-gradient",
+    "non-finite",
+    "class-collapse",
+    "not-learning",
+    "overfitting",
+    "unused-module",
+    "replica-divergence",
+]
 
 
 def modules() -> list[ModuleType]:

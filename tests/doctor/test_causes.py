@@ -45,7 +45,7 @@ def test_information_explains_nothing() -> None:
             (Cause.SYMPTOM, finding("overfitting", 50, "warning")),
         ]
     )
-    assert codes(found) == [("repeated-batch", []), ("overfitting", [])]
+    assert codes(found) == [("overfitting", []), ("repeated-batch", [])]
 
 
 def test_not_learning_is_said_when_nothing_else_is() -> None:

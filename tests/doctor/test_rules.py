@@ -1,4 +1,4 @@
-"""Each rule on runs made of numbers: it fires, stays silent, waits, and copes with what is missing."""
+"""Each rule on runs made of numbers: it fires, stays silent, waits, copes with what is missing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,32 @@ from tests.doctor.synthetic import Made, rule_of
 CODES = sorted(rule.code for rule in own_rules())
 SILENT = [(code, at) for code in CODES for at in range(len(HEALTHY[code]))]
 DECIDED = {  # codes that need no course of the loss: calls, records or batches decide
-    "missing-step", "loss-broadcast", "softmax-before-cross-entropy", "negative-loss", "output-range",
-    "loss-target-mismatch", "non-finite", "symmetric-init", "missing-activation", "no-gradient",
-    "optimizer-misses-parameters", "batchnorm-small-batch", "eval-mode-training", "unused-module",
-    "train-mode-evaluation", "unscaled-accumulation", "replica-divergence", "clipped-before-unscale",
-    "gradient-wiped", "missing-zero-grad", "repeated-batch", "class-collapse", "scheduler-collapse",
-    "exploding-gradient", "input-ignored",
-}  # fmt: skip
+    "missing-step",
+    "loss-broadcast",
+    "softmax-before-cross-entropy",
+    "negative-loss",
+    "output-range",
+    "loss-target-mismatch",
+    "non-finite",
+    "symmetric-init",
+    "missing-activation",
+    "no-gradient",
+    "optimizer-misses-parameters",
+    "batchnorm-small-batch",
+    "eval-mode-training",
+    "unused-module",
+    "train-mode-evaluation",
+    "unscaled-accumulation",
+    "replica-divergence",
+    "clipped-before-unscale",
+    "gradient-wiped",
+    "missing-zero-grad",
+    "repeated-batch",
+    "class-collapse",
+    "scheduler-collapse",
+    "exploding-gradient",
+    "input-ignored",
+}
 
 
 def test_every_code_has_its_runs() -> None:

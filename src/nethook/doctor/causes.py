@@ -45,7 +45,8 @@ def root_causes(found: Sequence[tuple[Cause, Finding]], slack: int = 0) -> list[
                 break
         else:
             roots.append((cause, finding, []))
-    return [dataclasses.replace(root, consequences=tuple(below)) for _, root, below in roots]
+    told = [dataclasses.replace(root, consequences=tuple(below)) for _, root, below in roots]
+    return sorted(told, key=lambda each: each.severity == "info")  # good advice comes last
 
 
 def _explains(above: Cause, root: Finding, cause: Cause, finding: Finding, slack: int) -> bool:

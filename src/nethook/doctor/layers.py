@@ -80,6 +80,12 @@ def gradient_profile(history: History, first: int, last: int) -> list[tuple[str,
     return profile(history, GRADS, "rms", weighted(history), first, last)
 
 
+def fades(history: History, share: float = 1e-3) -> bool:
+    """Whether the gradient is lost little by little, layer by layer, in the first steps."""
+    sizes = [value for _, value in gradient_profile(history, 0, 10)]
+    return len(sizes) >= 3 and 0 < sizes[0] < share * max(sizes)
+
+
 def pairs(values: list[tuple[str, float]]) -> Iterator[tuple[str, float]]:
     """Those that are finite and above zero."""
     for address, value in values:

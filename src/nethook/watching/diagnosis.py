@@ -89,11 +89,12 @@ class Diagnosis:
         self._found = tuple(found)
         self._writer.findings([each.to_dict() for each in found])
         self._writer.info(
+            diagnosed=True,
             diagnosis={
                 "time": time.time(),
                 "seconds": time.thread_time() - began,
                 "failed": failed,
-            }
+            },
         )
 
 

@@ -33,6 +33,10 @@ class Thresholds:
     steps: float = 10  # that the second half must have
 
 
+BATCHES = 4
+"""One batch says nothing of a unit, and under a budget not every step is measured."""
+
+
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every layer that is concerned."""
     went = progress(history)
@@ -66,7 +70,8 @@ def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
     for module in leaves(history):
         if module.fact("activation") == "rectifier":
             active = history.active_units(module.address, since)
-            if active is not None and active.size:
+            seen = len(history.curve(module.address, OUTPUTS, "zero_share").since(since))
+            if active is not None and active.size and seen >= BATCHES:
                 yield module.address, 1.0 - float(active.mean()), int(active.size)
     # Rectifiers without a module: what feeds them has biases, one a unit, without gradient.
     for parameter in history.parameters:

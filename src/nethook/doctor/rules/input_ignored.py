@@ -18,7 +18,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import gradient_profile, stopped_layers
+from nethook.doctor.layers import fades, stopped_layers
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BATCH_SIZE, INPUT_SPREAD, OUTPUT_SPREAD
 
@@ -43,7 +43,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     differs = float(np.median(given.value))
     if constant < limit.share or out.value[0] > limit.spread or differs < limit.inputs:
         return
-    if stopped_layers(history) or _fades(history, limit):
+    if stopped_layers(history) or fades(history, limit.fades):
         return
     yield Finding(
         "input-ignored",
@@ -58,12 +58,6 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "spread of inputs": Evidence(differs, limit.inputs),
         },
     )
-
-
-def _fades(history: History, limit: Thresholds) -> bool:
-    """Whether the signal is lost little by little, layer by layer: then nothing is cut."""
-    sizes = [value for _, value in gradient_profile(history, 0, 10)]
-    return len(sizes) >= 3 and 0 < sizes[0] < limit.fades * max(sizes)
 
 
 RULE = Rule(

@@ -5,7 +5,7 @@ Evidence: the true update by the weights is tiny while gradients are there, and 
 moves.
 Fix: a higher rate.
 Silent: where the loss falls (fine-tuning at a tiny rate), during warm-up, at the end of a schedule,
-and where gradients vanish: then the rate is not the cause.
+and where gradients vanish or layers are dead: then the rate is not the cause.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.layers import fades, stopped_layers
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
@@ -41,6 +42,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     gradient = float(np.median(norm.value))
     if largest >= limit.ratio or gradient < limit.gradient:
         return
+    if stopped_layers(history) or fades(history):
+        return  # gradients do not arrive: the rate is not the cause
     rates = [float(curve.value.max()) for curve in history.rates().values() if len(curve)]
     rate = max(rates, default=float("nan"))
     factor = 1e-3 / max(largest, 1e-12)
@@ -67,10 +70,17 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "module.activation",
+        "module.first_call",
+        "module.leaf",
+        "module.parameters",
         "scalar.lr",
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.mean",
         "series.@loop.update_ratio.mean",
+        "series.grads.rms",
+        "series.outputs.near_share",
+        "series.outputs.zero_share",
     ),
     defaults=Thresholds(),
 )

@@ -39,7 +39,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "error",
         f"the loss{where} takes logits and applies its own softmax, and the model's output has "
         f"gone through {twice} already: gradients are faint and the loss cannot come near zero.",
-        f"Leave {twice.replace('a ', 'the ')} out of the model's forward while training; apply it for predictions.",
+        f"Leave {twice.replace('a ', 'the ')} out of the model's forward while training; "
+        "apply it for predictions.",
         first_step=first.step,
         last_step=bad[-1].step,
         evidence={"losses on probabilities": Evidence(len(bad), limit.records)},

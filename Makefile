@@ -37,8 +37,8 @@ help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
 .PHONY: demo
-demo: $(NATIVE) ## Train a small network and show what nethook sees in it
-	@$(BIN)/python examples/mnist.py
+demo: $(NATIVE) ## Train a small network twice, once with a fault, and show what nethook says
+	@$(BIN)/nethook demo
 
 # Two workers with one thread each: torch's own threads would fight over the cores.
 .PHONY: test

@@ -172,7 +172,7 @@ def test_mnist() -> None:
     output = run("mnist.py", "--epochs", "2", "--seed", "1")
     accuracy = re.search(r"^test accuracy ([\d.]+)%", output, re.MULTILINE)
     assert accuracy
-    # Two epochs instead of six: `make demo` shows the whole training.
+    # Two epochs instead of six: the whole training takes longer.
     assert float(accuracy[1]) > 80
     assert re.search(r"^hooks on the model before and after: 0 and 0$", output, re.MULTILINE)
     assert "bit-identical with and without nethook: True" in output

@@ -7,6 +7,7 @@ made.found("learning-rate-too-low")
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Self
@@ -234,7 +235,7 @@ class Made:
             info=self.info, sites=self.sites, events=tuple(self.events), losses=tuple(self.losses),
             scalars=self.scalars, ranks=self.ranks, catalogue=self.catalogue, many=self.many,
             units=lambda address, _quantity: self.units_of(address),
-            rank=lambda number: SimpleNamespace(scalars=self._rank_scalars[number]),
+            rank=lambda number: nullcontext(SimpleNamespace(scalars=self._rank_scalars[number])),
         )  # fmt: skip
         return History(run)  # type: ignore[arg-type]
 

@@ -161,7 +161,8 @@ class History:
         for rank in self._run.ranks:
             if rank.state in ("missing", "unreadable"):
                 continue
-            scalar = self._run.rank(rank.rank).scalars.get(PARAMS_FINGERPRINT)
+            with self._run.rank(rank.rank) as one:
+                scalar = one.scalars.get(PARAMS_FINGERPRINT)
             if scalar is not None:
                 found[rank.rank] = Curve(scalar.step, scalar.value, np.ones(len(scalar), np.int64))
         return found

@@ -82,14 +82,17 @@ class Diagnosis:
 
     def _look(self) -> None:
         from nethook.doctor.diagnose import examine
+        from nethook.runs.run import Run
 
         began = time.thread_time()
         self._writer.flush()
-        found, failed = examine(self._writer.path)
+        # The files of other ranks are not opened: a rank that ends meanwhile could not put its
+        # own in order.
+        with Run(self._writer.path, only=0) as run:
+            found, failed = examine(run)
         self._found = tuple(found)
         self._writer.findings([each.to_dict() for each in found])
         self._writer.info(
-            diagnosed=True,
             diagnosis={
                 "time": time.time(),
                 "seconds": time.thread_time() - began,

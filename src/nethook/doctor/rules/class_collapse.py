@@ -28,6 +28,7 @@ class Thresholds:
 
     entropy: float = 0.15  # of predictions, by that of targets
     records: float = 3
+    steps: float = 40  # before which one answer for all is how a network begins
     accuracy: float = 0.5  # below which a falling loss with weights of classes is not believed
 
 
@@ -36,7 +37,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     records = [each for each in history.records("train") if each.fact("argmax_counts")]
     records = [each for each in records if each.fact("class_counts")]
     later = records[len(records) // 2 :]
-    if len(later) < limit.records:
+    if len(later) < limit.records or history.steps < limit.steps:
         return
     ratios = [_ratio(each) for each in later]
     known = [ratio for ratio in ratios if ratio is not None]
@@ -61,7 +62,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "error",
         f"the network gives one answer for nearly every input (class {int(np.argmax(counts))} "
         f"{float(counts.max() / max(1.0, counts.sum())):.0%} of the time), and the targets "
-        " are spread over several classes.",
+        "are spread over several classes.",
         "Look at the weights of classes, at the balance of the data and at the learning rate.",
         first_step=onset,
         last_step=later[-1].step,

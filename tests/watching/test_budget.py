@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from nethook.watching import budget as module
@@ -64,6 +66,7 @@ def test_a_run_begins_in_detail(clock):
 def test_quantities_take_turns_before_steps_are_left_out(clock):
     budget = Budget(0.03)
     budget.every = 4
+    budget._next_whole = 1000  # see the next test
     seen = []
     for _ in range(8):
         budget.step_ended()
@@ -78,6 +81,24 @@ def test_quantities_take_turns_before_steps_are_left_out(clock):
         budget._until_look = LOOK
     assert sorted(set(seen)) == [0, 1]
     assert sum(seen) == 8
+
+
+def test_the_course_of_a_short_run_is_measured_however_thin_the_rest(clock):
+    budget = Budget(0.03)
+    budget.every = MOST
+    whole = []
+    for step in range(400):
+        budget.step_ended()
+        budget._until_look = LOOK
+        if all(budget.due):
+            whole.append(step)
+    assert 30 < len(whole) < 60
+    assert all(after <= 1.15 * before + 2 for before, after in itertools.pairwise(whole))
+    budget.spent[0] = 10.0  # far above the budget: no more of these
+    for _ in range(400):
+        budget.step_ended()
+        budget._until_look = LOOK
+        assert not all(budget.due)
 
 
 def test_what_is_dear_is_measured_now_and_then(clock):

@@ -24,8 +24,11 @@ MOST: Final = 512
 """A quantity is measured at least once in so many steps."""
 
 GROWTH: Final = 1.1
-"""However thin the rest, everything is measured in a step that is so much later than the last such:
-two dozen steps of a hundred, a hundred of a million. A course can be told from that."""
+"""However thin the rest, everything is measured in a step that is so much later than the last such
+(a few dozen of the first thousand steps), so that the course of a short run can be told, ..."""
+
+WHOLE: Final = 0.4
+"""... while nethook's own time is no more than so many seconds above its budget."""
 
 WRITER_SHARE: Final = 0.01
 """Without a budget: the part of the time that the writer's thread may take, by merging windows."""
@@ -121,11 +124,14 @@ class Budget:
                 wanted and (turn + at * every // 4) % every == 0
                 for at, wanted in enumerate(self._wanted)
             ]
-            if turn >= self._next_whole:
+            if turn >= self._next_whole and self._has_time_for_a_whole_step():
                 self.due = list(self._wanted)
         if self._turn >= self._next_whole:
             self._next_whole = max(self._turn + 1, int(self._turn * GROWTH))
         return changed
+
+    def _has_time_for_a_whole_step(self) -> bool:
+        return self.share is None or self.own < WHOLE + self.share * self.elapsed
 
     def all_due(self) -> None:
         """Measures everything in this step, whatever it costs."""

@@ -83,8 +83,8 @@ struct Block {
 
 // Floats are summed as floats, 24 in a lane at most before the sums are taken on in double: within
 // 1e-6 of the truth, at half the cost. Where squares would leave the range of a float (the sum is
-// not finite, or next to nothing) the caller takes `block`, which sums in double. Three chains: more
-// do not fit into the registers of AVX2, and then one of them waits for memory.
+// not finite, or next to nothing) the caller takes `block`, which sums in double. Three chains:
+// more do not fit into the registers of AVX2, and then one of them waits for memory.
 inline Block quick_block(const float* p, int n, float shift) {
   constexpr int W = sizeof(F) / sizeof(float), CHAINS = 3, PART = 24 * CHAINS * W;
   typedef int32_t I __attribute__((vector_size(BYTES)));

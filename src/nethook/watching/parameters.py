@@ -96,6 +96,7 @@ class ParameterSet:
         self.looked = 0
         self._looked_at = -2
         self.empty = 0.0
+        self._loose_square = 0.0  # of gradients that do not lie flat
 
     # -- before the step ----------------------------------------------------------------------
 
@@ -112,6 +113,7 @@ class ParameterSet:
         self._has_weights = True
         for at, each in enumerate(self.others):
             parameter = each.parameter.detach()
+            self.weight_square += _square(parameter)
             self._slot(each, PARAMS).fold(parameter)
             if self._wants_updates and guard.kind(parameter) is None:
                 self._clones[at] = parameter.clone()
@@ -130,7 +132,7 @@ class ParameterSet:
             table.lines["factor"] = factor
             odd = table.fold()
             squares = table.squares
-            self.grad_square = float(squares.sum())
+            self.grad_square = float(squares.sum()) + self._loose_square
             empty = int((squares[there] == 0).sum()) + count - int(there.sum())
         else:
             odd = table.count_odd()
@@ -153,6 +155,7 @@ class ParameterSet:
     def _grad_addresses(self, quantity: str, factor: float) -> Any:
         """Where the gradients lie; those that do not lie flat are measured here."""
         addresses = []
+        self._loose_square = 0.0
         for each, size in zip(self.flat, self._bytes, strict=True):
             grad = each.parameter.grad
             if (
@@ -168,6 +171,7 @@ class ParameterSet:
                 addresses.append(0)
                 if grad is not None and quantity:
                     self._slot(each, quantity).fold(grad, factor)
+                    self._loose_square += _square(grad, factor)
         for each in self.others:
             grad = each.parameter.grad
             each.steps += quantity != UNCLIPPED
@@ -175,6 +179,7 @@ class ParameterSet:
                 each.with_grad += quantity != UNCLIPPED
                 if quantity:
                     self._slot(each, quantity).fold(grad, factor)
+                    self._loose_square += _square(grad, factor)
         return np.array(addresses, np.int64)
 
     # -- after the step -----------------------------------------------------------------------
@@ -191,7 +196,7 @@ class ParameterSet:
         table.address[self._snapshot.current == 0] = 0
         table.fold()
         measured = table.address != 0
-        if measured.all():
+        if measured.all() and len(self._clones) == len(self.others):
             self.update_square = float(table.squares.sum())
         self.moved[0] += table.squares > 0
         self.moved[1] += measured
@@ -200,6 +205,7 @@ class ParameterSet:
             if before is not None:
                 change = each.parameter.detach() - before
                 self._slot(each, UPDATES).fold(change)
+                self.update_square += _square(change)
                 if change.device.type == "cpu":
                     each.moved[0] += bool(change.any())
                     each.moved[1] += 1
@@ -294,3 +300,11 @@ class _Snapshot:
             self.current[each] = at
             at += self._sizes[each]
         self._next = (self._next + 1) % len(self._chunks)
+
+
+def _square(tensor: torch.Tensor, factor: float = 1.0) -> float:
+    """The sum of a tensor's squares; NaN, a number that is not there, where asking would wait."""
+    if tensor.device.type != "cpu" or guard.kind(tensor) is not None:
+        return float("nan")
+    norm = float(torch.linalg.vector_norm(tensor.detach(), dtype=torch.float64))
+    return (norm * factor) ** 2

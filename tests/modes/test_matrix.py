@@ -20,7 +20,7 @@ def test_cell(cell: Cell) -> None:
 
 @each_cell
 def test_it_would_fail_without_its_guard(cell: Cell) -> None:
-    with pytest.raises(Exception):  # noqa: B017 - an assertion of the check, or torch itself
+    with pytest.raises(Exception):  # noqa: B017, PT011 - of the check, or torch's own
         cell.run(guarded=False)
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import torch
 
 from nethook.errors import OptionError
-from nethook.stats import guard, native, torched
+from nethook.stats import guard, native, shards, torched
 from nethook.stats.fields import (
     BINS,
     INDEX,
@@ -202,14 +202,19 @@ class Slot:
                     self._high,
                     factor,
                 )
-        self._fold_otherwise(tensor, factor)
-        return 0
+        return self._fold_otherwise(tensor, factor)
 
-    def _fold_otherwise(self, tensor: torch.Tensor, factor: float | torch.Tensor) -> None:
+    def _fold_otherwise(self, tensor: torch.Tensor, factor: float | torch.Tensor) -> int:
+        held = shards.local_part(tensor)
+        if held is not tensor:
+            if held is not None:
+                return self.fold(held, factor)  # type: ignore[arg-type]
+            self.skip("partial")
+            return 0
         kind = guard.kind(tensor)
         if kind is not None:
             self.skip(kind)
-            return
+            return 0
         if tensor.device.type == "cpu":
             native.missing_once()
         if self.unit_dim is not None:
@@ -218,6 +223,7 @@ class Slot:
         if isinstance(factor, torch.Tensor) or factor != 1.0:
             tensor = tensor.detach() * factor
         self.rows.elsewhere(tensor.device).fold(self, tensor, self._dim if units else None)
+        return 0
 
     def skip(self, kind: str) -> None:
         """Count a tensor that is not summarised."""

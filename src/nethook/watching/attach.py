@@ -25,6 +25,7 @@ from nethook.watching.loop import Loop, wrap_loop
 from nethook.watching.ops import OpOrder
 from nethook.watching.optimizers import StepBegins, StepEnds, Steps
 from nethook.watching.parameters import ParameterFacts
+from nethook.watching.resolve import Resolver
 from nethook.watching.session import QUEUE, Session
 from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds
@@ -110,7 +111,7 @@ def attach(
     try:
         session = Session(
             writer, models, wanted=wanted, budget=budget, phases=phases,
-            capacity=series + 128 + 64 * len(models), batches=batches,
+            capacity=series + 128 + 64 * len(models), batches=batches, world=world,
         )  # fmt: skip
         _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
         _put_snapshots(session, hooks, trees, checked(snapshots))
@@ -195,11 +196,12 @@ class _Builder:
                 if id(site.tensor) not in known:
                     known.add(id(site.tensor))
                     facts.append(self._parameter(name, site))
-        steps = Steps(session, [each for each, _, _ in facts], self._optimizers)
+        resolver = Resolver(session, session.models(), [each for each, _, _ in facts])
+        steps = Steps(session, [each for each, _, _ in facts], self._optimizers, resolver)
         on_every_step(
             hooks, StepBegins(hooks.owner, session, steps), StepEnds(hooks.owner, session, steps)
         )
-        wrap_loop(hooks, Loop(session, steps, known))
+        wrap_loop(hooks, Loop(session, steps, steps.wanted))
         Facts(session, self._sites, facts, steps)
 
     def _model(self, name: str, tree: Tree) -> None:

@@ -8,10 +8,11 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
-from nethook.addresses.paths import show_path
+from nethook.addresses.paths import Path, show_path
 from nethook.runs import names
 from nethook.stats.flat import fingerprint
 from nethook.stats.rows import Slot
+from nethook.stats.shards import local_part
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -41,7 +42,7 @@ class Batches:
         first = first and (session.on_outputs or session.looks)
         if not (session.on_outputs or first or not training):
             return
-        found = tensors((args, kwargs))[:MOST_INPUTS]
+        found = _held(tensors((args, kwargs))[:MOST_INPUTS])
         if session.on_outputs or not training:
             for at, (path, tensor) in enumerate(found):
                 quantity = names.INPUTS if at == 0 else f"{names.INPUTS}:{at}"
@@ -83,7 +84,7 @@ class Batches:
         samples = first and session.sampled()
         if not (measures or samples):
             return
-        found = tensors(output)
+        found = _held(tensors(output))
         if measures and model not in self.leaves:
             for path, tensor in found[:MOST_INPUTS]:
                 slot = self._slot(model, names.OUTPUTS, training, show_path(path), tensor)
@@ -128,6 +129,12 @@ class Batches:
             sheet = self._session.train if training else self._session.off_sheet()
             slot = self._slots[training, model, quantity] = sheet.slot(row)
         return slot
+
+
+def _held(found: list[tuple[Path, torch.Tensor]]) -> list[tuple[Path, torch.Tensor]]:
+    """What of each tensor lies in this process; those that only a sum over ranks tells are not."""
+    held = [(path, local_part(tensor)) for path, tensor in found]
+    return [(path, tensor) for path, tensor in held if tensor is not None]
 
 
 def spread(tensor: torch.Tensor) -> torch.Tensor:

@@ -46,6 +46,8 @@ class Catalogue:
         if row is None and len(self.keys) < self.capacity:
             row = self._rows[address, quantity] = len(self.keys)
             self.keys.append((address, quantity, info or {}))
+        elif row is not None and info is not None and self.ids[row] < 0:
+            self.keys[row] = (address, quantity, info)  # known better before the file has it
         return row
 
     def identify(self, rows: Any, slots: Mapping[int, Slot]) -> None:

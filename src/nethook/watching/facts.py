@@ -11,6 +11,7 @@ from torch import nn
 from nethook.addresses.tree import ParameterSite, Site
 from nethook.runs import names
 from nethook.stats.flat import fingerprint
+from nethook.stats.shards import Part, placements_of
 from nethook.stats.units import bounds
 from nethook.watching.parameters import ParameterFacts
 from nethook.watching.taps import OutputTap
@@ -130,11 +131,14 @@ class Facts:
 
     def _mark_parameters(self, step: int) -> None:
         """A number that ranks with the same parameters share."""
-        marks = [fingerprint(facts.parameter.detach()) for facts, _, _ in self._parameters]
-        known = [mark for mark in marks if mark is not None]
-        if known:
+        marks: dict[Part, list[float]] = {}
+        for facts, _, _ in self._parameters:
+            mark = fingerprint(facts.local.detach())
+            if mark is not None:
+                marks.setdefault(facts.part, []).append(mark)
+        for part, known in marks.items():
             total = sum(at * int(mark) for at, mark in enumerate(known, start=1)) % (1 << 52)
-            self._session.writer.log(names.PARAMS_FINGERPRINT, float(total), step)
+            self._session.writer.log(names.fingerprint_name(*part), float(total), step)
 
     def write(self) -> None:
         """Brings the file up to date."""
@@ -155,6 +159,9 @@ class Facts:
                 "moved": facts.moved,
                 **facts.rows,
             }
+            if facts.held is not None:
+                info["placements"] = placements_of(tensor)
+                info["local_shape"] = list(facts.local.shape)
             known = self._requires.get(facts.address)
             if known is not None and known is not tensor.requires_grad:
                 frozen[facts.address] = tensor.requires_grad
@@ -194,13 +201,13 @@ class Facts:
         if step > 3 or track.set is None:
             return
         for facts in track.set.all:
-            weight = facts.parameter.detach()
+            weight = facts.local.detach()
             if weight.dim() < 2 or weight.device.type != "cpu" or weight.is_sparse:
                 continue
             rows = facts.rows
             rows["rows"] = min(ROWS, weight.shape[0])
             rows.setdefault("distinct_rows", {})[str(step)] = distinct_rows(weight, 1e-13)
-            grad = facts.parameter.grad
+            grad = facts.grad
             if grad is not None and grad.layout is torch.strided:
                 # Equal units get gradients that are equal up to the rounding of a matrix product.
                 count = distinct_rows(grad.detach(), 4 * torch.finfo(grad.dtype).eps)

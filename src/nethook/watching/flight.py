@@ -22,6 +22,7 @@ from torch import nn
 from nethook.addresses.wrappers import unwrap
 from nethook.hooks.quiet import quiet
 from nethook.runs.names import NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.stats.shards import is_shared
 from nethook.watching.contained import contained
 from nethook.watching.flight_file import Flight as Saved
 from nethook.watching.flight_file import flight_path, save, weights_of
@@ -94,7 +95,8 @@ class Flight:
             if self._call is not None:
                 self._call.loss = self._keeper.keep(roots)
             for root in roots:
-                if root.device.type not in {"cpu", "meta"} and root.numel() == 1:
+                away = root.device.type not in {"cpu", "meta"} and not is_shared(root)
+                if away and root.numel() == 1:
                     told = functools.partial(self._late_loss, self._watching.step, self._call)
                     self._late.put(root.detach().reshape(1).float(), told)
                 if root.grad_fn is None or not _is_bad_loss(root):
@@ -242,7 +244,8 @@ class Flight:
 
 def _is_bad_loss(root: torch.Tensor) -> bool:
     """Whether a loss is not finite; one on a device is looked at by the watch, later."""
-    readable = root.device.type == "cpu" and root.dim() == 0 and root.is_floating_point()
+    plain = root.device.type == "cpu" and not is_shared(root)
+    readable = plain and root.dim() == 0 and root.is_floating_point()
     return readable and not math.isfinite(root.item())
 
 

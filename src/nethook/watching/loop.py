@@ -23,6 +23,7 @@ from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Owner
 from nethook.hooks.quiet import quiet
 from nethook.runs import names
+from nethook.stats.shards import is_shared
 from nethook.watching import budget
 from nethook.watching.optimizers import Steps
 from nethook.watching.parameters import ParametersChangedError
@@ -64,6 +65,7 @@ class Loop:
         if scale is not None:
             self.scaled = True
             session.unscale = 1.0 / scale
+        session.grad_factor = session.unscale / session.averaged
         session.backward_begins(roots)
 
     def stepped(self) -> None:
@@ -122,7 +124,7 @@ class Loop:
         if self.scaled:
             session.numbers.count(names.SCALED_CLIPS)
             factor = session.unscale
-        if norm is not None:
+        if norm is not None and not is_shared(norm):
             if norm.device.type == "cpu":
                 session.numbers.set(names.GRAD_NORM_UNCLIPPED, float(norm) * float(factor))
             else:

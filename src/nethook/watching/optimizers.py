@@ -19,8 +19,10 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.optimizers import holds, optimizers_holding
 from nethook.hooks.quiet import quiet
 from nethook.runs import names
+from nethook.stats.shards import local_part
 from nethook.watching import budget
 from nethook.watching.parameters import ParameterFacts, ParametersChangedError, ParameterSet
+from nethook.watching.resolve import Resolver
 from nethook.watching.taps import Part
 
 if TYPE_CHECKING:
@@ -58,12 +60,15 @@ class Steps:
         session: Session,
         facts: Sequence[ParameterFacts],
         given: Sequence[torch.optim.Optimizer],
+        resolver: Resolver,
     ) -> None:
         self._session = session
+        self._resolver = resolver
+        self._all = list(facts)
         self._facts = {id(each.parameter): each for each in facts}
-        self._wanted = set(self._facts)
+        self.wanted = set(self._facts)  # ids of the parameters
         self.tracks: dict[int, Track] = {}
-        self._strangers: set[int] = set()
+        self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._looked = bool(given)
         self._expected: set[int] = set()
         self._inside = 0  # steps under way, one inside the other
@@ -90,9 +95,9 @@ class Steps:
         if self._looked:
             return
         self._looked = True
-        for optimizer in optimizers_holding([each.parameter for each in self._facts.values()]):
-            if id(optimizer) not in self.tracks:
-                self._add(optimizer)
+        tensors = [*self._resolver.find().values(), *(each.parameter for each in self._all)]
+        for optimizer in optimizers_holding(tensors):
+            self.track_of(optimizer)
 
     def track_of(self, optimizer: torch.optim.Optimizer) -> Track | None:
         """The track of an optimizer; None where it holds no parameter of ours."""
@@ -100,13 +105,46 @@ class Steps:
         track = self.tracks.get(key)
         if track is not None and track.ref() is optimizer:
             return track
-        if key in self._strangers:
+        if optimizer in self._strangers:
             return None
-        if not holds(optimizer, self._wanted):
-            if len(self._strangers) < 1000:
-                self._strangers.add(key)
+        if not holds(optimizer, self.wanted) and not self._found_anew(optimizer):
+            self._strangers.add(optimizer)
             return None
         return self._add(optimizer)
+
+    def _found_anew(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Whether an optimizer holds what the models have now, in the place of what they had."""
+        if not self._resolver.changed():
+            return False
+        groups = optimizer.param_groups
+        held = {id(parameter) for group in groups for parameter in group["params"]}
+        if not self._resolver.update(held):
+            return False
+        self._renew()
+        return True
+
+    def _renew(self) -> None:
+        """Parameters are other tensors now: everything that is known of tensors is made anew."""
+        self._facts = {id(each.parameter): each for each in self._all}
+        self.wanted.clear()
+        self.wanted.update(self._facts)
+        self._strangers.clear()
+        for track in self.tracks.values():
+            track.sizes = []
+            track.used = []
+        gone = [key for key, track in self.tracks.items() if track.ref() is None]
+        for key in gone:
+            del self.tracks[key]
+            self._expected.discard(key)
+
+    def _look_for_changes(self) -> None:
+        """Now and then: whether the models still have what the optimizers hold."""
+        if not (self._session.sampled() and self._resolver.changed()):
+            return
+        optimizers = [each for track in self.tracks.values() if (each := track.ref()) is not None]
+        groups = [group for each in optimizers for group in each.param_groups]
+        if self._resolver.look({id(each) for group in groups for each in group["params"]}):
+            self._renew()
 
     def _add(self, optimizer: torch.optim.Optimizer) -> Track:
         track = Track(str(len(self.tracks)), optimizer)
@@ -247,6 +285,7 @@ class Steps:
         for each in sets:
             each.grad_square = each.weight_square = each.update_square = math.nan
         self._measure_loose()
+        self._look_for_changes()
         for track in self.tracks.values():
             track.stepped = False
         session.end_step()
@@ -288,6 +327,9 @@ class Steps:
                     facts.groups.append((track.name, number))
                     members.append(facts)
         track.set = ParameterSet(self._session, members)
+        if not self._session.sharded and any(each.part.parts > 1 for each in members):
+            self._session.sharded = True
+            self._session.writer.info(sharded=True)
         held = {id(each.parameter) for every in self.tracks.values() if every.set is not None
                 for each in every.set.all}  # fmt: skip
         loose = [each for key, each in self._facts.items() if key not in held]
@@ -375,7 +417,8 @@ class Steps:
                 if grad is None or id(grad) != key or grad._version != version:
                     continue
                 # Zeroed by way of `.data`, the version is what it was.
-                if grad.device.type != "cpu" or bool(grad.detach().count_nonzero()):
+                held = local_part(grad.detach())
+                if held is None or held.device.type != "cpu" or bool(held.count_nonzero()):
                     return True
         return False
 

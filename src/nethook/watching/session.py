@@ -20,6 +20,7 @@ from nethook.runs.clock import WindowClock
 from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
+from nethook.watching.averaging import Averaging
 from nethook.watching.batches import Batches
 from nethook.watching.budget import QUANTITIES, Budget
 from nethook.watching.catalogue import Catalogue, Sheet
@@ -53,6 +54,7 @@ class Session:
         budget: share of the training's time, or None.
         capacity: series.
         batches: steps whose inputs the flight recorder holds on to.
+        world: ranks of the run.
     """
 
     def __init__(
@@ -65,8 +67,11 @@ class Session:
         phases: tuple[str, ...],
         capacity: int,
         batches: int,
+        world: int = 1,
     ) -> None:
         self.writer = writer
+        self.world = world  # ranks
+        self.sharded = False  # whether this rank holds parts of parameters only
         self.queue = QUEUE
         self.wanted = wanted
         self.phases = phases
@@ -77,6 +82,9 @@ class Session:
         self.silent = False  # whether nothing is said on standard error
         self.in_backward = 0
         self.unscale: Any = 1.0  # one by the factor of a loss scaler; a tensor on a device
+        self.grad_factor: Any = 1.0  # the same, by the number of ranks that average gradients
+        self._averaging = Averaging() if world > 1 else None
+        self.averaged = 1  # ranks
         self.scale: torch.Tensor | float | None = None
         self.called = False  # whether anything that is watched was called in this step
         self.forwards = 0  # in this step
@@ -125,9 +133,11 @@ class Session:
 
     # -- what taps ask ------------------------------------------------------------------------
 
-    def row(self, address: str, quantity: str) -> int | None:
+    def row(
+        self, address: str, quantity: str, info: Mapping[str, object] | None = None
+    ) -> int | None:
         """The row of a series."""
-        return self.catalogue.row(address, quantity)
+        return self.catalogue.row(address, quantity, info)
 
     def off_sheet(self) -> Sheet:
         """The rows of passes without gradient."""
@@ -177,6 +187,8 @@ class Session:
             self._enter_training()
             self.forwards += 1
             self.totals["forwards"] += 1
+            if self._averaging is not None:
+                self.averaged = self._averaging.over(module)
             self.flight.forward_begins(model, module, args, kwargs)
         else:
             self.passes.begin(module)

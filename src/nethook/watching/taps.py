@@ -194,9 +194,9 @@ class GradTap(Part):
             if session.in_backward:
                 if modes_are_active() or type(grad) is not _Tensor:
                     with quiet():
-                        odd = self.slot.fold(grad, session.unscale)
+                        odd = self.slot.fold(grad, session.grad_factor)
                 else:
-                    odd = self.slot.fold(grad, session.unscale)
+                    odd = self.slot.fold(grad, session.grad_factor)
                 if odd:
                     session.flag(self.address, "grads", None, None, grad)
         except Exception as error:

@@ -21,7 +21,8 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import OpConsumer
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.routing import RouterPair, routed_modules, why_not_called
-from nethook.tracing.entry import State
+from nethook.hooks.threads import Threads, enter, leave
+from nethook.tracing.entry import State, StateOfThreads
 from nethook.tracing.ops import CallOps, EveryOutput, OpRecords, OutputOps
 from nethook.tracing.options import Calls, Options
 from nethook.tracing.order import StopPlan
@@ -54,6 +55,7 @@ def trace(
     transform: Callable[[torch.Tensor], Any] | None = None,
     calls: Calls = "all",
     stop: bool = False,
+    threads: Threads = "own",
 ) -> TraceScope:
     """Records what passes through chosen sites while a block runs. The run is not changed.
 
@@ -90,6 +92,8 @@ def trace(
         calls: "all", "last", or how many of the latest calls of each module to keep.
         stop: ends the forward once every module asked for has been seen. The block is then left
             at that line, without an exception.
+        threads: "own" records the calls of the thread (or asyncio task) that opens the scope;
+            "all" those of every thread.
 
     Returns:
         A context manager. Entering it gives the `Tape`, a mapping from address to record.
@@ -114,6 +118,7 @@ def trace(
         transform=transform,
         calls=calls,
         stop=stop,
+        threads=threads,
     )
     return TraceScope(model, patterns, options)
 
@@ -124,7 +129,7 @@ class TraceScope:
     def __init__(self, model: nn.Module, patterns: tuple[Pattern, ...], options: Options) -> None:
         self._model = model
         self._patterns = patterns
-        self._state = State(options)
+        self._state = State(options) if options.threads == "own" else StateOfThreads(options)
         self._plan: StopPlan | None = None
         self._unfinished = Unfinished()
         self._hooks: Attachment | None = None
@@ -143,11 +148,14 @@ class TraceScope:
         if self._state.options.stop:
             self._plan = _stop_plan(tree, sites, ops)
         self._hooks = Attachment(Owner("nethook.trace"))
+        owner = self._state.owner = self._hooks.owner
         try:
-            return self._attach(tree, sites, ops, self._hooks)
+            tape = self._attach(tree, sites, ops, self._hooks)
         except BaseException:
             self._hooks.remove()
             raise
+        enter(owner, self._state.options.threads)
+        return tape
 
     def _attach(
         self, tree: Tree, sites: list[Site], ops: OpRecords | None, hooks: Attachment
@@ -179,7 +187,8 @@ class TraceScope:
         if self._hooks is None:
             raise ScopeError("this trace was not entered.")
         self._hooks.remove()
-        self._unfinished.give_up()
+        leave(self._hooks.owner)
+        self._unfinished.give_up(every=True)
         if self._plan is None or error is not self._plan.error:
             return False
         self._state.stopped_at = self._plan.stopped_at

@@ -154,6 +154,8 @@ PARAMETERS: Final = "parameters"
 """`requires_grad` or membership in an optimizer changed, or parameters are other tensors now."""
 MODEL_CHANGED: Final = "model-changed"
 """Modules of the model were replaced by others, which are not watched."""
+THREAD: Final = "thread"
+"""Another thread than the watch's own called the model: it is followed from here on, or is not."""
 STEP_SKIPPED: Final = "step-skipped"
 """A loss scaler left a step out."""
 SCALE_CHANGED: Final = "loss-scale"
@@ -170,8 +172,8 @@ NON_FINITE: Final = "non-finite"
 """The first NaN or infinity, and what made it."""
 
 EVENTS: Final = (
-    ORDER, MODE, GROUPS, PARAMETERS, MODEL_CHANGED, STEP_SKIPPED, SCALE_CHANGED, CLOCK, THINNED, FAILED, CLOSED,
-    NON_FINITE,
+    ORDER, MODE, GROUPS, PARAMETERS, MODEL_CHANGED, THREAD, STEP_SKIPPED, SCALE_CHANGED, CLOCK,
+    THINNED, FAILED, CLOSED, NON_FINITE,
 )  # fmt: skip
 """Every kind of event that watching writes."""
 

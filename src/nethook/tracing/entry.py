@@ -17,7 +17,6 @@ from nethook.tracing.keep import read_value
 from nethook.tracing.options import Options
 from nethook.tracing.steps import Given, note, number
 
-
 _T = TypeVar("_T")
 
 

@@ -19,6 +19,7 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.optimizers import on_every_step
 from nethook.hooks.routing import RouterPair, routed_modules
+from nethook.hooks.threads import Threads, stay
 from nethook.runs.writer import RunWriter
 from nethook.watching.facts import Facts, SiteFacts
 from nethook.watching.loop import Loop, wrap_loop
@@ -29,6 +30,12 @@ from nethook.watching.resolve import Resolver
 from nethook.watching.session import QUEUE, Session
 from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds
+from nethook.watching.threads import (
+    SessionOfThreads,
+    SharedOutputTap,
+    SharedRootBegins,
+    SharedRootEnds,
+)
 
 OWNER = "nethook.watch"
 
@@ -83,6 +90,7 @@ def attach(
     phases: tuple[str, ...],
     snapshots: Mapping[str, int],
     batches: int,
+    threads: Threads,
 ) -> tuple[Session, Attachment]:
     """Opens the run and puts every hook on; if anything fails, nothing is left behind."""
     trees = {name: Tree(model) for name, model in models.items()}
@@ -109,7 +117,7 @@ def attach(
     )  # fmt: skip
     hooks = Attachment(Owner(OWNER))
     try:
-        session = Session(
+        session = (Session if threads == "own" else SessionOfThreads)(
             writer, models, wanted=wanted, budget=budget, phases=phases,
             capacity=series + 128 + 64 * len(models), batches=batches, world=world,
         )  # fmt: skip
@@ -119,6 +127,7 @@ def attach(
         hooks.remove()
         writer.close()
         raise
+    stay(hooks.owner, threads)
     return session, hooks
 
 
@@ -209,14 +218,15 @@ class _Builder:
         prefix = f"{name}." if name else ""
         routed = routed_modules(tree)
         root = _entry(tree)
-        begins = RootBegins(hooks.owner, name, session, name)
+        every = isinstance(session, SessionOfThreads)
+        begins = (SharedRootBegins if every else RootBegins)(hooks.owner, name, session, name)
         (self._routers if id(root) in routed else hooks).forward_pre(root, begins)
         leaves = {id(site.module) for site in tree.leaves()}
         taps: dict[int, OutputTap] = {}
         if "outputs" in session.wanted or "grads" in session.wanted:
             for site in self._chosen[name]:
                 address = f"{prefix}{site.address}".rstrip(".")
-                tap = OutputTap(hooks.owner, address, session, site)
+                tap = (SharedOutputTap if every else OutputTap)(hooks.owner, address, session, site)
                 taps[id(site.module)] = tap
                 if id(site.module) in routed:
                     self._routers.forward(site.module, _Routed(tap))
@@ -224,7 +234,7 @@ class _Builder:
                     hooks.forward(site.module, tap)
         if id(root) in taps:
             session.batches.leaves.add(name)
-        ends = RootEnds(hooks.owner, name, session, name)
+        ends = (SharedRootEnds if every else RootEnds)(hooks.owner, name, session, name)
         if id(root) in routed:
             self._routers.forward(root, ends)
         else:

@@ -13,6 +13,8 @@ from nethook.runs import names
 from nethook.stats.flat import fingerprint
 from nethook.stats.rows import Slot
 from nethook.stats.shards import local_part
+from nethook.stats.torched import number_type
+from nethook.watching.away import device_fingerprint, is_away
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -31,6 +33,7 @@ class Batches:
         self._session = session
         self._slots: dict[tuple[bool, str, str], Slot] = {}
         self._last: dict[str, float] = {}  # model -> fingerprint of the batch before
+        self._device_last: dict[str, torch.Tensor] = {}  # the same, where batches are on a device
         self._step: dict[str, int] = {}  # model -> the step whose first batch was seen
         self.leaves: set[str] = set()  # models that are one layer, and have a tap of their own
 
@@ -69,11 +72,28 @@ class Batches:
             if model in self._last:
                 self._fold_number(address, names.REPEATED, float(mark == self._last[model]))
             self._last[model] = mark
+        elif is_away(tensor):
+            self._device_mark(model, address, tensor)
         if session.sampled():
             self._spread(address, names.INPUT_SPREAD, tensor)
             slot = self._of(address, names.INPUT_DISTINCT)
             if slot is not None and tensor.numel():
                 slot.fold(distinct(tensor))
+
+    def _device_mark(self, model: str, address: str, tensor: torch.Tensor) -> None:
+        """The fingerprint of a batch on a device, and whether it is that of the step before."""
+        session = self._session
+        mark = device_fingerprint(tensor)
+        if mark is None:
+            return
+        name = names.FINGERPRINT + (f":{model}" if model else "")
+        session.pending.add(name, mark, keep=names.KEPT_STEPS)
+        known = self._device_last.get(model)
+        row = session.row(address, names.REPEATED)
+        if known is not None and known.device == mark.device and row is not None:
+            same = (mark == known).reshape(1).to(number_type(mark.device))
+            session.train.rows.fold_numbers([row], same)
+        self._device_last[model] = mark
 
     def outputs(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """An outermost call has returned."""

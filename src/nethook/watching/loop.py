@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -169,7 +170,9 @@ class _Wrapper(Part):
     @property
     def on(self) -> bool:
         """Whether to tell anything."""
-        return not self.off and self.session.guard.alive
+        thread = self.owner.thread
+        mine = thread is None or thread == get_ident()
+        return mine and not self.off and self.session.guard.alive
 
     def guarded(self, tell: Callable[..., None], *args: Any) -> None:
         """Tells the loop something; what goes wrong in that stays here."""

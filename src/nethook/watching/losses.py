@@ -210,6 +210,11 @@ class Losses:
         self._late.poll()
 
     @contained
+    def fetch(self) -> None:
+        """A window ends, and devices are waited for anyway."""
+        self._late.fetch()
+
+    @contained
     def close(self) -> None:
         """Watching ends: waits for what is still on its way."""
         self._late.flush()

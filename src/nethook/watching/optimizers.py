@@ -21,6 +21,7 @@ from nethook.hooks.quiet import quiet
 from nethook.runs import names
 from nethook.stats.shards import local_part
 from nethook.watching import budget
+from nethook.watching.away import Away
 from nethook.watching.parameters import ParameterFacts, ParametersChangedError, ParameterSet
 from nethook.watching.resolve import Resolver
 from nethook.watching.taps import Part
@@ -274,10 +275,14 @@ class Steps:
         grads = math.fsum(each.grad_square for each in sets)
         weights = math.fsum(each.weight_square for each in sets)
         updates = math.fsum(each.update_square for each in sets)
-        if sets:
+        away = [each for every in sets for each in every.away]
+        if away:
+            self._numbers_of_devices(away, grads, weights, updates)
+        elif sets:
             session.numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
             if weights > 0 and updates >= 0:
                 session.numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
+        if sets:
             if session.looks:
                 empty = sum(each.empty * len(each.all) for each in sets)
                 count = sum(len(each.all) for each in sets)
@@ -289,6 +294,30 @@ class Steps:
         for track in self.tracks.values():
             track.stepped = False
         session.end_step()
+
+    def _numbers_of_devices(
+        self, away: list[Away], grads: float, weights: float, updates: float
+    ) -> None:
+        """Norms that are still on a device; the squares of what lies on CPU are added."""
+        device = away[0].device
+
+        def total(name: str, here: float) -> torch.Tensor | None:
+            found = [getattr(each, name) for each in away]
+            for each in away:
+                setattr(each, name, None)
+            if here != here or any(each is None for each in found):
+                return None
+            moved = [each.to(device, non_blocking=True) for each in found]
+            return sum(moved[1:], moved[0]) + here
+
+        grad = total("grad_square", grads)
+        weight, update = total("weight_square", weights), total("update_square", updates)
+        later = {}
+        if grad is not None:
+            later[names.GRAD_NORM] = grad.sqrt()
+        if weight is not None and update is not None:
+            later[names.UPDATE_RATIO] = (update / weight).sqrt()
+        self._session.numbers.later(later)
 
     def _measured(self, track: Track, method: Callable[..., None], *args: Any) -> None:
         """Calls a method of the track's set; makes the set anew where parameters have changed."""
@@ -354,6 +383,14 @@ class Steps:
             self.loose.gradients(1.0, "param_grads" in session.wanted)
         except ParametersChangedError:
             self.loose = ParameterSet(session, self.loose.all)
+
+    def settle_later(self) -> None:
+        """Asks devices for what they know of parameters; it is told when it has come."""
+        for each in (*(track.set for track in self.tracks.values()), self.loose):
+            for away in () if each is None else each.away:
+                known = away.settle()
+                if known is not None:
+                    self._session.late.put(*known)
 
     def settle(self) -> None:
         """Brings the facts of all parameters up to date."""

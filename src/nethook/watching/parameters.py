@@ -26,6 +26,7 @@ from nethook.stats import guard
 from nethook.stats.flat import SAMPLE, Follower, Numbers, Table, lies_flat, start_of
 from nethook.stats.rows import Slot
 from nethook.stats.shards import is_shared, local_part, part_of
+from nethook.watching.away import Away, is_away
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -63,6 +64,10 @@ class ParameterFacts:
         self.local: torch.Tensor = parameter if held is None else held
         # A sharded parameter may be given another piece of memory: then it is looked up anew.
         self.held: Any = parameter._local_tensor if is_shared(parameter) else None
+
+    def info(self, session: Session) -> dict[str, object] | None:
+        """What a reader must know to put the series of several ranks together."""
+        return {PART: list(self.part)} if session.world > 1 else None
 
     @property
     def grad(self) -> torch.Tensor | None:
@@ -102,7 +107,7 @@ class ParameterSet:
         self._after = Table(sheet.rows, count)
         self._follow = Table(sheet.rows, count)
         for at, each in enumerate(self.flat):
-            info = self._info(each)
+            info = each.info(session)
             rows = [session.row(each.address, quantity, info) or 0 for quantity in _QUANTITIES]
             self._weights.set(at, rows[0], each.local)
             self._grads.set(at, rows[1], each.local)
@@ -111,7 +116,7 @@ class ParameterSet:
             self._follow.set(at, 0, each.local)
         self.follower = Follower(self._follow)
         cosines = [
-            session.row(each.address, UPDATE_COSINE, self._info(each)) or 0 for each in self.flat
+            session.row(each.address, UPDATE_COSINE, each.info(session)) or 0 for each in self.flat
         ]
         self._cosines = Numbers(sheet.rows, cosines)
         self._slots: dict[tuple[str, str], Slot] = {}
@@ -126,6 +131,7 @@ class ParameterSet:
         self._looked_at = -2
         self.empty = 0.0
         self._loose_square = 0.0  # of gradients that do not lie flat
+        self.away = _away(session, self.others)
 
     # -- before the step ----------------------------------------------------------------------
 
@@ -146,6 +152,8 @@ class ParameterSet:
             self._slot(each, PARAMS).fold(parameter)
             if self._wants_updates and guard.kind(parameter) is None:
                 self._clones[at] = parameter.clone()
+        for away in self.away:
+            away.weights()
 
     def gradients(self, factor: float, measure: bool) -> None:
         """Reads the gradients as the optimizer will use them, or only looks for NaN in them."""
@@ -166,6 +174,9 @@ class ParameterSet:
         else:
             odd = table.count_odd()
             empty = count - int(there.sum())
+        if measure:
+            for away in self.away:
+                away.gradients(factor)
         missing = sum(each.parameter.grad is None for each in self.others)
         self.empty = (empty + missing) / max(1, len(self.all))
         if odd:
@@ -229,15 +240,20 @@ class ParameterSet:
             self.update_square = float(table.squares @ self._parts)
         self.moved[0] += table.squares > 0
         self.moved[1] += measured
+        changes: dict[torch.device, list[torch.Tensor]] = {}
         for at, each in enumerate(self.others):
             before = self._clones.pop(at, None)
             if before is not None:
                 change = each.local.detach() - before
+                if is_away(change):
+                    changes.setdefault(change.device, []).append(change)
                 self._slot(each, UPDATES).fold(change)
                 self.update_square += _square(change) * each.part.parts
                 if change.device.type == "cpu":
                     each.moved[0] += bool(change.any())
                     each.moved[1] += 1
+        for away in self.away:
+            away.updates(changes.get(away.device, ()))
 
     def look(self, step: int) -> None:
         """Follows the sample of coordinates: cosines of this update with the one before."""
@@ -248,6 +264,8 @@ class ParameterSet:
         if self.follower.look():
             self._cosines.values[:] = self.follower.cosines
             self._cosines.fold()
+        for away in self.away:
+            away.look(step)
 
     def second_moments(self, optimizer: torch.optim.Optimizer) -> None:
         """Reads what Adam and its like keep of the squared gradient, at the sample."""
@@ -271,15 +289,11 @@ class ParameterSet:
             if spread.parameter._local_tensor is not spread.held:  # type: ignore[attr-defined]
                 raise ParametersChangedError
 
-    def _info(self, each: ParameterFacts) -> dict[str, object] | None:
-        """What a reader must know to put the series of several ranks together."""
-        return {PART: list(each.part)} if self.session.world > 1 else None
-
     def _slot(self, each: ParameterFacts, quantity: str) -> Slot:
         key = (each.address, quantity)
         slot = self._slots.get(key)
         if slot is None:
-            row = self.session.row(*key, self._info(each))
+            row = self.session.row(*key, each.info(self.session))
             slot = self.session.train.slot(0 if row is None else row)
             self._slots[key] = slot
         return slot
@@ -339,8 +353,22 @@ class _Snapshot:
         self._next = (self._next + 1) % len(self._chunks)
 
 
+def _away(session: Session, others: Sequence[ParameterFacts]) -> list[Away]:
+    """Those that lie on devices, device by device."""
+    devices: dict[torch.device, list[ParameterFacts]] = {}
+    for each in others:
+        if is_away(each.local) and guard.kind(each.local) is None:
+            devices.setdefault(each.local.device, []).append(each)
+    return [Away(session, facts) for facts in devices.values()]
+
+
 def _square(tensor: torch.Tensor, factor: float = 1.0) -> float:
-    """The sum of a tensor's squares; NaN, a number that is not there, where asking would wait."""
+    """The sum of a tensor's squares; NaN, a number that is not there, where it has none.
+
+    What lies on a device is not asked: `Away` has its squares.
+    """
+    if is_away(tensor) and guard.kind(tensor) is None:
+        return 0.0
     if tensor.device.type != "cpu" or guard.kind(tensor) is not None:
         return float("nan")
     norm = float(torch.linalg.vector_norm(tensor.detach(), dtype=torch.float64))

@@ -6,6 +6,7 @@ A tap holds a slot for each phase, and no tensor. It returns None, so it changes
 from __future__ import annotations
 
 import time
+from threading import get_ident as _thread
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +17,7 @@ from nethook.addresses.tree import Site
 from nethook.hooks.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.hooks.threads import elsewhere
 from nethook.stats.rows import Slot
 from nethook.stats.units import bounds, unit_dim
 from nethook.watching import budget
@@ -78,11 +80,17 @@ class OutputTap(Part):
         if session.wants_grads:
             grad_row = session.row(address, "grads")
             if grad_row is not None:
-                self.grad = GradTap(owner, address, session, session.train.slot(grad_row))
+                self.grad = self.grad_tap(owner, address, session, session.train.slot(grad_row))
+
+    def grad_tap(self, owner: Owner, address: str, session: Session, slot: Slot) -> GradTap:
+        """The tap on the gradient of what the module returns."""
+        return GradTap(owner, address, session, slot)
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Measures a call."""
         if _is_compiling() or self.off or not self.session.guard.alive:
+            return
+        if _thread() != self.owner.thread and elsewhere(self.owner, module):
             return
         start = _now()
         session = self.session
@@ -219,6 +227,8 @@ class RootBegins(Part):
         """Notes that a call begins; the outermost one decides the phase."""
         if _is_compiling() or self.off or not self.session.guard.alive:
             return
+        if elsewhere(self.owner, module) and not self.session.takes_over(self.owner):
+            return
         start = _now()
         try:
             if _graph_task() == -1 and not _in_transform():
@@ -245,6 +255,8 @@ class RootEnds(Part):
     def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a call has ended."""
         if _is_compiling() or self.off or not self.session.guard.alive:
+            return
+        if elsewhere(self.owner, module):
             return
         start = _now()
         try:

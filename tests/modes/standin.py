@@ -6,10 +6,11 @@
         (x @ x.T).sum()
     waits                                          # Counter(): nothing had to wait for the device
 
-Its tensors are `torch.Tensor`s on a device that is not the CPU, with autograd and views, as those of
-a GPU are. Their data lie in CPU tensors that only this module sees, one for each storage. Whatever
-brings a value or a shape back to the host is counted: on a GPU each of these waits until everything
-that was started has been done. Registering a device is for ever: use it in a process of its own.
+Its tensors are `torch.Tensor`s on a device that is not the CPU, with autograd and views, as those
+of a GPU are. Their data lie in CPU tensors that only this module sees, one for each storage.
+Whatever brings a value or a shape back to the host is counted: on a GPU each of these waits until
+everything that was started has been done. Registering a device is for ever: use it in a process of
+its own.
 """
 
 from __future__ import annotations

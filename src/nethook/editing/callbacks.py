@@ -319,7 +319,7 @@ class _Begins(Hook):
         super().__init__(owner, "")
         self._forwards = forwards
 
-    def __call__(self, module: nn.Module, args: Any, kwargs: Any = None) -> None:
+    def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a forward begins."""
         if elsewhere(self.owner, module):
             return
@@ -331,7 +331,7 @@ class _Begins(Hook):
 class _Ends(_Begins):
     __slots__ = ()
 
-    def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
+    def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a forward has ended."""
         if elsewhere(self.owner, module):
             return

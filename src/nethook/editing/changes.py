@@ -188,7 +188,7 @@ class ChangeInputGradient(ChangeOutputGradient):
 
     __slots__ = ()
 
-    def __call__(  # type: ignore[override]  # a hook before the forward is not given an output
+    def __call__(
         self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Arguments whose tensors are our own: what others do with them is not concerned."""

@@ -33,6 +33,7 @@ from nethook.editing.recipes import save_entries
 from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
+from nethook.hooks.fsdp import NO_HOOKS, shards_of
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import Met
 from nethook.hooks.ops import watch_ops
@@ -196,6 +197,7 @@ class EditScope:
         if not any(entry.quantity in ("param_grads", "params") for entry in self._entries):
             return
         index = tree.parameters()
+        shards = shards_of(tree.root)
         for quantity in ("param_grads", "params"):
             by_site: dict[int, tuple[ParameterSite, list[Entry]]] = {}
             for entry in self._entries:
@@ -206,6 +208,11 @@ class EditScope:
             for site, entries in by_site.values():
                 if quantity == "params":
                     hooks.add(ChangedParameter(site, entries))
+                elif id(site.tensor) in shards:
+                    raise EditError(
+                        f"the gradient of {site.address!r} cannot be edited on its way: {NO_HOOKS}. "
+                        "Change that, or the gradients of outputs with grads=."
+                    )
                 elif site.tensor.requires_grad:
                     alone = [entry for entry in entries if not _is_joint(entry)]
                     change = ChangeParameterGradient(hooks.owner, site.address, alone)

@@ -163,6 +163,14 @@ class _OnModule:
             option.pop(self._key, None)
 
 
+def put_last(module: nn.Module, hook: Hook) -> None:
+    """Lets a hook after a module's forward run after those that were registered since."""
+    hooks: Any = module._forward_hooks
+    for key, each in list(hooks.items()):
+        if each is hook:
+            hooks.move_to_end(key)
+
+
 def register_on_tensor(tensor: torch.Tensor, hook: Hook) -> Handle:
     """`tensor.register_hook`, without the crash that torch 2.13 has in store for some views."""
     # Where an alias of a view was written in place and `grad_fn` was not read since,

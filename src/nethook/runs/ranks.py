@@ -76,8 +76,8 @@ def together(length: int, ranks: Sequence[OfRank], *, root: bool = False) -> Tog
         ]
         best, saw = same[0]
         for other, other_saw in same[1:]:
-            more = other_saw > saw
-            best, saw = np.where(more[:, None], other, best), np.where(more, other_saw, saw)
+            better = other_saw > saw
+            best, saw = np.where(better[:, None], other, best), np.where(better, other_saw, saw)
         rows, seen = merge_rows(rows, best), seen + saw
     return Together(rows, seen, max(part[1] for part in parts if part is not None))
 

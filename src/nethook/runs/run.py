@@ -393,9 +393,7 @@ class Run:
     def _spans(
         self, address: str, quantity: str, phase: str, read: Callable[..., Any]
     ) -> tuple[Any, list[tuple[Any, Any, tuple[int, int] | None]]]:
-        """The common spans of all ranks; of each rank where its spans belong, what it has in them,
-        and which part of the tensor that is.
-        """
+        """The common spans of all ranks; of each: where its spans belong, its data, its part."""
         _check_phase(phase)
         self._check_keys([(address, quantity)])
         firsts, lasts, held, parts = [], [], [], []

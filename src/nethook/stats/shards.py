@@ -16,9 +16,9 @@ _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
 class Part(NamedTuple):
-    """Which part of a tensor a rank holds: part `index` of `parts` that differ."""
+    """Which part of a tensor a rank holds: part `number` of `parts` that differ."""
 
-    index: int
+    number: int
     parts: int
 
 

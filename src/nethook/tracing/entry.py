@@ -128,7 +128,7 @@ class StateOfThreads(State):
         super().__init__(options)
 
     @property
-    def forward(self) -> int | None:  # type: ignore[override]
+    def forward(self) -> int | None:
         """The forward that runs now in this thread."""
         return getattr(self._here, "forward", None)
 
@@ -137,7 +137,7 @@ class StateOfThreads(State):
         self._here.forward = number
 
     @property
-    def depth(self) -> int:  # type: ignore[override]
+    def depth(self) -> int:
         """How many calls of the model itself are under way in this thread."""
         return getattr(self._here, "depth", 0)
 

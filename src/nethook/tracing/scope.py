@@ -17,6 +17,7 @@ from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
+from nethook.hooks.fsdp import NO_HOOKS, shards_of
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import OpConsumer
 from nethook.hooks.ops import watch_ops
@@ -225,6 +226,7 @@ class _Builder:
         self._wants_inputs = options.inputs or options.input_grads or options.nodes
         self._simple = not (self._wants_inputs or options.grads or options.stop)
         self._routed = routed_modules(tree)
+        self._shards = shards_of(tree.root) if options.param_grads else {}
         self._routers = RouterPair(hooks)
 
     def watch(self, site: Site) -> Record:
@@ -266,7 +268,9 @@ class _Builder:
         tensor = site.tensor
         names = site.names + site.long
         record = ParameterRecord(site.address, names, requires_grad=tensor.requires_grad)
-        if tensor.requires_grad:
+        if id(tensor) in self._shards:
+            record.why = NO_HOOKS
+        elif tensor.requires_grad:
             self._hooks.tensor(tensor, ParameterTap(self._hooks.owner, record, self._keep))
         return record
 

@@ -122,9 +122,7 @@ class CallTap(OutputTap):
         self._plan = plan
         self._before = before
 
-    def __call__(  # type: ignore[override]  # torch passes kwargs where they were asked for
-        self, module: nn.Module, args: tuple[Any, ...], *told: Any
-    ) -> None:
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], *told: Any) -> None:
         """Writes down a call, with what was noted when it began."""
         if elsewhere(self.owner, module) or taken_off(told):
             return
@@ -139,12 +137,12 @@ class CallTap(OutputTap):
         if self._before is not None and self._before.begun:
             begun = self._before.begun.pop()
             forward, input_grads = begun.forward, begun.grads
-            told = begun.kwargs
-            if told is None:  # watched through a global hook, which learns of them only now
-                told = keep_value(keep, kwargs) if options.inputs else {}
+            given = begun.kwargs
+            if given is None:  # watched through a global hook, which learns of them only now
+                given = keep_value(keep, kwargs) if options.inputs else {}
                 if options.input_grads:
                     input_grads = gradients(self, keep, (args, kwargs))
-            inputs = (begun.args, told)
+            inputs = (begun.args, given)
             if options.nodes:
                 nodes = nodes_of(output, begun.node)
         if options.grads:

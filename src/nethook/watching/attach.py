@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.addresses.wrappers import can_be_compiled, is_compiled
 from nethook.errors import InputsError, OptionError
-from nethook.hooks.attachment import Attachment
+from nethook.hooks.attachment import Attachment, put_last
 from nethook.hooks.hook import Owner
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.optimizers import on_every_step
 from nethook.hooks.routing import RouterPair, routed_modules
 from nethook.hooks.threads import Threads, stay
 from nethook.runs.writer import RunWriter
+from nethook.stats.shards import is_shared
 from nethook.watching.facts import Facts, SiteFacts
 from nethook.watching.loop import Loop, wrap_loop
 from nethook.watching.ops import OpOrder
@@ -232,6 +234,7 @@ class _Builder:
                     self._routers.forward(site.module, _Routed(tap))
                 else:
                     hooks.forward(site.module, tap)
+        session.on_first_call.append(functools.partial(_after_redistribution, list(taps.values())))
         if id(root) in taps:
             session.batches.leaves.add(name)
         ends = (SharedRootEnds if every else RootEnds)(hooks.owner, name, session, name)
@@ -263,6 +266,17 @@ class _Builder:
             "elements": tensor.numel(),
         }
         return ParameterFacts(f"{prefix}{site.address}", tensor), site, fixed
+
+
+def _after_redistribution(taps: Sequence[OutputTap]) -> None:
+    """A layer that was made parallel after it was tapped returns a sum over ranks to our hook.
+
+    A hook of torch's, registered later, makes of it what the caller gets: ours goes behind it.
+    """
+    for tap in taps:
+        module = tap.module()
+        if module is not None and any(map(is_shared, module._parameters.values())):
+            put_last(module, tap)
 
 
 def _entry(tree: Tree) -> nn.Module:

@@ -12,6 +12,8 @@ from typing import Any
 
 from torch import nn
 
+from nethook.hooks.fsdp import groups_of
+
 
 class Averaging:
     """Asks the wrappers of a model, which know; nothing is asked of other ranks."""
@@ -34,11 +36,6 @@ class Averaging:
 
 
 def _sharded_over(model: nn.Module) -> int:
-    fsdp: Any = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
-    if fsdp is None:
-        return 1
-    for module in model.modules():
-        if isinstance(module, fsdp):
-            for group in getattr(module._get_fsdp_state(), "_fsdp_param_groups", ()):  # type: ignore[attr-defined]
-                return int(group.mesh_info.mesh.size())
+    for group in groups_of(model):
+        return int(group.mesh_info.mesh.size())
     return 1

@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from nethook.errors import NoSuchRunError, NotARunError
+from nethook.stats.shards import is_shared
 
 VERSION: Final = 1
 _KEY: Final = "nethook_flight"

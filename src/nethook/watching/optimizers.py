@@ -108,7 +108,7 @@ class Steps:
             return track
         if optimizer in self._strangers:
             return None
-        if not holds(optimizer, self.wanted) and not self._found_anew(optimizer):
+        if not self._found_anew(optimizer) and not holds(optimizer, self.wanted):
             self._strangers.add(optimizer)
             return None
         return self._add(optimizer)
@@ -264,7 +264,8 @@ class Steps:
     def stepped(self, track: Track) -> None:
         """An optimizer has had its turn; the step ends with the last of them."""
         track.stepped = True
-        if all(self.tracks[key].stepped for key in self._expected if key in self.tracks):
+        expected = [self.tracks[key] for key in self._expected if key in self.tracks]
+        if all(each.stepped or each.ref() is None for each in expected):
             self.end_step()
 
     def end_step(self) -> None:
@@ -282,11 +283,10 @@ class Steps:
             session.numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
             if weights > 0 and updates >= 0:
                 session.numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
-        if sets:
-            if session.looks:
-                empty = sum(each.empty * len(each.all) for each in sets)
-                count = sum(len(each.all) for each in sets)
-                session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
+        if sets and session.looks:
+            empty = sum(each.empty * len(each.all) for each in sets)
+            count = sum(len(each.all) for each in sets)
+            session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
         for each in sets:
             each.grad_square = each.weight_square = each.update_square = math.nan
         self._measure_loose()
@@ -308,7 +308,7 @@ class Steps:
             if here != here or any(each is None for each in found):
                 return None
             moved = [each.to(device, non_blocking=True) for each in found]
-            return sum(moved[1:], moved[0]) + here
+            return torch.stack(moved).sum() + here
 
         grad = total("grad_square", grads)
         weight, update = total("weight_square", weights), total("update_square", updates)
@@ -332,6 +332,8 @@ class Steps:
             if optimizer is not None:
                 track.sizes = []
                 self._arrange(track, optimizer)
+                if method in (ParameterSet.weights, ParameterSet.gradients):
+                    method(track.set, *args)
         took = _now() - start
         session.spent[place] += took
         session.spent[budget.OTHER] -= took  # the hook around it counts everything as other

@@ -63,7 +63,8 @@ class ParameterFacts:
         held = local_part(parameter)
         self.local: torch.Tensor = parameter if held is None else held
         # A sharded parameter may be given another piece of memory: then it is looked up anew.
-        self.held: Any = parameter._local_tensor if is_shared(parameter) else None
+        spread: Any = parameter
+        self.held: Any = spread._local_tensor if is_shared(parameter) else None
 
     def info(self, session: Session) -> dict[str, object] | None:
         """What a reader must know to put the series of several ranks together."""

@@ -1,21 +1,21 @@
 """Which tensor each parameter is now.
 
 Models change while they are watched: `fully_shard` and `parallelize_module` put sharded tensors in
-the place of parameters, `load_state_dict(assign=True)` others, a module is replaced, a new optimizer
-takes over. What an optimizer holds is what is measured; where that is not what the model has, its
-steps do not change the model, and that is said.
+the place of parameters, `load_state_dict(assign=True)` others, a module is replaced, another
+optimizer takes over. What an optimizer holds is what is measured; where that is not what the model
+has, its steps do not change the model, and that is said.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from nethook.addresses.tree import Tree
+from nethook.hooks.fsdp import shards_of
 from nethook.runs import names
 from nethook.watching.parameters import ParameterFacts
 
@@ -51,7 +51,7 @@ class Resolver:
         found: dict[str, torch.Tensor] = {}
         for model, root in self._models.items():
             prefix = f"{model}." if model else ""
-            sharded = dict(_sharded(root))
+            sharded = shards_of(root)
             for site in Tree(root).parameters().sites:
                 if isinstance(site.tensor, nn.Parameter):
                     for name in site.names:
@@ -76,8 +76,9 @@ class Resolver:
                 each.settle()
                 changed.append(each)
         if changed:
-            self._note()
             self._tell(changed, "are other tensors now, and an optimizer holds them")
+            self._tell_modules()
+            self._note()
         return changed
 
     def changed(self) -> bool:
@@ -98,9 +99,12 @@ class Resolver:
         if not self.changed():
             return []
         now = self.find()
-        changed, stale = [], []
+        changed, stale, gone = [], [], []
+        there = {id(tensor) for tensor in now.values()}
         for each in self._facts:
             tensor = now.get(each.address)
+            if tensor is None and id(each.parameter) not in there:
+                gone.append(each)
             if tensor is None or tensor is each.parameter:
                 continue
             if id(each.parameter) in held:
@@ -116,6 +120,14 @@ class Resolver:
                 stale,
                 "are other tensors in the model than in the optimizer, whose steps do not change "
                 "the model: make the optimizer anew after such a change",
+            )
+        fresh = [each for each in gone if each.address not in self._told]
+        if fresh:
+            self._told.update(each.address for each in fresh)
+            self._tell(
+                fresh,
+                "are no longer in the model, and what has taken their place is not recorded: close "
+                "the watch and watch the model anew to follow it",
             )
         self._tell_modules()
         self._note()
@@ -160,20 +172,9 @@ class Resolver:
         )
 
     def _tell(self, facts: Sequence[ParameterFacts], what: str) -> None:
-        count = f"{len(facts)} parameters" if len(facts) > 1 else repr(facts[0].address)
+        more = ", …" if len(facts) > 3 else ""
+        shown = ", ".join(repr(each.address) for each in facts[:3])
         data: dict[str, Any] = {"parameters": [each.address for each in facts[:SHOWN]]}
-        self._session.event(names.PARAMETERS, f"{count} {what}", data=data)
-
-
-def _sharded(root: nn.Module) -> Iterator[tuple[int, torch.Tensor]]:
-    """Of parameters that FSDP2 has gathered at the moment: the shards that optimizers hold."""
-    fsdp: Any = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
-    if fsdp is None:
-        return
-    for module in root.modules():
-        if isinstance(module, fsdp):
-            for group in getattr(module._get_fsdp_state(), "_fsdp_param_groups", ()):  # type: ignore[attr-defined]
-                for each in group.fsdp_params:
-                    whole = getattr(each, "_unsharded_param", None)
-                    if whole is not None:
-                        yield id(whole), each.sharded_param
+        self._session.event(
+            names.PARAMETERS, f"{len(facts)} of the parameters ({shown}{more}) {what}", data=data
+        )

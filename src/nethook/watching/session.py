@@ -120,6 +120,7 @@ class Session:
         self.losses = Losses(self)
         self.flight = Flight(self, batches)
         self.on_give_up: list[Any] = []  # what takes hooks off
+        self.on_first_call: list[Any] = []  # called once, before the first call of a model
         self.on_step: list[Any] = []  # called with the number of the step that has ended
         self.on_window: list[Any] = []  # called before a window is handed over
         self.on_gradients: list[Any] = []  # called with an optimizer's track, before its step
@@ -194,6 +195,10 @@ class Session:
         self.depth += 1
         if self.depth > 1:
             return
+        if self.on_first_call:
+            for told in self.on_first_call:
+                told()
+            self.on_first_call = []
         self.training = torch.is_grad_enabled()
         if self.training:
             self._enter_training()

@@ -6,6 +6,7 @@ A tap holds a slot for each phase, and no tensor. It returns None, so it changes
 from __future__ import annotations
 
 import time
+import weakref
 from threading import get_ident as _thread
 from typing import TYPE_CHECKING, Any
 
@@ -59,13 +60,14 @@ class OutputTap(Part):
     """After a module's forward: summarises what it returned, and asks for the gradient of that."""
 
     __slots__ = (
-        "batch", "calls", "first_call", "grad", "mode", "modes", "module_type", "rows", "seen",
-        "slots",
+        "batch", "calls", "first_call", "grad", "mode", "modes", "module", "module_type", "rows",
+        "seen", "slots",
     )  # fmt: skip
 
     def __init__(self, owner: Owner, address: str, session: Session, site: Site) -> None:
         super().__init__(owner, address, session)
         self.module_type = type(site.module)
+        self.module = weakref.ref(site.module)
         self.calls = {"train": 0, "eval": 0, "aux": 0, "off": 0}
         self.first_call: int | None = None
         # `training` at the last call, in training and without gradient.

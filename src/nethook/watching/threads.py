@@ -32,7 +32,7 @@ class SessionOfThreads(Session):
         super().__init__(*args, **kwargs)
 
     @property
-    def depth(self) -> int:  # type: ignore[override]
+    def depth(self) -> int:
         """Calls of watched models under way in this thread, one inside the other."""
         return getattr(self._here, "depth", 0)
 
@@ -41,7 +41,7 @@ class SessionOfThreads(Session):
         self._here.depth = depth
 
     @property
-    def training(self) -> bool:  # type: ignore[override]
+    def training(self) -> bool:
         """Whether the outermost call of this thread has gradients."""
         return getattr(self._here, "training", True)
 

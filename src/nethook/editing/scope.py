@@ -210,7 +210,7 @@ class EditScope:
                     hooks.add(ChangedParameter(site, entries))
                 elif id(site.tensor) in shards:
                     raise EditError(
-                        f"the gradient of {site.address!r} cannot be edited on its way: {NO_HOOKS}. "
+                        f"the gradient of {site.address!r} cannot be edited: {NO_HOOKS}. "
                         "Change that, or the gradients of outputs with grads=."
                     )
                 elif site.tensor.requires_grad:

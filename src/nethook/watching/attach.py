@@ -26,11 +26,12 @@ from nethook.stats.shards import is_shared
 from nethook.watching.facts import Facts, SiteFacts
 from nethook.watching.loop import Loop, wrap_loop
 from nethook.watching.ops import OpOrder
-from nethook.watching.optimizers import StepBegins, StepEnds, Steps
+from nethook.watching.optimizers import Steps
 from nethook.watching.parameters import ParameterFacts
 from nethook.watching.resolve import Resolver
 from nethook.watching.session import QUEUE, Session
 from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
+from nethook.watching.step_hooks import StepBegins, StepEnds
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds
 from nethook.watching.threads import (
     SessionOfThreads,

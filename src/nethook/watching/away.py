@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from nethook.runs.names import UPDATE_COSINE
+from nethook.runs.names import GRAD_NORM, UPDATE_COSINE, UPDATE_RATIO
 from nethook.stats.flat import SAMPLE
 from nethook.stats.torched import number_type
 
@@ -136,6 +136,30 @@ class Away:
             if len(some) < SAMPLE:
                 pieces.append(some.new_zeros(SAMPLE - len(some)))
         return torch.cat(pieces).view(len(self._facts), SAMPLE)
+
+
+def device_norms(
+    away: Sequence[Away], grads: float, weights: float, updates: float
+) -> dict[str, torch.Tensor]:
+    """Norms of a step that are still on a device; the squares of what lies on CPU are added."""
+    device = away[0].device
+
+    def total(name: str, here: float) -> torch.Tensor | None:
+        found = [getattr(each, name) for each in away]
+        for each in away:
+            setattr(each, name, None)
+        if here != here or any(each is None for each in found):
+            return None
+        return torch.stack([each.to(device, non_blocking=True) for each in found]).sum() + here
+
+    grad = total("grad_square", grads)
+    weight, update = total("weight_square", weights), total("update_square", updates)
+    later = {}
+    if grad is not None:
+        later[GRAD_NORM] = grad.sqrt()
+    if weight is not None and update is not None:
+        later[UPDATE_RATIO] = (update / weight).sqrt()
+    return later
 
 
 def device_fingerprint(tensor: torch.Tensor) -> torch.Tensor | None:

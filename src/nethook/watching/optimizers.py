@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from nethook.hooks.hook import Owner
 from nethook.hooks.optimizers import holds, optimizers_holding
 from nethook.hooks.quiet import quiet
 from nethook.runs import names
 from nethook.stats.shards import local_part
 from nethook.watching import budget
-from nethook.watching.away import Away
+from nethook.watching.away import device_norms
 from nethook.watching.parameters import ParameterFacts, ParametersChangedError, ParameterSet
 from nethook.watching.resolve import Resolver
-from nethook.watching.taps import Part
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -278,7 +276,7 @@ class Steps:
         updates = math.fsum(each.update_square for each in sets)
         away = [each for every in sets for each in every.away]
         if away:
-            self._numbers_of_devices(away, grads, weights, updates)
+            session.numbers.later(device_norms(away, grads, weights, updates))
         elif sets:
             session.numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
             if weights > 0 and updates >= 0:
@@ -294,30 +292,6 @@ class Steps:
         for track in self.tracks.values():
             track.stepped = False
         session.end_step()
-
-    def _numbers_of_devices(
-        self, away: list[Away], grads: float, weights: float, updates: float
-    ) -> None:
-        """Norms that are still on a device; the squares of what lies on CPU are added."""
-        device = away[0].device
-
-        def total(name: str, here: float) -> torch.Tensor | None:
-            found = [getattr(each, name) for each in away]
-            for each in away:
-                setattr(each, name, None)
-            if here != here or any(each is None for each in found):
-                return None
-            moved = [each.to(device, non_blocking=True) for each in found]
-            return torch.stack(moved).sum() + here
-
-        grad = total("grad_square", grads)
-        weight, update = total("weight_square", weights), total("update_square", updates)
-        later = {}
-        if grad is not None:
-            later[names.GRAD_NORM] = grad.sqrt()
-        if weight is not None and update is not None:
-            later[names.UPDATE_RATIO] = (update / weight).sqrt()
-        self._session.numbers.later(later)
 
     def _measured(self, track: Track, method: Callable[..., None], *args: Any) -> None:
         """Calls a method of the track's set; makes the set anew where parameters have changed."""
@@ -460,64 +434,6 @@ class Steps:
                 if held is None or held.device.type != "cpu" or bool(held.count_nonzero()):
                     return True
         return False
-
-
-class StepBegins(Part):
-    """Before any optimizer's step."""
-
-    __slots__ = ("steps",)
-
-    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
-        super().__init__(owner, "*", session)
-        self.steps = steps
-
-    def __call__(
-        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """Reads weights and gradients."""
-        if self.off or not self.session.guard.alive:
-            return None
-        start = _now()
-        result = None
-        try:
-            with quiet(), torch.no_grad():
-                result = self.steps.begins(optimizer, args, kwargs)
-        except Exception as error:
-            self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
-        return result
-
-    def turn_off(self) -> None:
-        """Without it there is no clock."""
-        self.session.guard.stop()
-
-
-class StepEnds(Part):
-    """After any optimizer's step."""
-
-    __slots__ = ("steps",)
-
-    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
-        super().__init__(owner, "*", session)
-        self.steps = steps
-
-    def __call__(
-        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        """Reads updates, and ends the step."""
-        if self.off or not self.session.guard.alive:
-            return
-        start = _now()
-        try:
-            with quiet(), torch.no_grad():
-                self.steps.ends(optimizer)
-        except Exception as error:
-            self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
-
-    def turn_off(self) -> None:
-        """Without it there is no clock."""
-        self.session.guard.stop()
 
 
 def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:

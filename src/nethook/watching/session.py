@@ -6,7 +6,6 @@ hands them to the writer. What `losses` and `flight` may ask of it is `seam.Watc
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Mapping
@@ -16,7 +15,6 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
-from nethook.hooks.hook import Owner
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
 from nethook.runs.window import Window
@@ -26,6 +24,7 @@ from nethook.watching.averaging import Averaging
 from nethook.watching.batches import Batches
 from nethook.watching.budget import QUANTITIES, Budget
 from nethook.watching.catalogue import Catalogue, Sheet
+from nethook.watching.device_flags import DeviceFlags
 from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
 from nethook.watching.losses import Losses
@@ -111,8 +110,7 @@ class Session:
         self.guard = Guard(self._tell_failure, self._give_up)
         self.pending = Pending(self)
         self.late = Late()
-        self._odd: dict[int, tuple[int, list[float]]] = {}  # device -> window, what was not finite
-        self._windows = 0
+        self.device_flags = DeviceFlags(self)
         self.numbers = LoopNumbers(self)
         self.order = CallOrder(self)
         self.batches = Batches(self)
@@ -179,12 +177,6 @@ class Session:
     def mode_changed(self, address: str, phase: str, mode: bool) -> None:
         """A module is in another mode than in the last pass of this phase."""
         self._modes.setdefault(phase, {})[address] = mode
-
-    def takes_over(self, owner: Owner) -> bool:
-        """Whether the thread that calls now is followed from now on: see `threads`."""
-        from nethook.watching.threads import takes_over
-
-        return takes_over(self, owner)
 
     # -- calls of watched models --------------------------------------------------------------
 
@@ -278,7 +270,7 @@ class Session:
         self.numbers.end_step()
         self._tell_losses()
         self.train.step_ended()
-        self._ask_devices(step)
+        self.device_flags.ask(step)
         self.losses.step_ended(step)
         self.flight.step_ended(step, self.skipped)
         for told in self.on_step:
@@ -291,32 +283,6 @@ class Session:
         self.forwards = self.backwards = 0
         self.skipped = False
         self._next_step()
-
-    def _ask_devices(self, step: int) -> None:
-        """Which series of this step were not finite on a device; it tells in a later step."""
-        self.late.poll()
-        used = len(self.catalogue.keys)
-        for device, counts in enumerate(self.train.rows.non_finite()):
-            told = functools.partial(
-                self._device_tells, device, self._windows, step, self.flight.call, self.skipped
-            )
-            self.late.put(counts[:used], told)
-
-    def _device_tells(
-        self, device: int, window: int, step: int, call: Any, skipped: bool | None,
-        counts: list[float],
-    ) -> None:  # fmt: skip
-        """The counts of a step have come: what was not finite in it and is of this window."""
-        known, before = self._odd.get(device, (window, []))
-        before = before if known == window else []
-        self._odd[device] = (window, counts)
-        odd = [
-            row
-            for row, count in enumerate(counts)
-            if count > (before[row] if row < len(before) else 0)
-        ]
-        keys = [self.catalogue.keys[row][:2] for row in odd]
-        self.flight.device_flags(step, call, keys, skipped)
 
     def _time_step(self) -> None:
         now, own = time.perf_counter(), self.budget.own
@@ -374,7 +340,7 @@ class Session:
     def _hand_over(self, step: int, why: str) -> None:
         self._fetch()
         self._fill(keep=False)
-        self._windows += 1
+        self.device_flags.window += 1
         self._window = self.writer.submit(self._window, why)
         self._window_steps = 0
         self._window_clock.open(step + 1)

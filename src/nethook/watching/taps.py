@@ -19,6 +19,7 @@ from nethook.hooks.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.quiet import modes_are_active, quiet
 from nethook.hooks.threads import elsewhere
+from nethook.runs import names
 from nethook.stats.rows import Slot
 from nethook.stats.units import bounds, unit_dim
 from nethook.watching import budget
@@ -214,6 +215,16 @@ class GradTap(Part):
         session.spent[budget.GRADS] += _now() - start
 
 
+def takes_over(session: Session, owner: Owner) -> bool:
+    """Whether this thread, which did not open the watch, is the one to be followed from now on."""
+    if session.totals["forwards"] or not torch.is_grad_enabled() or owner.thread in (None, -1):
+        return False
+    owner.thread = _thread()
+    owner.others = 0
+    session.note_event(names.THREAD, "the training runs in another thread than the watch's")
+    return True
+
+
 class RootBegins(Part):
     """Before a watched model is called."""
 
@@ -229,7 +240,7 @@ class RootBegins(Part):
         """Notes that a call begins; the outermost one decides the phase."""
         if _is_compiling() or self.off or not self.session.guard.alive:
             return
-        if elsewhere(self.owner, module) and not self.session.takes_over(self.owner):
+        if elsewhere(self.owner, module) and not takes_over(self.session, self.owner):
             return
         start = _now()
         try:

@@ -7,7 +7,7 @@ and phase of calls are a matter of each thread, and what is measured is measured
 
 from __future__ import annotations
 
-from threading import RLock, get_ident, local
+from threading import RLock, local
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -98,16 +98,6 @@ class SharedRootEnds(RootEnds):
         """Notes that a call has ended."""
         with _ONE_AT_A_TIME:
             super().__call__(module, *given)
-
-
-def takes_over(session: Session, owner: Owner) -> bool:
-    """Whether this thread, which did not open the watch, is the one to be followed from now on."""
-    if session.totals["forwards"] or not torch.is_grad_enabled() or owner.thread in (None, -1):
-        return False
-    owner.thread = get_ident()
-    owner.others = 0
-    session.note_event(names.THREAD, "the training runs in another thread than the watch's")
-    return True
 
 
 def tell_others(session: Session, owner: Owner) -> str:

@@ -154,17 +154,23 @@ class History:
     def _events(self) -> tuple[EventRecord, ...]:
         return self._run.events
 
-    def fingerprints(self) -> dict[int, Curve]:
-        """Of every rank, a number that equal parameters share, at steps 0, 1, 2, 4, 8."""
+    def fingerprints(self) -> dict[str, dict[int, Curve]]:
+        """Of every rank, numbers that equal parameters share, at steps 0, 1, 2, 4, 8.
+
+        Parameters that all ranks have whole are one group, and each part of those that are spread
+        is one: only ranks that hold the same part are to agree.
+        """
         self.read.add(f"scalar.{PARAMS_FINGERPRINT}")
-        found: dict[int, Curve] = {}
+        found: dict[str, dict[int, Curve]] = {}
         for rank in self._run.ranks:
             if rank.state in ("missing", "unreadable"):
                 continue
             with self._run.rank(rank.rank) as one:
-                scalar = one.scalars.get(PARAMS_FINGERPRINT)
-            if scalar is not None:
-                found[rank.rank] = Curve(scalar.step, scalar.value, np.ones(len(scalar), np.int64))
+                scalars = one.scalars
+            for name, scalar in scalars.items():
+                if name.split(":", 1)[0] == PARAMS_FINGERPRINT:
+                    curve = Curve(scalar.step, scalar.value, np.ones(len(scalar), np.int64))
+                    found.setdefault(name, {})[rank.rank] = curve
         return found
 
     def records(self, phase: str = "train", name: str | None = None) -> tuple[LossFacts, ...]:
@@ -207,7 +213,7 @@ class History:
             return NOTHING
         value = np.asarray(series[column], dtype=np.float64)
         measured = (series.seen > 0) & ~np.isnan(value)
-        return Curve(series.last_step, value, series.steps).where(measured)
+        return Curve(series.last_step, value, series.steps // series.counted).where(measured)
 
     def active_units(self, address: str, since: int) -> npt.NDArray[np.bool_] | None:
         """Of each unit, whether it was ever active from a step on; None where no bits were kept."""
@@ -247,7 +253,8 @@ class History:
         if series is None:
             return NOTHING
         value = np.where(series["nonfinite_share"] > 0, np.nan, series["mean"])
-        return Curve(series.last_step, value, series.steps).where(series.seen > 0)
+        steps = series.steps // series.counted
+        return Curve(series.last_step, value, steps).where(series.seen > 0)
 
     @cached_property
     def _loss_addresses(self) -> list[str]:

@@ -6,13 +6,13 @@ nothing else, so it holds no module and no graph alive.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from types import TracebackType
 from typing import Any, Self
 
 import torch
 from torch import nn
-from torch.utils.hooks import RemovableHandle
 
 from nethook.hooks.hook import Handle, Hook, Owner
 from nethook.hooks.quiet import quiet
@@ -129,6 +129,10 @@ class Attachment:
         return f"Attachment({self.owner.name}, {len(self)} hooks)"
 
 
+# Far from torch's own numbers, of which two threads that register at once may get the same.
+_keys = itertools.count(1 << 48)
+
+
 class _OnModule:
     """A hook in a module's dict of hooks, and in the dicts that say how it is called.
 
@@ -142,9 +146,7 @@ class _OnModule:
     def __init__(self, hooks: dict[int, Any], *options: dict[int, bool]) -> None:
         self._hooks = weakref.ref(hooks)
         self._options = options
-        # One counter for all hooks in the process, so that no two have the same number.
-        self._key = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
+        self._key = next(_keys)
 
     def put_on(self, hook: Hook) -> None:
         for option in self._options:
@@ -159,6 +161,14 @@ class _OnModule:
             hooks.pop(self._key, None)
         for option in self._options:
             option.pop(self._key, None)
+
+
+def put_last(module: nn.Module, hook: Hook) -> None:
+    """Lets a hook after a module's forward run after those that were registered since."""
+    hooks: Any = module._forward_hooks
+    for key, each in list(hooks.items()):
+        if each is hook:
+            hooks.move_to_end(key)
 
 
 def register_on_tensor(tensor: torch.Tensor, hook: Hook) -> Handle:

@@ -46,6 +46,7 @@ from nethook.hooks.op_mode import OpMode, Running, mode_of_this_thread, mode_whe
 from nethook.hooks.op_recompute import follow_checkpoints
 from nethook.hooks.op_sites import ModuleCall, OpConsumer, OpWatcher
 from nethook.hooks.routing import GlobalForward
+from nethook.hooks.threads import elsewhere
 
 _graph_task = torch._C._current_graph_task_id
 _modes = torch._C._len_torch_function_stack
@@ -120,7 +121,7 @@ class _Enters(ModuleHook):
         place = watcher.by_id.get(id(module))
         if place is None or place.ref() is not module:  # the first time, or a module of others
             place = watcher.place_of(module)
-        if place is None or watcher.off:
+        if place is None or watcher.off or elsewhere(self.owner, module):
             return
         mode = mode_of_this_thread()
         running = mode.find(watcher)

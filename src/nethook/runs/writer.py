@@ -82,7 +82,7 @@ class RunWriter:
     ) -> None:
         if not 0 <= rank < world_size:
             raise OptionError(f"rank is {rank} and world_size is {world_size}: 0 <= rank < size.")
-        self.path = new_run_path(path, rank=rank, resume=resume)
+        self.path = new_run_path(path, rank=rank, world_size=world_size, resume=resume)
         continued = self.path.exists()
         storage = Storage(self.path, resume=resume, vfs=vfs, wal_limit=wal_limit)
         mark = this_process()

@@ -16,13 +16,14 @@ another device stays there, in slots of its own, until `collect` fetches it in o
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from nethook.errors import OptionError
-from nethook.stats import guard, native, torched
+from nethook.stats import guard, native, shards, torched
 from nethook.stats.fields import (
     BINS,
     INDEX,
@@ -67,6 +68,8 @@ class Rows:
         self.histograms_address: int = self.histograms.ctypes.data
         self.turns_address: int = self.turns.ctypes.data
         self.slots: dict[int, Slot] = {}
+        # Tensors folded on other devices since `collect`: their rows tell only then.
+        self.away: npt.NDArray[np.int64] = np.zeros(series, np.int64)
         self._elsewhere: dict[torch.device, _Elsewhere] = {}
 
     def slot(
@@ -95,6 +98,8 @@ class Rows:
         """Fetch what was folded on other devices: one copy a device, which waits for it."""
         for elsewhere in self._elsewhere.values():
             elsewhere.collect(self)
+        if self._elsewhere:
+            self.away[...] = 0
 
     def clear(self) -> None:
         """Make every row empty, for the next window; call `collect` first."""
@@ -104,6 +109,19 @@ class Rows:
             slot.skipped.clear()
             if slot.bits is not None:
                 slot.bits[...] = 0
+
+    def fold_numbers(self, places: Sequence[int], numbers: torch.Tensor) -> None:
+        """Fold single numbers on a device, each into its own row; a NaN is one that is not there.
+
+        Arguments:
+            places: the rows, each once.
+            numbers: as many, in one dimension.
+        """
+        self.elsewhere(numbers.device).fold_numbers(tuple(places), numbers)
+
+    def non_finite(self) -> list[torch.Tensor]:
+        """Of each device, how many elements of each row were not finite so far, still there."""
+        return [each.non_finite() for each in self._elsewhere.values() if each.touched]
 
     def elsewhere(self, device: torch.device) -> _Elsewhere:
         """The slots on a device."""
@@ -202,14 +220,19 @@ class Slot:
                     self._high,
                     factor,
                 )
-        self._fold_otherwise(tensor, factor)
-        return 0
+        return self._fold_otherwise(tensor, factor)
 
-    def _fold_otherwise(self, tensor: torch.Tensor, factor: float | torch.Tensor) -> None:
+    def _fold_otherwise(self, tensor: torch.Tensor, factor: float | torch.Tensor) -> int:
+        held = shards.local_part(tensor)
+        if held is not tensor:
+            if held is not None:
+                return self.fold(held, factor)  # type: ignore[arg-type]
+            self.skip("partial")
+            return 0
         kind = guard.kind(tensor)
         if kind is not None:
             self.skip(kind)
-            return
+            return 0
         if tensor.device.type == "cpu":
             native.missing_once()
         if self.unit_dim is not None:
@@ -218,6 +241,7 @@ class Slot:
         if isinstance(factor, torch.Tensor) or factor != 1.0:
             tensor = tensor.detach() * factor
         self.rows.elsewhere(tensor.device).fold(self, tensor, self._dim if units else None)
+        return 0
 
     def skip(self, kind: str) -> None:
         """Count a tensor that is not summarised."""
@@ -252,6 +276,22 @@ class _Elsewhere:
         self.turns.copy_(torch.from_numpy(rows.turns))
         self.bits: dict[int, torch.Tensor] = {}
         self.touched = False
+        self._away = rows.away
+        self._places: dict[tuple[int, ...], torch.Tensor] = {}
+
+    def fold_numbers(self, places: tuple[int, ...], numbers: torch.Tensor) -> None:
+        where = self._places.get(places)
+        if where is None:
+            where = torch.tensor(places).to(self.device, non_blocking=True)
+            self._places[places] = where
+        rows = self.rows.index_select(0, where)
+        torched.merge_(rows, torched.number_rows(numbers.detach().to(rows.dtype)))
+        self.rows.index_copy_(0, where, rows)
+        self._away[list(places)] += 1
+        self.touched = True
+
+    def non_finite(self) -> torch.Tensor:
+        return torched.non_finite(self.rows)
 
     def fold(self, slot: Slot, tensor: torch.Tensor, dim: int | None) -> None:
         place = slot.place
@@ -275,6 +315,7 @@ class _Elsewhere:
             unit=dim or 0,
             near=slot.near,
         )
+        self._away[place] += 1
         self.touched = True
 
     def collect(self, into: Rows) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from nethook.addresses.inputs import Inputs
 from nethook.errors import NotAskedError, NotRunError, SeveralCallsError
+from nethook.hooks.threads import others_ran
 from nethook.tracing.calls import Call, Calls
 from nethook.tracing.entry import State
 
@@ -150,7 +151,9 @@ class Record:
             if self.state.forwards
             else "nor has the model"
         )
-        return NotRunError(f"{name} has not been called in this scope, {ran}.")
+        owner = self.state.owner
+        others = "" if owner is None else others_ran(owner, "trace")
+        return NotRunError(f"{name} has not been called in this scope, {ran}.{others}")
 
     def __repr__(self) -> str:
         calls = "1 call" if self.total == 1 else f"{self.total} calls"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,20 +15,30 @@ from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.addresses.wrappers import can_be_compiled, is_compiled
 from nethook.errors import InputsError, OptionError
-from nethook.hooks.attachment import Attachment
+from nethook.hooks.attachment import Attachment, put_last
 from nethook.hooks.hook import Owner
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.optimizers import on_every_step
 from nethook.hooks.routing import RouterPair, routed_modules
+from nethook.hooks.threads import Threads, stay
 from nethook.runs.writer import RunWriter
+from nethook.stats.shards import is_shared
 from nethook.watching.facts import Facts, SiteFacts
 from nethook.watching.loop import Loop, wrap_loop
 from nethook.watching.ops import OpOrder
-from nethook.watching.optimizers import StepBegins, StepEnds, Steps
+from nethook.watching.optimizers import Steps
 from nethook.watching.parameters import ParameterFacts
+from nethook.watching.resolve import Resolver
 from nethook.watching.session import QUEUE, Session
 from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
+from nethook.watching.step_hooks import StepBegins, StepEnds
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds
+from nethook.watching.threads import (
+    SessionOfThreads,
+    SharedOutputTap,
+    SharedRootBegins,
+    SharedRootEnds,
+)
 
 OWNER = "nethook.watch"
 
@@ -82,6 +93,7 @@ def attach(
     phases: tuple[str, ...],
     snapshots: Mapping[str, int],
     batches: int,
+    threads: Threads,
 ) -> tuple[Session, Attachment]:
     """Opens the run and puts every hook on; if anything fails, nothing is left behind."""
     trees = {name: Tree(model) for name, model in models.items()}
@@ -108,9 +120,9 @@ def attach(
     )  # fmt: skip
     hooks = Attachment(Owner(OWNER))
     try:
-        session = Session(
+        session = (Session if threads == "own" else SessionOfThreads)(
             writer, models, wanted=wanted, budget=budget, phases=phases,
-            capacity=series + 128 + 64 * len(models), batches=batches,
+            capacity=series + 128 + 64 * len(models), batches=batches, world=world,
         )  # fmt: skip
         _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
         _put_snapshots(session, hooks, trees, checked(snapshots))
@@ -118,6 +130,7 @@ def attach(
         hooks.remove()
         writer.close()
         raise
+    stay(hooks.owner, threads)
     return session, hooks
 
 
@@ -195,11 +208,12 @@ class _Builder:
                 if id(site.tensor) not in known:
                     known.add(id(site.tensor))
                     facts.append(self._parameter(name, site))
-        steps = Steps(session, [each for each, _, _ in facts], self._optimizers)
+        resolver = Resolver(session, session.models(), [each for each, _, _ in facts])
+        steps = Steps(session, [each for each, _, _ in facts], self._optimizers, resolver)
         on_every_step(
             hooks, StepBegins(hooks.owner, session, steps), StepEnds(hooks.owner, session, steps)
         )
-        wrap_loop(hooks, Loop(session, steps, known))
+        wrap_loop(hooks, Loop(session, steps, steps.wanted))
         Facts(session, self._sites, facts, steps)
 
     def _model(self, name: str, tree: Tree) -> None:
@@ -207,22 +221,24 @@ class _Builder:
         prefix = f"{name}." if name else ""
         routed = routed_modules(tree)
         root = _entry(tree)
-        begins = RootBegins(hooks.owner, name, session, name)
+        every = isinstance(session, SessionOfThreads)
+        begins = (SharedRootBegins if every else RootBegins)(hooks.owner, name, session, name)
         (self._routers if id(root) in routed else hooks).forward_pre(root, begins)
         leaves = {id(site.module) for site in tree.leaves()}
         taps: dict[int, OutputTap] = {}
         if "outputs" in session.wanted or "grads" in session.wanted:
             for site in self._chosen[name]:
                 address = f"{prefix}{site.address}".rstrip(".")
-                tap = OutputTap(hooks.owner, address, session, site)
+                tap = (SharedOutputTap if every else OutputTap)(hooks.owner, address, session, site)
                 taps[id(site.module)] = tap
                 if id(site.module) in routed:
                     self._routers.forward(site.module, _Routed(tap))
                 else:
                     hooks.forward(site.module, tap)
+        session.on_first_call.append(functools.partial(_after_redistribution, list(taps.values())))
         if id(root) in taps:
             session.batches.leaves.add(name)
-        ends = RootEnds(hooks.owner, name, session, name)
+        ends = (SharedRootEnds if every else RootEnds)(hooks.owner, name, session, name)
         if id(root) in routed:
             self._routers.forward(root, ends)
         else:
@@ -251,6 +267,17 @@ class _Builder:
             "elements": tensor.numel(),
         }
         return ParameterFacts(f"{prefix}{site.address}", tensor), site, fixed
+
+
+def _after_redistribution(taps: Sequence[OutputTap]) -> None:
+    """A layer that was made parallel after it was tapped returns a sum over ranks to our hook.
+
+    A hook of torch's, registered later, makes of it what the caller gets: ours goes behind it.
+    """
+    for tap in taps:
+        module = tap.module()
+        if module is not None and any(map(is_shared, module._parameters.values())):
+            put_last(module, tap)
 
 
 def _entry(tree: Tree) -> nn.Module:

@@ -46,6 +46,8 @@ class Catalogue:
         if row is None and len(self.keys) < self.capacity:
             row = self._rows[address, quantity] = len(self.keys)
             self.keys.append((address, quantity, info or {}))
+        elif row is not None and info is not None and self.ids[row] < 0:
+            self.keys[row] = (address, quantity, info)  # known better before the file has it
         return row
 
     def identify(self, rows: Any, slots: Mapping[int, Slot]) -> None:
@@ -83,7 +85,7 @@ class Sheet:
     def step_ended(self) -> None:
         """One more step: counts which series were measured in it."""
         used = len(self.catalogue.keys)
-        tensors = self._tensors[:used]
+        tensors = self._tensors[:used] + self.rows.away[:used]
         self.seen[:used] += tensors > self._before[:used]
         self._before[:used] = tensors
 
@@ -100,7 +102,6 @@ class Sheet:
         self.catalogue.identify(places, rows.slots)
         window = self.catalogue.writer.widen(window)
         ids = self.catalogue.ids[places]
-        # Devices tell their tensors at the end of a window: what came at all was seen throughout.
         seen = np.maximum(self.seen[places], 1)
         if window.steps:
             window.rows[ids] = merge_rows(window.rows[ids], rows.matrix[places])

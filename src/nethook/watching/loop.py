@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +24,7 @@ from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Owner
 from nethook.hooks.quiet import quiet
 from nethook.runs import names
+from nethook.stats.shards import is_shared
 from nethook.watching import budget
 from nethook.watching.optimizers import Steps
 from nethook.watching.parameters import ParametersChangedError
@@ -64,6 +66,7 @@ class Loop:
         if scale is not None:
             self.scaled = True
             session.unscale = 1.0 / scale
+        session.grad_factor = session.unscale / session.averaged
         session.backward_begins(roots)
 
     def stepped(self) -> None:
@@ -122,7 +125,7 @@ class Loop:
         if self.scaled:
             session.numbers.count(names.SCALED_CLIPS)
             factor = session.unscale
-        if norm is not None:
+        if norm is not None and not is_shared(norm):
             if norm.device.type == "cpu":
                 session.numbers.set(names.GRAD_NORM_UNCLIPPED, float(norm) * float(factor))
             else:
@@ -167,7 +170,9 @@ class _Wrapper(Part):
     @property
     def on(self) -> bool:
         """Whether to tell anything."""
-        return not self.off and self.session.guard.alive
+        thread = self.owner.thread
+        mine = thread is None or thread == get_ident()
+        return mine and not self.off and self.session.guard.alive
 
     def guarded(self, tell: Callable[..., None], *args: Any) -> None:
         """Tells the loop something; what goes wrong in that stays here."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from nethook.hooks.quiet import quiet
+from nethook.stats.shards import local_part
 from nethook.watching.contained import contained
 from nethook.watching.losses_calls import operands_of_call
 from nethook.watching.losses_graph import Node, Term, follow
@@ -209,6 +210,11 @@ class Losses:
         self._late.poll()
 
     @contained
+    def fetch(self) -> None:
+        """A window ends, and devices are waited for anyway."""
+        self._late.fetch()
+
+    @contained
     def close(self) -> None:
         """Watching ends: waits for what is still on its way."""
         self._late.flush()
@@ -223,6 +229,10 @@ def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tens
     """The value of a loss without the factor of a scaler; a tensor where it is on a device."""
     if root.dim() or root.is_complex() or root.device.type == "meta":
         return None
+    held = local_part(root.detach())
+    if held is None:  # the loss is a sum over ranks, which only a collective would tell
+        return None
+    root = held
     if root.device.type == "cpu":
         return root.item() / (1.0 if scale is None else float(scale))
     value = root.detach()

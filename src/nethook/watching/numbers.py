@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import torch
 
 from nethook.runs import names
 from nethook.stats.flat import Numbers
+from nethook.stats.torched import number_type
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -59,6 +61,17 @@ class LoopNumbers:
         one.values[0] = value
         one.fold()
 
+    def later(self, numbers: Mapping[str, torch.Tensor]) -> None:
+        """Numbers of this step that are still on a device."""
+        session = self._session
+        if not numbers:
+            return
+        places = [session.row(names.LOOP, name) or 0 for name in numbers]
+        session.train.rows.fold_numbers(places, torch.stack(list(numbers.values())))
+        for name, value in numbers.items():
+            if name in _LOGGED:
+                session.pending.add(name, value, keep=names.KEPT_STEPS)
+
     def end_step(self) -> None:
         """Folds the numbers of the step that has ended."""
         session, at, values = self._session, self._at, self._values
@@ -94,6 +107,7 @@ class Pending:
         for each in waiting:
             by_device.setdefault(each[3].device, []).append(each)
         for group in by_device.values():
-            stacked = torch.stack([value.reshape(()).float() for *_, value in group])
+            kind = number_type(group[0][3].device)
+            stacked = torch.stack([value.reshape(()).to(kind) for *_, value in group])
             for (name, step, keep, _), number in zip(group, stacked.tolist(), strict=True):
                 self._session.writer.log(name, number, step, keep=keep)

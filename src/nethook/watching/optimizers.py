@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from nethook.hooks.hook import Owner
 from nethook.hooks.optimizers import holds, optimizers_holding
 from nethook.hooks.quiet import quiet
 from nethook.runs import names
+from nethook.stats.shards import local_part
 from nethook.watching import budget
+from nethook.watching.away import device_norms
 from nethook.watching.parameters import ParameterFacts, ParametersChangedError, ParameterSet
-from nethook.watching.taps import Part
+from nethook.watching.resolve import Resolver
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -58,12 +59,15 @@ class Steps:
         session: Session,
         facts: Sequence[ParameterFacts],
         given: Sequence[torch.optim.Optimizer],
+        resolver: Resolver,
     ) -> None:
         self._session = session
+        self._resolver = resolver
+        self._all = list(facts)
         self._facts = {id(each.parameter): each for each in facts}
-        self._wanted = set(self._facts)
+        self.wanted = set(self._facts)  # ids of the parameters
         self.tracks: dict[int, Track] = {}
-        self._strangers: set[int] = set()
+        self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._looked = bool(given)
         self._expected: set[int] = set()
         self._inside = 0  # steps under way, one inside the other
@@ -90,9 +94,9 @@ class Steps:
         if self._looked:
             return
         self._looked = True
-        for optimizer in optimizers_holding([each.parameter for each in self._facts.values()]):
-            if id(optimizer) not in self.tracks:
-                self._add(optimizer)
+        tensors = [*self._resolver.find().values(), *(each.parameter for each in self._all)]
+        for optimizer in optimizers_holding(tensors):
+            self.track_of(optimizer)
 
     def track_of(self, optimizer: torch.optim.Optimizer) -> Track | None:
         """The track of an optimizer; None where it holds no parameter of ours."""
@@ -100,13 +104,46 @@ class Steps:
         track = self.tracks.get(key)
         if track is not None and track.ref() is optimizer:
             return track
-        if key in self._strangers:
+        if optimizer in self._strangers:
             return None
-        if not holds(optimizer, self._wanted):
-            if len(self._strangers) < 1000:
-                self._strangers.add(key)
+        if not self._found_anew(optimizer) and not holds(optimizer, self.wanted):
+            self._strangers.add(optimizer)
             return None
         return self._add(optimizer)
+
+    def _found_anew(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Whether an optimizer holds what the models have now, in the place of what they had."""
+        if not self._resolver.changed():
+            return False
+        groups = optimizer.param_groups
+        held = {id(parameter) for group in groups for parameter in group["params"]}
+        if not self._resolver.update(held):
+            return False
+        self._renew()
+        return True
+
+    def _renew(self) -> None:
+        """Parameters are other tensors now: everything that is known of tensors is made anew."""
+        self._facts = {id(each.parameter): each for each in self._all}
+        self.wanted.clear()
+        self.wanted.update(self._facts)
+        self._strangers.clear()
+        for track in self.tracks.values():
+            track.sizes = []
+            track.used = []
+        gone = [key for key, track in self.tracks.items() if track.ref() is None]
+        for key in gone:
+            del self.tracks[key]
+            self._expected.discard(key)
+
+    def _look_for_changes(self) -> None:
+        """Now and then: whether the models still have what the optimizers hold."""
+        if not (self._session.sampled() and self._resolver.changed()):
+            return
+        optimizers = [each for track in self.tracks.values() if (each := track.ref()) is not None]
+        groups = [group for each in optimizers for group in each.param_groups]
+        if self._resolver.look({id(each) for group in groups for each in group["params"]}):
+            self._renew()
 
     def _add(self, optimizer: torch.optim.Optimizer) -> Track:
         track = Track(str(len(self.tracks)), optimizer)
@@ -225,7 +262,8 @@ class Steps:
     def stepped(self, track: Track) -> None:
         """An optimizer has had its turn; the step ends with the last of them."""
         track.stepped = True
-        if all(self.tracks[key].stepped for key in self._expected if key in self.tracks):
+        expected = [self.tracks[key] for key in self._expected if key in self.tracks]
+        if all(each.stepped or each.ref() is None for each in expected):
             self.end_step()
 
     def end_step(self) -> None:
@@ -236,17 +274,21 @@ class Steps:
         grads = math.fsum(each.grad_square for each in sets)
         weights = math.fsum(each.weight_square for each in sets)
         updates = math.fsum(each.update_square for each in sets)
-        if sets:
+        away = [each for every in sets for each in every.away]
+        if away:
+            session.numbers.later(device_norms(away, grads, weights, updates))
+        elif sets:
             session.numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
             if weights > 0 and updates >= 0:
                 session.numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
-            if session.looks:
-                empty = sum(each.empty * len(each.all) for each in sets)
-                count = sum(len(each.all) for each in sets)
-                session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
+        if sets and session.looks:
+            empty = sum(each.empty * len(each.all) for each in sets)
+            count = sum(len(each.all) for each in sets)
+            session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
         for each in sets:
             each.grad_square = each.weight_square = each.update_square = math.nan
         self._measure_loose()
+        self._look_for_changes()
         for track in self.tracks.values():
             track.stepped = False
         session.end_step()
@@ -264,6 +306,8 @@ class Steps:
             if optimizer is not None:
                 track.sizes = []
                 self._arrange(track, optimizer)
+                if method in (ParameterSet.weights, ParameterSet.gradients):
+                    method(track.set, *args)
         took = _now() - start
         session.spent[place] += took
         session.spent[budget.OTHER] -= took  # the hook around it counts everything as other
@@ -288,6 +332,9 @@ class Steps:
                     facts.groups.append((track.name, number))
                     members.append(facts)
         track.set = ParameterSet(self._session, members)
+        if not self._session.sharded and any(each.part.parts > 1 for each in members):
+            self._session.sharded = True
+            self._session.writer.info(sharded=True)
         held = {id(each.parameter) for every in self.tracks.values() if every.set is not None
                 for each in every.set.all}  # fmt: skip
         loose = [each for key, each in self._facts.items() if key not in held]
@@ -312,6 +359,14 @@ class Steps:
             self.loose.gradients(1.0, "param_grads" in session.wanted)
         except ParametersChangedError:
             self.loose = ParameterSet(session, self.loose.all)
+
+    def settle_later(self) -> None:
+        """Asks devices for what they know of parameters; it is told when it has come."""
+        for each in (*(track.set for track in self.tracks.values()), self.loose):
+            for away in () if each is None else each.away:
+                known = away.settle()
+                if known is not None:
+                    self._session.late.put(*known)
 
     def settle(self) -> None:
         """Brings the facts of all parameters up to date."""
@@ -375,67 +430,10 @@ class Steps:
                 if grad is None or id(grad) != key or grad._version != version:
                     continue
                 # Zeroed by way of `.data`, the version is what it was.
-                if grad.device.type != "cpu" or bool(grad.detach().count_nonzero()):
+                held = local_part(grad.detach())
+                if held is None or held.device.type != "cpu" or bool(held.count_nonzero()):
                     return True
         return False
-
-
-class StepBegins(Part):
-    """Before any optimizer's step."""
-
-    __slots__ = ("steps",)
-
-    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
-        super().__init__(owner, "*", session)
-        self.steps = steps
-
-    def __call__(
-        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """Reads weights and gradients."""
-        if self.off or not self.session.guard.alive:
-            return None
-        start = _now()
-        result = None
-        try:
-            with quiet(), torch.no_grad():
-                result = self.steps.begins(optimizer, args, kwargs)
-        except Exception as error:
-            self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
-        return result
-
-    def turn_off(self) -> None:
-        """Without it there is no clock."""
-        self.session.guard.stop()
-
-
-class StepEnds(Part):
-    """After any optimizer's step."""
-
-    __slots__ = ("steps",)
-
-    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
-        super().__init__(owner, "*", session)
-        self.steps = steps
-
-    def __call__(
-        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        """Reads updates, and ends the step."""
-        if self.off or not self.session.guard.alive:
-            return
-        start = _now()
-        try:
-            with quiet(), torch.no_grad():
-                self.steps.ends(optimizer)
-        except Exception as error:
-            self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
-
-    def turn_off(self) -> None:
-        """Without it there is no clock."""
-        self.session.guard.stop()
 
 
 def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:

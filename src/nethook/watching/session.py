@@ -20,12 +20,15 @@ from nethook.runs.clock import WindowClock
 from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
+from nethook.watching.averaging import Averaging
 from nethook.watching.batches import Batches
 from nethook.watching.budget import QUANTITIES, Budget
 from nethook.watching.catalogue import Catalogue, Sheet
+from nethook.watching.device_flags import DeviceFlags
 from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
 from nethook.watching.losses import Losses
+from nethook.watching.losses_late import Late
 from nethook.watching.numbers import LoopNumbers, Pending
 from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
@@ -53,6 +56,7 @@ class Session:
         budget: share of the training's time, or None.
         capacity: series.
         batches: steps whose inputs the flight recorder holds on to.
+        world: ranks of the run.
     """
 
     def __init__(
@@ -65,8 +69,11 @@ class Session:
         phases: tuple[str, ...],
         capacity: int,
         batches: int,
+        world: int = 1,
     ) -> None:
         self.writer = writer
+        self.world = world  # ranks
+        self.sharded = False  # whether this rank holds parts of parameters only
         self.queue = QUEUE
         self.wanted = wanted
         self.phases = phases
@@ -77,6 +84,9 @@ class Session:
         self.silent = False  # whether nothing is said on standard error
         self.in_backward = 0
         self.unscale: Any = 1.0  # one by the factor of a loss scaler; a tensor on a device
+        self.grad_factor: Any = 1.0  # the same, by the number of ranks that average gradients
+        self._averaging = Averaging() if world > 1 else None
+        self.averaged = 1  # ranks
         self.scale: torch.Tensor | float | None = None
         self.called = False  # whether anything that is watched was called in this step
         self.forwards = 0  # in this step
@@ -99,6 +109,8 @@ class Session:
         self.train = Sheet(self.catalogue)
         self.guard = Guard(self._tell_failure, self._give_up)
         self.pending = Pending(self)
+        self.late = Late()
+        self.device_flags = DeviceFlags(self)
         self.numbers = LoopNumbers(self)
         self.order = CallOrder(self)
         self.batches = Batches(self)
@@ -106,6 +118,7 @@ class Session:
         self.losses = Losses(self)
         self.flight = Flight(self, batches)
         self.on_give_up: list[Any] = []  # what takes hooks off
+        self.on_first_call: list[Any] = []  # called once, before the first call of a model
         self.on_step: list[Any] = []  # called with the number of the step that has ended
         self.on_window: list[Any] = []  # called before a window is handed over
         self.on_gradients: list[Any] = []  # called with an optimizer's track, before its step
@@ -125,9 +138,11 @@ class Session:
 
     # -- what taps ask ------------------------------------------------------------------------
 
-    def row(self, address: str, quantity: str) -> int | None:
+    def row(
+        self, address: str, quantity: str, info: Mapping[str, object] | None = None
+    ) -> int | None:
         """The row of a series."""
-        return self.catalogue.row(address, quantity)
+        return self.catalogue.row(address, quantity, info)
 
     def off_sheet(self) -> Sheet:
         """The rows of passes without gradient."""
@@ -172,11 +187,17 @@ class Session:
         self.depth += 1
         if self.depth > 1:
             return
+        if self.on_first_call:
+            for told in self.on_first_call:
+                told()
+            self.on_first_call = []
         self.training = torch.is_grad_enabled()
         if self.training:
             self._enter_training()
             self.forwards += 1
             self.totals["forwards"] += 1
+            if self._averaging is not None:
+                self.averaged = self._averaging.over(module)
             self.flight.forward_begins(model, module, args, kwargs)
         else:
             self.passes.begin(module)
@@ -249,6 +270,7 @@ class Session:
         self.numbers.end_step()
         self._tell_losses()
         self.train.step_ended()
+        self.device_flags.ask(step)
         self.losses.step_ended(step)
         self.flight.step_ended(step, self.skipped)
         for told in self.on_step:
@@ -318,12 +340,16 @@ class Session:
     def _hand_over(self, step: int, why: str) -> None:
         self._fetch()
         self._fill(keep=False)
+        self.device_flags.window += 1
         self._window = self.writer.submit(self._window, why)
         self._window_steps = 0
         self._window_clock.open(step + 1)
 
     def _fetch(self) -> None:
         self.pending.fetch()
+        self.losses.fetch()
+        self.flight.fetch()
+        self.late.fetch()
         for told in self.on_window:
             told()
 
@@ -463,6 +489,7 @@ class Session:
         self.order.finish()
         self.passes.finish()
         self._fetch()
+        self.late.flush()
         if self._window_steps:
             self.step -= 1
             self._fill(keep=False)

@@ -6,6 +6,8 @@ A tap holds a slot for each phase, and no tensor. It returns None, so it changes
 from __future__ import annotations
 
 import time
+import weakref
+from threading import get_ident as _thread
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +18,8 @@ from nethook.addresses.tree import Site
 from nethook.hooks.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.hooks.threads import elsewhere
+from nethook.runs import names
 from nethook.stats.rows import Slot
 from nethook.stats.units import bounds, unit_dim
 from nethook.watching import budget
@@ -57,13 +61,14 @@ class OutputTap(Part):
     """After a module's forward: summarises what it returned, and asks for the gradient of that."""
 
     __slots__ = (
-        "batch", "calls", "first_call", "grad", "mode", "modes", "module_type", "rows", "seen",
-        "slots",
+        "batch", "calls", "first_call", "grad", "mode", "modes", "module", "module_type", "rows",
+        "seen", "slots",
     )  # fmt: skip
 
     def __init__(self, owner: Owner, address: str, session: Session, site: Site) -> None:
         super().__init__(owner, address, session)
         self.module_type = type(site.module)
+        self.module = weakref.ref(site.module)
         self.calls = {"train": 0, "eval": 0, "aux": 0, "off": 0}
         self.first_call: int | None = None
         # `training` at the last call, in training and without gradient.
@@ -78,11 +83,17 @@ class OutputTap(Part):
         if session.wants_grads:
             grad_row = session.row(address, "grads")
             if grad_row is not None:
-                self.grad = GradTap(owner, address, session, session.train.slot(grad_row))
+                self.grad = self.grad_tap(owner, address, session, session.train.slot(grad_row))
+
+    def grad_tap(self, owner: Owner, address: str, session: Session, slot: Slot) -> GradTap:
+        """The tap on the gradient of what the module returns."""
+        return GradTap(owner, address, session, slot)
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Measures a call."""
         if _is_compiling() or self.off or not self.session.guard.alive:
+            return
+        if _thread() != self.owner.thread and elsewhere(self.owner, module):
             return
         start = _now()
         session = self.session
@@ -194,14 +205,24 @@ class GradTap(Part):
             if session.in_backward:
                 if modes_are_active() or type(grad) is not _Tensor:
                     with quiet():
-                        odd = self.slot.fold(grad, session.unscale)
+                        odd = self.slot.fold(grad, session.grad_factor)
                 else:
-                    odd = self.slot.fold(grad, session.unscale)
+                    odd = self.slot.fold(grad, session.grad_factor)
                 if odd:
                     session.flag(self.address, "grads", None, None, grad)
         except Exception as error:
             self.failed(error)
         session.spent[budget.GRADS] += _now() - start
+
+
+def takes_over(session: Session, owner: Owner) -> bool:
+    """Whether this thread, which did not open the watch, is the one to be followed from now on."""
+    if session.totals["forwards"] or not torch.is_grad_enabled() or owner.thread in (None, -1):
+        return False
+    owner.thread = _thread()
+    owner.others = 0
+    session.note_event(names.THREAD, "the training runs in another thread than the watch's")
+    return True
 
 
 class RootBegins(Part):
@@ -218,6 +239,8 @@ class RootBegins(Part):
     ) -> None:
         """Notes that a call begins; the outermost one decides the phase."""
         if _is_compiling() or self.off or not self.session.guard.alive:
+            return
+        if elsewhere(self.owner, module) and not takes_over(self.session, self.owner):
             return
         start = _now()
         try:
@@ -245,6 +268,8 @@ class RootEnds(Part):
     def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a call has ended."""
         if _is_compiling() or self.off or not self.session.guard.alive:
+            return
+        if elsewhere(self.owner, module):
             return
         start = _now()
         try:

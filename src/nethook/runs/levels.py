@@ -16,6 +16,7 @@ import numpy.typing as npt
 from nethook.runs.packing import pack, unpack_many
 from nethook.runs.records import same_series
 from nethook.runs.schema import BLOCK, LEVELS
+from nethook.stats import native
 from nethook.stats.fields import INDEX, Matrix, finite_counts
 
 SHOWN: Final = ("mean", "std", "rms", "min", "max", "zeros", "nonfinite", "near")
@@ -71,6 +72,20 @@ class Group:
             np.copyto(mine[:, 2], new[:, 2], where=~np.isnan(new[:, 2]))
             if len(course) > known:
                 self.course = np.concatenate((mine, course[known:]))
+        self.members += 1
+
+    def add_rows(self, rows: Matrix) -> None:
+        """One more member: a window with these rows."""
+        known = len(self.course)
+        if native.functions is None or not rows.flags.c_contiguous or len(rows) < known:
+            self.add(single(rows))
+            return
+        if len(rows) > known:
+            more = np.full((len(rows) - known, 3, len(SHOWN)), np.nan)
+            self.course = np.concatenate((self.course, more))
+        native.functions.add_course(
+            rows.ctypes.data, len(rows), self.course.ctypes.data, self.members == 0
+        )
         self.members += 1
 
     @property

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from nethook.runs.packing import pack, unpack_many
+from nethook.runs.packing import compressed, pack, unpack_many
 from nethook.runs.records import same_series
 from nethook.runs.schema import BLOCK, LEVELS
 from nethook.stats import native
@@ -95,6 +95,12 @@ class Group:
 
     def pack(self) -> Iterator[tuple[int, bytes]]:
         """Number and packed record of each block."""
+        if native.functions is not None and self.course.dtype == np.float64:
+            course = np.ascontiguousarray(self.course)
+            made = native.functions.pack_course(course.ctypes.data, len(course))
+            for block, head, plain in made:
+                yield block, compressed(head, plain, worth=0.5)
+            return
         rounded = np.stack(
             (
                 _rounded(self.course[:, 0], down=True),

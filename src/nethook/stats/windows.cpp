@@ -185,11 +185,22 @@ nb::bytes as_bytes(const std::vector<uint8_t>& data) {
   return nb::bytes(reinterpret_cast<const char*>(data.data()), data.size());
 }
 
+struct Record {
+  int64_t block;
+  std::vector<uint8_t> head, plain;
+};
+
+nb::list as_list(const std::vector<Record>& made) {
+  nb::list found;
+  for (const Record& each : made)
+    found.append(nb::make_tuple(each.block, as_bytes(each.head), as_bytes(each.plain)));
+  return found;
+}
+
 // The rows of a window as records: [(block, head, plain bytes), …]. `usual` has count, binned and
 // units of each series, as Basis of records.py does.
 nb::list pack_rows(uintptr_t rows, uintptr_t seen, int64_t count, uintptr_t usual) {
   constexpr int COLUMNS = 2 + WIDTH;  // the place, the fields, seen
-  struct Record { int64_t block; std::vector<uint8_t> head, plain; };
   std::vector<Record> made;
   {
     nb::gil_scoped_release release;
@@ -219,10 +230,7 @@ nb::list pack_rows(uintptr_t rows, uintptr_t seen, int64_t count, uintptr_t usua
       pack_columns(columns, n, COLUMNS, made.back().head, made.back().plain);
     }
   }
-  nb::list found;
-  for (const Record& each : made)
-    found.append(nb::make_tuple(each.block, as_bytes(each.head), as_bytes(each.plain)));
-  return found;
+  return as_list(made);
 }
 
 // ------------------------------------------------------------------------------------- overviews
@@ -261,6 +269,55 @@ void add_course(uintptr_t rows, int64_t count, uintptr_t course, bool first) {
   }
 }
 
+// With 12 bits of mantissa: towards -inf (-1), +inf (1) or zero (0). See `_rounded` of levels.py.
+double rounded(double x, int towards) {
+  constexpr double LIMIT = 3.4028234663852886e38;
+  if (std::isfinite(x)) x = x > LIMIT ? LIMIT : x < -LIMIT ? -LIMIT : x;
+  const float near = float(x);
+  // float rounds to the nearest; one step back where that was away from zero.
+  uint32_t bits = bits_of(near) - uint32_t(std::fabs(double(near)) > std::fabs(x));
+  bits &= 0xfffff800u;
+  float kept;
+  std::memcpy(&kept, &bits, 4);
+  if ((towards < 0 && double(kept) > x) || (towards > 0 && double(kept) < x)) {
+    bits += 0x800u;  // towards zero was the wrong way
+    std::memcpy(&kept, &bits, 4);
+  }
+  return double(kept);
+}
+
+// The course of a group as records: [(block, head, plain bytes), …]; see `Group.pack`.
+nb::list pack_course(uintptr_t course, int64_t count) {
+  constexpr int COLUMNS = 1 + 3 * SHOWN;
+  std::vector<Record> made;
+  {
+    nb::gil_scoped_release release;
+    const double* all = reinterpret_cast<const double*>(course);
+    std::vector<double> columns(COLUMNS * ROW_BLOCK);
+    for (int64_t first = 0; first < count; first += ROW_BLOCK) {
+      int64_t places[ROW_BLOCK], n = 0;
+      for (int64_t i = first; i < count && i < first + ROW_BLOCK; ++i) {
+        bool there = false;
+        const double* row = all + i * 3 * SHOWN;
+        for (int k = 0; k < 3 * SHOWN; ++k) there |= row[k] == row[k];
+        if (there) places[n++] = i;
+      }
+      if (n == 0) continue;
+      for (int64_t at = 0; at < n; ++at) {
+        const double* row = all + places[at] * 3 * SHOWN;
+        columns[size_t(at)] = double(places[at] - first);
+        for (int k = 0; k < SHOWN; ++k)
+          for (int which = 0; which < 3; ++which)
+            columns[size_t((1 + 3 * k + which) * n + at)] =
+                rounded(row[which * SHOWN + k], which == 0 ? -1 : which == 1 ? 1 : 0);
+      }
+      made.push_back({first / ROW_BLOCK, {}, {}});
+      pack_columns(columns.data(), n, COLUMNS, made.back().head, made.back().plain);
+    }
+  }
+  return as_list(made);
+}
+
 }  // namespace
 
 void nethook_define_windows(nb::module_& m) {
@@ -268,4 +325,5 @@ void nethook_define_windows(nb::module_& m) {
   m.def("move_rows", &move_rows);
   m.def("pack_rows", &pack_rows);
   m.def("add_course", &add_course);
+  m.def("pack_course", &pack_course);
 }

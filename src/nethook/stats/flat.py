@@ -22,7 +22,7 @@ import torch
 
 from nethook.stats import guard, native
 from nethook.stats.fields import WIDTH, empty_rows, merge_rows
-from nethook.stats.rows import Rows
+from nethook.stats.rows import EVERY, Rows
 
 _LINE: Final = np.dtype(
     [
@@ -67,7 +67,7 @@ def start_of(tensor: torch.Tensor) -> int:
 class Table:
     """Lines of flat tensors; `fold` folds each line that is set into its row of `rows`."""
 
-    __slots__ = ("_address", "_lines", "_rows", "address", "lines", "squares")
+    __slots__ = ("_address", "_lines", "_others", "_rows", "address", "lines", "squares")
 
     def __init__(self, rows: Rows, count: int) -> None:
         self.lines = np.zeros(count, _LINE)
@@ -76,6 +76,7 @@ class Table:
         self.squares = self.lines["square"]  # sums of squares of the finite elements, once folded
         self._rows = rows
         self._lines = count
+        self._others = np.zeros(count, np.int64)
         self._address = self.lines.ctypes.data
 
     def set(self, line: int, row: int, tensor: torch.Tensor) -> None:
@@ -107,12 +108,34 @@ class Table:
         )
         return odd
 
-    def count_odd(self) -> int:
-        """How many lines have an element that is not finite; nothing is measured."""
+    def count_odd(self, most: int = EVERY, turn: int = 0) -> int:
+        """How many lines have an element that is not finite; nothing is measured.
+
+        Of a tensor with more than `most` elements about so many are looked at, others each turn.
+        """
         if native.functions is None:
             return 0
-        count: int = native.functions.count_odd(self._address, self._lines)
+        count: int = native.functions.count_odd(self._address, self._lines, most, turn)
         return count
+
+    def find(self, tensors: list[torch.Tensor]) -> bool:
+        """Asks the tensors, one a line, where they lie now; False where one is another by now."""
+        if native.functions is None:
+            return not tensors
+        changed: int = native.functions.find(self._address, tensors)
+        return changed == 0
+
+    def find_grads(self, parameters: list[torch.Tensor]) -> list[int]:
+        """Asks the parameters, one a line, for their gradients.
+
+        A line has no address where there is none, or one of another type or kind; the lines of the
+        latter are returned.
+        """
+        if native.functions is None:
+            return []
+        others = self._others
+        count = native.functions.find_grads(self._address, parameters, others.ctypes.data)
+        return others[:count].tolist() if count else []
 
     @property
     def odd(self) -> npt.NDArray[np.int64]:

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "asking.h"
 #include "native.h"
 
 namespace nb = nanobind;
@@ -21,6 +22,17 @@ struct Line {
   int64_t odd;    // out: elements that are not finite
   double square;  // out: the sum of the squares of the finite ones
 };
+
+// Whether a tensor has so many elements, and they lie in one piece, one row after the other.
+bool lies_like(const Job& job, const Asked& asked, int64_t elements) {
+  if (asked.elements != elements) return false;
+  int64_t stride = 1;
+  for (int i = job.dims - 1; i >= 0; --i) {
+    if (job.dim[i].size != 1 && job.dim[i].stride != stride) return false;
+    stride *= job.dim[i].size;
+  }
+  return true;
+}
 
 // Folds the tensors of a table, each into its row; a line without an address is left out. Returns
 // how many elements are not finite.
@@ -59,27 +71,34 @@ int64_t fold_flat(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t hist
 }
 
 // How many tensors of a table have an element that is not finite (of floats and doubles alone),
-// without measuring anything.
-int64_t count_odd(uintptr_t table, int64_t lines) {
-  nb::gil_scoped_release release;
+// without measuring anything. Of a tensor with more than `most` elements every so manieth is looked
+// at, another one each turn: where a gradient is not finite, all of a row of it is, as a rule.
+template <class T> bool has_odd(const T* p, int64_t elements, int64_t step, int64_t start) {
+  // x * 0 is 0 for every finite x, and NaN for all else.
+  T sums[16] = {};
+  int64_t i = start;
+  if (step == 1)
+    for (; i + 16 <= elements; i += 16)
+      for (int k = 0; k < 16; ++k) sums[k] += p[i + k] * T(0);
+  for (; i < elements; i += step) sums[0] += p[i] * T(0);
+  bool odd = false;
+  for (const T sum : sums) odd |= sum != 0;
+  return odd;
+}
+
+int64_t count_odd(uintptr_t table, int64_t lines, int64_t most, int64_t turn) {
   Line* line = reinterpret_cast<Line*>(table);
   int64_t found = 0;
   for (Line* end = line + lines; line < end; ++line) {
     line->odd = 0;
     if (!line->address) continue;
-    // x * 0 is 0 for every finite x, and NaN for all else.
-    if (line->type == 11) {
-      const float* p = reinterpret_cast<const float*>(line->address);
-      float sums[16] = {};
-      int64_t i = 0;
-      for (; i + 16 <= line->elements; i += 16)
-        for (int k = 0; k < 16; ++k) sums[k] += p[i + k] * 0.0f;
-      for (; i < line->elements; ++i) sums[0] += p[i] * 0.0f;
-      for (const float sum : sums) line->odd |= sum != 0;
-    } else if (line->type == 12) {
-      const double* p = reinterpret_cast<const double*>(line->address);
-      for (int64_t i = 0; i < line->elements; ++i) line->odd |= p[i] * 0.0 != 0;
-    }
+    const int64_t step = line->elements <= most ? 1 : (line->elements / most) | 1;
+    if (line->type == 11)
+      line->odd = has_odd(reinterpret_cast<const float*>(line->address), line->elements, step,
+                          turn % step);
+    else if (line->type == 12)
+      line->odd = has_odd(reinterpret_cast<const double*>(line->address), line->elements, step,
+                          turn % step);
     found += line->odd;
   }
   return found;
@@ -160,11 +179,56 @@ double fingerprint(uintptr_t address, int64_t bytes) {
   return double(hash & ((uint64_t(1) << 52) - 1));
 }
 
+// Where the tensors of a list lie now, into the lines of a table. Returns how many are not what the
+// line says: of another number of elements, or not in one piece; those get an address of 0.
+int64_t find(uintptr_t table, nb::list tensors) {
+  Line* line = reinterpret_cast<Line*>(table);
+  int64_t changed = 0;
+  for (size_t i = 0; i < tensors.size(); ++i, ++line) {
+    Job job;
+    const Asked asked = asking.tensor(tensors[i].ptr(), job);
+    const bool fits = asked.type == line->type && lies_like(job, asked, line->elements);
+    line->address = fits ? int64_t(job.data) : 0;
+    changed += !fits;
+  }
+  return changed;
+}
+
+// The same for the gradients of a list of parameters. Where there is none the address is 0, where
+// there is one of another kind it is 0 too, and its place goes to `others`; returns how many.
+int64_t find_grads(uintptr_t table, nb::list parameters, uintptr_t others) {
+  Line* line = reinterpret_cast<Line*>(table);
+  int64_t* other = reinterpret_cast<int64_t*>(others);
+  int64_t count = 0;
+  for (size_t i = 0; i < parameters.size(); ++i, ++line) {
+    line->address = 0;
+    PyObject* grad = asking.grad(parameters[i].ptr());
+    if (grad != Py_None) {
+      Job job;
+      Asked asked;
+      try {
+        asked = asking.tensor(grad, job);
+      } catch (...) {
+        Py_DECREF(grad);
+        throw;
+      }
+      if (asked.type == line->type && lies_like(job, asked, line->elements))
+        line->address = int64_t(job.data);
+      else
+        other[count++] = int64_t(i);
+    }
+    Py_DECREF(grad);  // the parameter holds it
+  }
+  return count;
+}
+
 }  // namespace
 
 void nethook_define_tables(nb::module_& m) {
   m.def("fold_flat", &fold_flat);
   m.def("count_odd", &count_odd);
+  m.def("find", &find);
+  m.def("find_grads", &find_grads);
   m.def("fold_numbers", &fold_numbers);
   m.def("follow", &follow);
   m.def("fingerprint", &fingerprint);

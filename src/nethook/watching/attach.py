@@ -15,7 +15,7 @@ from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.addresses.wrappers import can_be_compiled, is_compiled
 from nethook.errors import InputsError, OptionError
-from nethook.hooks.attachment import Attachment, put_last
+from nethook.hooks.attachment import Attachment, Resting, put_last
 from nethook.hooks.hook import Owner
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.optimizers import on_every_step
@@ -199,6 +199,9 @@ class _Builder:
         """Everything."""
         session, hooks = self._session, self._hooks
         session.on_give_up += [hooks.remove, session.passes.turn_off]
+        # A graph that was compiled with hooks in it is compiled anew without them.
+        if session.budget.share is not None and not any(map(_compiled, self._trees.values())):
+            session.resting = Resting(hooks.owner)
         for name, tree in self._trees.items():
             self._model(name, tree)
         facts: list[tuple[ParameterFacts, ParameterSite, dict[str, Any]]] = []
@@ -234,7 +237,7 @@ class _Builder:
                 if id(site.module) in routed:
                     self._routers.forward(site.module, _Routed(tap))
                 else:
-                    hooks.forward(site.module, tap)
+                    hooks.forward(site.module, tap, resting=session.resting)
         session.on_first_call.append(functools.partial(_after_redistribution, list(taps.values())))
         if id(root) in taps:
             session.batches.leaves.add(name)

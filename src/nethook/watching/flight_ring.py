@@ -70,7 +70,7 @@ class Ring:
             self._steps.append([])
         args, kwargs = inputs
         found = _tensors(args, kwargs)
-        size = sum([tensor.nbytes for tensor in found])
+        size = found[0].nbytes if len(found) == 1 else sum([tensor.nbytes for tensor in found])
         fits = self._held + size <= CAP and len(self._steps[-1]) < MOST_CALLS
         call = Call(
             model,
@@ -98,9 +98,12 @@ class Ring:
         self._held = 0
 
 
+_generator: Final = torch.default_generator
+
+
 def random_states(inputs: list[torch.Tensor]) -> dict[str, torch.Tensor]:
     """The states of torch's generators: of the CPU, and of each other device of the inputs."""
-    found = {"cpu": torch.get_rng_state()}
+    found = {"cpu": _generator.get_state()}
     for tensor in inputs:
         if not (tensor.is_cpu or tensor.is_meta):
             device = tensor.device

@@ -216,8 +216,16 @@ class _OnBackward(_Wrapper):
 class _OnZeroGrad(_Wrapper):
     __slots__ = ()
 
-    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.loop.zeroed(args[0])
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Gradients are about to be cleared."""
+        if self.on:
+            start = _now()
+            try:
+                self.loop.zeroed(args[0])
+            except Exception as error:
+                self.failed(error)
+            self.session.spent[budget.OTHER] += _now() - start
+        return function(*args, **kwargs)
 
 
 class _OnScale(_Wrapper):

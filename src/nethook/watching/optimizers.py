@@ -203,6 +203,8 @@ class Steps:
             session.numbers.count(names.SKIPPED_STEPS)
         if session.looks:
             self._measured(track, ParameterSet.gradients, factor, session.on_param_grads)
+        elif track.set is not None:
+            track.set.probe(session.step)
         for told in session.on_gradients:
             told(track)
         session.flight.before_step(optimizer, skipped)
@@ -237,7 +239,8 @@ class Steps:
         session.numbers.count(names.OPTIMIZER_STEPS)
         track.steps += 1
         if track.set is not None:
-            self._measured(track, ParameterSet.updates)
+            if session.on_params:
+                self._measured(track, ParameterSet.updates)
             if session.wants_params and session.looks:
                 self._measured(track, ParameterSet.look, session.step)
             if session.sampled():
@@ -269,6 +272,17 @@ class Steps:
     def end_step(self) -> None:
         """Every optimizer has had its turn."""
         session = self._session
+        if session.looks:
+            self._tell_norms()
+        self._measure_loose()
+        self._look_for_changes()
+        for track in self.tracks.values():
+            track.stepped = False
+        session.end_step()
+
+    def _tell_norms(self) -> None:
+        """Norms over all optimizers that have had their turn."""
+        session = self._session
         tracks = [each for each in self.tracks.values() if each.stepped]
         sets = [each.set for each in tracks if each.set is not None]
         grads = math.fsum(each.grad_square for each in sets)
@@ -281,17 +295,12 @@ class Steps:
             session.numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
             if weights > 0 and updates >= 0:
                 session.numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
-        if sets and session.looks:
+        if sets:
             empty = sum(each.empty * len(each.all) for each in sets)
             count = sum(len(each.all) for each in sets)
             session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
         for each in sets:
             each.grad_square = each.weight_square = each.update_square = math.nan
-        self._measure_loose()
-        self._look_for_changes()
-        for track in self.tracks.values():
-            track.stepped = False
-        session.end_step()
 
     def _measured(self, track: Track, method: Callable[..., None], *args: Any) -> None:
         """Calls a method of the track's set; makes the set anew where parameters have changed."""

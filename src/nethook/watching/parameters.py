@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 SNAPSHOT_CAP: Final = 256 << 20
 """Bytes of weights that are kept from before a step to after it; above, parameters take turns."""
 
-_keys = torch._C._dispatch_keys
-_Tensor = torch.Tensor
+MOST_LOOKED: Final = 1024
+"""Elements of one gradient that are looked at for NaN in a step in which it is not measured."""
 
 
 class ParameterFacts:
@@ -96,6 +96,7 @@ class ParameterSet:
         known = {id(each) for each in self.flat}
         self.others = [each for each in self.all if id(each) not in known]
         self._tensors = [each.local for each in self.flat]
+        self._parameters = [each.parameter for each in self.flat]
         self._bytes = [each.local.nbytes for each in self.flat]
         self._spread = [each for each in self.all if each.held is not None]
         # Squares of a part count as many times as there are parts: see `runs.ranks`.
@@ -139,8 +140,7 @@ class ParameterSet:
     def weights(self) -> None:
         """Reads the weights, and keeps what is needed to tell the update."""
         table = self._weights
-        self._fit()
-        table.address[:] = [start_of(each) for each in self._tensors]
+        self._find(table)
         if self._wants_updates:
             self._snapshot.turn()
             table.lines["copy"] = self._snapshot.current
@@ -158,14 +158,12 @@ class ParameterSet:
 
     def gradients(self, factor: float, measure: bool) -> None:
         """Reads the gradients as the optimizer will use them, or only looks for NaN in them."""
-        session, count = self.session, len(self.flat)
-        self._fit()
+        count = len(self.flat)
         self.looked += 1
-        addresses = self._grad_addresses(PARAM_GRADS if measure else "", factor)
-        there = addresses != 0
-        self.with_grad += there
         table = self._grads
-        table.address[:] = addresses
+        self._find_grads(table, PARAM_GRADS if measure else "", factor)
+        there = table.address != 0
+        self.with_grad += there
         if measure:
             table.lines["factor"] = factor
             odd = table.fold()
@@ -173,7 +171,7 @@ class ParameterSet:
             self.grad_square = float(squares @ self._parts) + self._loose_square
             empty = int((squares[there] == 0).sum()) + count - int(there.sum())
         else:
-            odd = table.count_odd()
+            odd = table.count_odd(MOST_LOOKED, self.looked)
             empty = count - int(there.sum())
         if measure:
             for away in self.away:
@@ -181,38 +179,36 @@ class ParameterSet:
         missing = sum(each.parameter.grad is None for each in self.others)
         self.empty = (empty + missing) / max(1, len(self.all))
         if odd:
-            for at in np.flatnonzero(table.odd).tolist():
-                each = self.flat[at]
-                session.flag(each.address, PARAM_GRADS, None, None, each.grad)
+            self._flag_odd()
+
+    def probe(self, turn: int) -> None:
+        """Looks for NaN in a part of the gradients, in a step that measures nothing."""
+        table = self._grads
+        self._ask_grads(table)
+        if table.count_odd(MOST_LOOKED, turn):
+            self._flag_odd()
+
+    def _flag_odd(self) -> None:
+        for at in np.flatnonzero(self._grads.odd).tolist():
+            each = self.flat[at]
+            self.session.flag(each.address, PARAM_GRADS, None, None, each.grad)
 
     def unclipped(self, factor: float) -> None:
         """Reads the gradients before they are clipped."""
-        self._fit()
         table = self._clip
-        table.address[:] = self._grad_addresses(UNCLIPPED, factor)
+        self._find_grads(table, UNCLIPPED, factor)
         table.lines["factor"] = factor
         table.fold()
 
-    def _grad_addresses(self, quantity: str, factor: float) -> Any:
+    def _find_grads(self, table: Table, quantity: str, factor: float) -> None:
         """Where the gradients lie; those that do not lie flat are measured here."""
-        addresses = []
         self._loose_square = 0.0
-        for each, size in zip(self.flat, self._bytes, strict=True):
-            grad = each.parameter.grad if each.held is None else each.grad
-            if (
-                grad is not None
-                and type(grad) is _Tensor
-                and _keys(grad).raw_repr() in guard.PLAIN
-                and grad.nbytes == size
-                and grad.dtype is each.local.dtype
-                and grad.is_contiguous()
-            ):
-                addresses.append(start_of(grad))
-            else:
-                addresses.append(0)
-                if grad is not None and quantity:
-                    self._slot(each, quantity).fold(grad, factor)
-                    self._loose_square += _square(grad, factor) * each.part.parts
+        for at in self._ask_grads(table):
+            each = self.flat[at]
+            grad = each.grad
+            if grad is not None and quantity:
+                self._slot(each, quantity).fold(grad, factor)
+                self._loose_square += _square(grad, factor) * each.part.parts
         for each in self.others:
             grad = each.grad
             each.steps += quantity != UNCLIPPED
@@ -221,7 +217,26 @@ class ParameterSet:
                 if quantity:
                     self._slot(each, quantity).fold(grad, factor)
                     self._loose_square += _square(grad, factor) * each.part.parts
-        return np.array(addresses, np.int64)
+
+    def _ask_grads(self, table: Table) -> list[int]:
+        """Where the gradients lie that lie flat; the lines of all others that are there."""
+        others = table.find_grads(self._parameters)
+        left = []
+        for at in others:
+            each = self.flat[at]
+            # That of a sharded parameter is sharded, too; its part in this process may lie flat.
+            grad = each.grad if each.held is not None else None
+            if (
+                grad is not None
+                and lies_flat(grad)
+                and grad.nbytes == self._bytes[at]
+                and grad.dtype is each.local.dtype
+                and grad.is_contiguous()
+            ):
+                table.address[at] = start_of(grad)
+            else:
+                left.append(at)
+        return left
 
     # -- after the step -----------------------------------------------------------------------
 
@@ -231,8 +246,7 @@ class ParameterSet:
             return
         self._has_weights = False
         table = self._after
-        self._fit()
-        table.address[:] = [start_of(each) for each in self._tensors]
+        self._find(table)
         table.lines["minus"] = self._snapshot.current
         table.address[self._snapshot.current == 0] = 0
         table.fold()
@@ -258,7 +272,7 @@ class ParameterSet:
 
     def look(self, step: int) -> None:
         """Follows the sample of coordinates: cosines of this update with the one before."""
-        self._follow.address[:] = [start_of(each) for each in self._tensors]
+        self._find(self._follow)
         if step != self._looked_at + 1:
             self.follower.restart()  # there was a step in between: no two updates in a row
         self._looked_at = step
@@ -281,11 +295,10 @@ class ParameterSet:
 
     # -- helpers ------------------------------------------------------------------------------
 
-    def _fit(self) -> None:
+    def _find(self, table: Table) -> None:
         """Weights that were put into other memory, of another size, are measured otherwise."""
-        for each, size in zip(self._tensors, self._bytes, strict=True):
-            if each.nbytes != size or not each.is_contiguous():
-                raise ParametersChangedError
+        if not table.find(self._tensors):
+            raise ParametersChangedError
         for spread in self._spread:
             if spread.parameter._local_tensor is not spread.held:  # type: ignore[attr-defined]
                 raise ParametersChangedError

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
+from nethook.hooks.attachment import Resting
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
 from nethook.runs.window import Window
@@ -37,6 +38,9 @@ from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
 
 QUEUE = 6
 """Windows that may wait for the writer's thread; each has 5.4 KB a series."""
+
+CARRY = 0.1
+"""Seconds between two windows that have histograms, where windows are shorter than that."""
 
 LOOK_EVERY = 16
 """Of so many steps in which nothing is measured, three have a look at gradients and batches."""
@@ -104,6 +108,9 @@ class Session:
         self.budget = Budget(budget, thinned)
         self.spent = self.budget.spent
         self.wants_grads = "grads" in wanted
+        self.resting: Resting | None = None  # the taps, where they may be taken off for a while
+        self._mode: bool | None = None  # `training` of the model at its last training call
+        self._by_parts = False  # whether modules are called without the model around them
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
         self.train = Sheet(self.catalogue)
@@ -133,7 +140,7 @@ class Session:
         self._early = False
         self._window_steps = 0
         self._window_first = self.step
-        self._step_began = time.perf_counter()
+        self._step_began = self._carried = time.perf_counter()
         self._own_then = 0.0
 
     # -- what taps ask ------------------------------------------------------------------------
@@ -159,6 +166,7 @@ class Session:
 
     def called_alone(self, module: nn.Module) -> bool:
         """A module was called and no watched model as a whole: whether that is training."""
+        self._by_parts = True
         training = torch.is_grad_enabled()
         if training:
             self._enter_training()
@@ -199,14 +207,20 @@ class Session:
             if self._averaging is not None:
                 self.averaged = self._averaging.over(module)
             self.flight.forward_begins(model, module, args, kwargs)
+            if module.training is not self._mode:  # so it is with those inside it, maybe
+                self._mode = module.training
+                self._wake()
         else:
+            self._wake()
             self.passes.begin(module)
-        self.batches.inputs(model, args, kwargs)
+        if self.on_outputs or self.looks or not self.training:
+            self.batches.inputs(model, args, kwargs)
 
     def _enter_training(self) -> None:
         self.called = True
         if self.passes.open:
             self.passes.end()
+            self._rest_or_wake()
         if self.clock != "optimizer":
             self._tick_without_optimizer()
         elif self.optimizer_steps == 0 and self.backwards >= self.patience():
@@ -245,7 +259,8 @@ class Session:
                 if node is not None:
                     marks: Any = node.metadata
                     marks[OUTPUT_MARK] = OutputMark(model, path)
-        self.batches.outputs(model, module, args, output)
+        if self.on_outputs or not self.training or self.sampled():
+            self.batches.outputs(model, module, args, output)
 
     # -- backward passes ----------------------------------------------------------------------
 
@@ -279,6 +294,8 @@ class Session:
         self._tell_modes()
         self._window_ends(step)
         self.step = step + 1
+        # The taps that rest have not seen who was called.
+        self._by_parts = self._by_parts or (self.called and self.forwards == 0)
         self.called = False
         self.forwards = self.backwards = 0
         self.skipped = False
@@ -308,6 +325,19 @@ class Session:
         # Where nothing is due, what costs little is looked at three steps in a row, now and then.
         self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
+        self._rest_or_wake()
+
+    def _rest_or_wake(self) -> None:
+        """Taps have nothing to do in a step in which neither outputs nor gradients are due."""
+        if self.resting is not None:
+            if self.on_outputs or self.on_grads or self._by_parts or self.clock != "optimizer":
+                self.resting.wake()
+            else:
+                self.resting.rest()
+
+    def _wake(self) -> None:
+        if self.resting is not None:
+            self.resting.wake()
 
     def measure_all(self) -> None:
         """Everything is measured in this step, whatever the budget says."""
@@ -329,8 +359,8 @@ class Session:
             self.write_facts()
             self._show()
 
-    def _fill(self, *, keep: bool) -> None:
-        self._window = self.train.fill(self._window, keep=keep)
+    def _fill(self, *, keep: bool, carries: bool = True) -> None:
+        self._window = self.train.fill(self._window, keep=keep, carries=carries)
         window = self._window
         if window.steps == 0:
             window.first_step = self._window_first
@@ -339,7 +369,11 @@ class Session:
 
     def _hand_over(self, step: int, why: str) -> None:
         self._fetch()
-        self._fill(keep=False)
+        now = time.perf_counter()
+        carries = now - self._carried >= CARRY or step - self.first_step < 16 or bool(why)
+        if carries:
+            self._carried = now
+        self._fill(keep=False, carries=carries)
         self.device_flags.window += 1
         self._window = self.writer.submit(self._window, why)
         self._window_steps = 0

@@ -33,6 +33,8 @@ _graph_task = torch._C._current_graph_task_id
 _in_transform = torch._C._are_functorch_transforms_active
 _is_compiling = torch.compiler.is_compiling
 
+_NOTHING: dict[str, Any] = {}
+
 MODES = 16
 """Changes of `training` that are kept of one site."""
 
@@ -246,7 +248,7 @@ class RootBegins(Part):
         try:
             if _graph_task() == -1 and not _in_transform():
                 with quiet():
-                    self.session.call_begins(self.model, module, args, kwargs or {})
+                    self.session.call_begins(self.model, module, args, kwargs or _NOTHING)
         except Exception as error:
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start

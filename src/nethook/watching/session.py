@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
+from nethook.hooks.in_graph import shown
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
 from nethook.runs.window import Window
@@ -142,9 +143,12 @@ class Session:
         self._first_calls += 1
         return self._first_calls - 1
 
-    def called_alone(self, module: nn.Module) -> bool:
-        """A module was called and no watched model as a whole: whether that is training."""
-        training = torch.is_grad_enabled()
+    def called_alone(self, module: nn.Module, grad_mode: bool | None = None) -> bool:
+        """A module was called and no watched model as a whole: whether that is training.
+
+        `grad_mode` is said where the call is part of a compiled graph, in which it is off.
+        """
+        training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
             self._enter_training()
         else:
@@ -166,18 +170,27 @@ class Session:
     # -- calls of watched models --------------------------------------------------------------
 
     def call_begins(
-        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        model: str,
+        module: nn.Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        grad_mode: bool | None = None,
     ) -> None:
-        """A watched model is called; the outermost call decides the phase."""
+        """A watched model is called; the outermost call decides the phase.
+
+        `grad_mode` is said where the call is part of a compiled graph, whose memory is not held.
+        """
         self.depth += 1
         if self.depth > 1:
             return
-        self.training = torch.is_grad_enabled()
+        self.training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if self.training:
             self._enter_training()
             self.forwards += 1
             self.totals["forwards"] += 1
-            self.flight.forward_begins(model, module, args, kwargs)
+            if grad_mode is None:
+                self.flight.forward_begins(model, module, args, kwargs)
         else:
             self.passes.begin(module)
         self.batches.inputs(model, args, kwargs)
@@ -286,6 +299,7 @@ class Session:
         # Where nothing is due, what costs little is looked at three steps in a row, now and then.
         self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
+        shown.ask(self, self.on_outputs or self.on_grads)
 
     def measure_all(self) -> None:
         """Everything is measured in this step, whatever the budget says."""

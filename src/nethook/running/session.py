@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from nethook.running.importing import when_imported
+from nethook.hooks.importing import when_imported
 from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
 

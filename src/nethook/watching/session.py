@@ -16,6 +16,7 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Resting
+from nethook.hooks.in_graph import shown
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
 from nethook.runs.window import Window
@@ -164,10 +165,13 @@ class Session:
         self._first_calls += 1
         return self._first_calls - 1
 
-    def called_alone(self, module: nn.Module) -> bool:
-        """A module was called and no watched model as a whole: whether that is training."""
+    def called_alone(self, module: nn.Module, grad_mode: bool | None = None) -> bool:
+        """A module was called and no watched model as a whole: whether that is training.
+
+        `grad_mode` is said where the call is part of a compiled graph, in which it is off.
+        """
         self._by_parts = True
-        training = torch.is_grad_enabled()
+        training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
             self._enter_training()
         else:
@@ -189,9 +193,17 @@ class Session:
     # -- calls of watched models --------------------------------------------------------------
 
     def call_begins(
-        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        model: str,
+        module: nn.Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        grad_mode: bool | None = None,
     ) -> None:
-        """A watched model is called; the outermost call decides the phase."""
+        """A watched model is called; the outermost call decides the phase.
+
+        `grad_mode` is said where the call is part of a compiled graph, whose memory is not held.
+        """
         self.depth += 1
         if self.depth > 1:
             return
@@ -199,14 +211,15 @@ class Session:
             for told in self.on_first_call:
                 told()
             self.on_first_call = []
-        self.training = torch.is_grad_enabled()
+        self.training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if self.training:
             self._enter_training()
             self.forwards += 1
             self.totals["forwards"] += 1
             if self._averaging is not None:
                 self.averaged = self._averaging.over(module)
-            self.flight.forward_begins(model, module, args, kwargs)
+            if grad_mode is None:
+                self.flight.forward_begins(model, module, args, kwargs)
             if module.training is not self._mode:  # so it is with those inside it, maybe
                 self._mode = module.training
                 self._wake()
@@ -326,6 +339,7 @@ class Session:
         self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
         self._rest_or_wake()
+        shown.ask(self, self.on_outputs or self.on_grads)
 
     def _rest_or_wake(self) -> None:
         """Taps have nothing to do in a step in which neither outputs nor gradients are due."""

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "browser"
+# There is no graphics card where tests run, and shared memory may be small in a container.
+FLAGS = ["--disable-gpu", "--disable-dev-shm-usage", "--disable-smooth-scrolling"]
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 
@@ -21,7 +23,7 @@ def browser() -> Iterator[Browser]:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     assert path, "there is no Chromium here: type `make browser`, which installs it"
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path)
+        launched = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield launched
         launched.close()
 
@@ -38,7 +40,14 @@ class Opened:
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.evaluate("window.scrollTo({top: 0, behavior: 'instant'})")
         self.page.wait_for_timeout(150)
-        self.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+        path = PICTURES / f"{name}.png"
+        try:
+            self.page.screenshot(path=path, full_page=True, timeout=60_000)
+        except TimeoutError:
+            # A browser without a graphics card now and then never paints the frame that a picture
+            # waits for. Bringing the page to the front asks for a new one.
+            self.page.bring_to_front()
+            self.page.screenshot(path=path, full_page=True, timeout=120_000)
 
     def draw_all(self) -> int:
         """Scroll until every figure that is not folded away is drawn; how many there are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,7 @@ import numpy as np
 from nethook.errors import NoSuchSiteError, OptionError
 from nethook.figures.order import Order, order_of
 from nethook.runs import names
-from nethook.runs.results import Histograms, Overview, Series, Units
+from nethook.runs.results import Histograms, Overview, Scalar, Series, Snapshot, Units
 from nethook.runs.run import Run, open_run
 from nethook.views.findings import Finding, read_findings
 from nethook.views.plain import Floats, Grid, Integers, Line
@@ -32,6 +32,7 @@ class Reading:
         self._histograms: dict[tuple[str, str, str], Histograms] = {}
         self._units: dict[tuple[str, str], Units] = {}
         self._grids: dict[tuple[str, str], Grid | None] = {}
+        self._series: dict[tuple[str, str, str], Series] = {}
 
     @cached_property
     def order(self) -> Order:
@@ -47,6 +48,16 @@ class Reading:
     def findings(self) -> list[Finding]:
         """The findings, the worst first."""
         return read_findings(self.run.findings)
+
+    @cached_property
+    def scalars(self) -> Mapping[str, Scalar]:
+        """What was logged, by name."""
+        return self.run.scalars
+
+    @cached_property
+    def snapshots(self) -> Mapping[str, tuple[Snapshot, ...]]:
+        """Outputs that were kept for a few samples, by site."""
+        return self.run.snapshots
 
     @cached_property
     def last_step(self) -> int:
@@ -65,9 +76,13 @@ class Reading:
         return (address, quantity) in self.catalogue
 
     def series(self, keys: Sequence[tuple[str, str]], phase: str = "train") -> list[Series]:
-        """Those of the series that there are, in full."""
+        """Those of the series that there are, in full. Ask for several at once: it is faster."""
         present = [key for key in keys if key in self.catalogue]
-        return self.run.many(present, phase) if present else []
+        new = [key for key in present if (*key, phase) not in self._series]
+        if new:
+            for key, found in zip(new, self.run.many(new, phase), strict=True):
+                self._series[(*key, phase)] = found
+        return [self._series[(*key, phase)] for key in present]
 
     def histograms(self, address: str, quantity: str, phase: str = "train") -> Histograms:
         """The distribution of a series over time."""

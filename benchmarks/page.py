@@ -12,10 +12,6 @@ several times, the first with nothing of the run in the server's memory.
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import sys
-import tempfile
 import time
 from pathlib import Path
 from types import SimpleNamespace

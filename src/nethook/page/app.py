@@ -22,7 +22,7 @@ from dash.exceptions import PreventUpdate
 
 from nethook.page.folder import Folder
 from nethook.page.guarding import guard
-from nethook.page.parts import Part, empty_figure, note
+from nethook.page.parts import Part, attributes, empty_figure, note
 from nethook.page.state import Place, read_place
 from nethook.page.views import Views
 from nethook.views.page import asset, looks
@@ -57,16 +57,22 @@ _INDEX: Final = """<!DOCTYPE html>
 
 # What the page has no use for: each would be loaded before the first figure is drawn.
 _LEFT_OUT: Final = re.compile(
-    r'<script src="[^"]*(?:dash_table|async-(?!graph)[a-z]+)[^"]*"></script>\s*'
+    r'<script src="[^"]*(?:dash_table|polyfill@|async-(?!graph)[a-z]+)[^"]*"></script>\s*'
 )
+_PLOTLY: Final = re.compile(r'<script src="([^"]*/plotly/package_data/[^"]*)"></script>')
 
 
-class _App(Dash):  # type: ignore[misc]  # Dash has no types
-    """Dash, with fewer scripts."""
+class _App(Dash):
+    """Dash, with fewer scripts, of which the largest does not hold up the others.
 
-    def interpolate_index(self, **parts: Any) -> str:
-        parts["scripts"] = _LEFT_OUT.sub("", parts["scripts"])
-        return str(super().interpolate_index(**parts))
+    plotly.js takes longest to load. Meanwhile the first question is asked and answered; page.js
+    lets figures wait for it.
+    """
+
+    def interpolate_index(self, **parts: Any) -> str:  # type: ignore[override]  # as Dash advises
+        scripts = _LEFT_OUT.sub("", parts["scripts"])
+        parts["scripts"] = _PLOTLY.sub(r'<script async id="plotly-js" src="\1"></script>', scripts)
+        return str(super().interpolate_index(**parts))  # type: ignore[no-untyped-call]
 
 
 def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Dash:
@@ -98,7 +104,6 @@ def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Da
     _callbacks(app, Views(folder))
     guard(app.server, bound=bound, token=token, policy=_policy(app))
 
-    @app.server.get("/looks/<name>")
     def look(name: str) -> Any:
         from flask import Response
 
@@ -109,6 +114,7 @@ def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Da
         answer.headers["Cache-Control"] = "max-age=31536000, immutable"
         return answer
 
+    app.server.get("/looks/<name>")(look)
     return app
 
 
@@ -139,7 +145,9 @@ def _layout() -> Any:
             dcc.Store(id="theme"),
             html.A("Skip to the content", href="#page", className="skip"),
             html.Div(id="page", children=html.P("Reading …", className="note loading")),
-            html.Div(id="said", role="status", **{"aria-live": "polite"}, className="hidden"),
+            html.Div(
+                id="said", role="status", **attributes(aria_live="polite"), className="hidden"
+            ),
         ]
     )
 
@@ -160,15 +168,16 @@ def _callbacks(app: Dash, views: Views) -> None:
     def ours(name: str) -> ClientsideFunction:
         return ClientsideFunction("nethook", name)
 
-    app.clientside_callback(ours("have"), Output("have", "data"), Input("view", "data"))
-    app.clientside_callback(
+    beside: Any = app.clientside_callback  # without types
+    beside(ours("have"), Output("have", "data"), Input("view", "data"))
+    beside(
         ours("figure"),
         Output({"figure": MATCH}, "figure"),
         Input("view", "data"),
         Input("theme", "data"),
         State({"figure": MATCH}, "id"),
     )
-    app.clientside_callback(
+    beside(
         ours("nodes"),
         Output({"part": MATCH}, "children"),
         Input("view", "data"),

@@ -18,6 +18,7 @@ from nethook.page.parts import (
     Shown,
     address,
     anchor,
+    attributes,
     empty_figure,
     facts,
     figure,
@@ -119,7 +120,8 @@ def _names(runs: Sequence[Opened]) -> list[str]:
     """What to call the runs: their names, numbered where two have the same."""
     given = [shorten(each.entry.name, 40) for each in runs]
     return [
-        name if given.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(given, start=1)
+        name if given.count(name) == 1 else f"{name} ({at})"
+        for at, name in enumerate(given, start=1)
     ]
 
 
@@ -137,10 +139,10 @@ def _choose(folder: Folder, opened: Sequence[Opened]) -> Node:
                     anchor(f"{name}{bad}", run_link(each.entry.id)),
                     html.Button(
                         "×", type="button", className="param small",
-                        **{
-                            "data-param": "runs", "data-value": rest,
-                            "aria-label": f"Leave {name} out",
-                        },
+                        **attributes(
+                            data_param="runs", data_value=rest,
+                            aria_label=f"Leave {name} out",
+                        ),
                     ),
                 ],
                 className="chip",
@@ -170,7 +172,7 @@ def _verdict(comparison: Comparison, runs: Sequence[Opened], names: Sequence[str
             facts(losses),
         ],
         className="card verdict info",
-        **{"aria-label": "Where they part"},
+        **attributes(aria_label="Where they part"),
     )
 
 
@@ -230,5 +232,3 @@ def _facts(found: Difference) -> Node:
     if not rows:
         return html.P("Nothing that is recorded of what ran.", className="note")
     return table(("", *(shorten(name, 30) for name in found.names)), rows)
-
-

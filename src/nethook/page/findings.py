@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from dash import html
 
@@ -15,6 +16,7 @@ from nethook.page.parts import (
     Part,
     Shown,
     address,
+    attributes,
     figure,
     lines,
     note,
@@ -58,7 +60,7 @@ def findings(opened: Opened, reading: Reading, where: Place) -> Shown:
             html.Article([text, *beside], className=f"{kind}{here}", id=each.anchor, tabIndex=-1)
         )
     parts["head"] = Part(opened.tag, lambda: _head(reading))
-    parts["focus"] = Part(wanted, lambda: html.Span(**{"data-focus": wanted}))
+    parts["focus"] = Part(wanted, lambda: html.Span(**attributes(data_focus=wanted)))
     body = [html.H1("Findings"), place("head"), *cards, place("focus", className="hidden")]
     # Another finding is another card, so the skeleton is another.
     key = repr([each.anchor for each in found] + drawn)
@@ -82,7 +84,7 @@ def _head(reading: Reading) -> Node:
     return html.P(f"{verdict(reading.findings).capitalize()}{more}.", className="sub")
 
 
-def _drawer(reading: Reading, finding: Finding, at: int) -> object:
+def _drawer(reading: Reading, finding: Finding, at: int) -> Callable[[], Any]:
     def draw() -> Spec | None:
         specs = finding_specs(reading, finding)
         return specs[at] if at < len(specs) else None
@@ -90,7 +92,7 @@ def _drawer(reading: Reading, finding: Finding, at: int) -> object:
     return draw
 
 
-def _teller(opened: Opened, reading: Reading, finding: Finding) -> object:
+def _teller(opened: Opened, reading: Reading, finding: Finding) -> Callable[[], Any]:
     return lambda: told(opened, reading, finding)
 
 

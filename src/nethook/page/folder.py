@@ -1,4 +1,4 @@
-"""The runs that are served: found in one folder, known by ids, opened once, read again when changed.
+"""The runs that are served: found in one folder, known by ids, read again when they change.
 
 A run is asked for by its id alone, which is made from its place in the folder; what a browser sends
 is looked up among the ids, and never becomes part of a path.
@@ -207,5 +207,3 @@ def _open(entry: Entry, stamp: Stamp) -> Opened:
         return Opened(entry, stamp, None, "broken", str(error))
     except Exception as error:  # a file of a stranger may be wrong in ways that nobody thought of
         return Opened(entry, stamp, None, "broken", f"{type(error).__name__}: {error}")
-
-

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from dash import html
 
 from nethook.page.folder import Opened
-from nethook.page.parts import Node, Part, anchor, badge, place, said
+from nethook.page.parts import Node, Part, anchor, attributes, badge, place, said
 from nethook.page.state import VIEWS, Place, run_link
 from nethook.views.escape import shorten
 from nethook.views.numbers import seconds
@@ -17,9 +17,17 @@ from nethook.views.numbers import seconds
 STATES: Final = {
     "open": ("live", "good", "It is being written; this page follows."),
     "finished": ("finished", "quiet", "The run was closed as it should be."),
-    "died": ("cut off", "warning", "The writer has gone: its process ended without closing the run."),
+    "died": (
+        "cut off",
+        "warning",
+        "The writer has gone: its process ended without closing the run.",
+    ),
     "missing": ("missing", "warning", "The file of its first rank is missing."),
-    "broken": ("cannot be read", "error", "The file is damaged, foreign or newer than this nethook."),
+    "broken": (
+        "cannot be read",
+        "error",
+        "The file is damaged, foreign or newer than this nethook.",
+    ),
 }
 """State of a run -> the word for it, its colour, and one sentence."""
 _KEYS: Final = (
@@ -36,26 +44,26 @@ def bar(where: Place, title: str) -> Node:
     """The bar at the top."""
     links: list[Node] = []
     if where.kind == "run":
-        for key, (view, name) in enumerate(VIEWS.items(), start=1):
-            here: dict[str, Any] = {"aria-current": "page"} if view == where.view else {}
+        for key, view in enumerate(VIEWS, start=1):
+            here = attributes(aria_current="page") if view == where.view else {}
             kind = "here" if view == where.view else None
-            text = html.Span(name, **here)
+            text = html.Span(VIEWS[view], **here)
             links.append(anchor(text, run_link(where.run, view), className=kind, id=f"go-{key}"))
     brand = anchor("nethook", "/", className="brand", title="All runs")
     name = [html.Span("/", className="slash"), html.Span(shorten(title, 48), className="run-name")]
     return html.Header(
         [
             html.Div([brand, *(name if title else [])], className="where"),
-            html.Nav(links, **{"aria-label": "Views of this run"}) if links else html.Span(),
+            html.Nav(links, **attributes(aria_label="Views of this run")) if links else html.Span(),
             html.Div(
                 [
                     place("state"),
                     html.Button(
-                        "?", id="keys", type="button", title="Keys", **{"aria-label": "Keys"}
+                        "?", id="keys", type="button", title="Keys", **attributes(aria_label="Keys")
                     ),
                     html.Button(
                         "◐", id="theme-button", type="button",
-                        **{"aria-label": "Switch between light and dark"},
+                        **attributes(aria_label="Switch between light and dark"),
                     ),
                 ],
                 className="right-side",
@@ -73,7 +81,7 @@ def around(where: Place, title: str, *inside: Node) -> Node:
         id="keys-box",
         role="dialog",
         hidden=True,
-        **{"aria-label": "Keys"},
+        **attributes(aria_label="Keys"),
     )
     gone = html.Div(
         "nethook ui does not answer: it has ended, or is busy. What is shown is the last it sent.",

@@ -1,4 +1,4 @@
-"""How nethook itself is doing in a run: what it costs, what it measured, what happened, who wrote."""
+"""How nethook itself is doing in a run: what it costs, what it measured, what happened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ from nethook.figures.about import events_of, ran_of
 from nethook.figures.coverage import coverage_line, sampled, share_of
 from nethook.figures.reading import Reading
 from nethook.page.folder import Opened
-from nethook.page.parts import Node, Part, Shown, badge, empty_figure, facts, figure, place, said, table
+from nethook.page.parts import (
+    Node,
+    Part,
+    Shown,
+    badge,
+    empty_figure,
+    facts,
+    figure,
+    place,
+    said,
+    table,
+)
 from nethook.page.state import Place
 from nethook.runs import names
 from nethook.views.curves import curves
@@ -25,14 +36,16 @@ _COVERED: Final = ("spread", "output_gradients", "gradients", "updates", "weight
 _STATES: Final = {"open": "good", "finished": "quiet", "died": "warning"}
 
 
-def health(opened: Opened, reading: Reading, where: Place) -> Shown:
+def health(opened: Opened, reading: Reading, _: Place) -> Shown:
     """The view of nethook itself."""
     tag = opened.tag
     body = [
         html.H1("nethook itself"),
         html.P("What watching costs, how much it measured, and what happened.", className="sub"),
         place("cost"),
-        html.Div(figure("courses", "Cost of watching and coverage over steps", 380), className="card"),
+        html.Div(
+            figure("courses", "Cost of watching and coverage over steps", 380), className="card"
+        ),
         html.Div([html.H2("Ranks"), place("ranks")], className="card"),
         html.Div([html.H2("Events"), place("events")], className="card"),
         html.Div([html.H2("What ran"), place("ran")], className="card"),
@@ -144,5 +157,3 @@ def _ran(reading: Reading) -> Node:
         for name, text in ran_of(reading)
     ]
     return html.Table(html.Tbody(rows))
-
-

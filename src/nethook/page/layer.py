@@ -19,6 +19,7 @@ from nethook.page.parts import (
     Shown,
     address,
     anchor,
+    attributes,
     badge,
     facts,
     figure,
@@ -40,10 +41,20 @@ from nethook.views.plain import Spec
 _MOST_ROWS: Final = 500  # layers in the list
 _SHOWN: Final = (names.OUTPUTS, names.GRADS, names.PARAMS, names.PARAM_GRADS, names.UPDATES)
 _COLUMNS: Final = ("mean", "std", "min", "max", "zero_share", "nonfinite_share")
-_HEADS: Final = ("of", "mean", "spread", "least", "greatest", "zeros", "NaN, ∞", "steps", "measured")
+_HEADS: Final = (
+    "of",
+    "mean",
+    "spread",
+    "least",
+    "greatest",
+    "zeros",
+    "NaN, ∞",
+    "steps",
+    "measured",
+)
 
 
-def layers(opened: Opened, reading: Reading, where: Place) -> Shown:
+def layers(opened: Opened, reading: Reading) -> Shown:
     """The layers to choose from, with their latest numbers."""
 
     def rows() -> Node:
@@ -75,7 +86,7 @@ def layer(opened: Opened, reading: Reading, where: Place) -> Shown:
     name = where.site()
     known = reading.layers()
     if name is None or not (reading.has(name, names.OUTPUTS) or name in reading.order.sites):
-        return layers(opened, reading, where)
+        return layers(opened, reading)
     last = max(0, reading.last_step)
     asked = where.number("step")
     step = last if asked is None else min(asked, last)
@@ -88,7 +99,7 @@ def layer(opened: Opened, reading: Reading, where: Place) -> Shown:
         html.Div([place("title"), place("ways", className="tools tight")], className="row"),
         place("facts"),
         html.Div(place("step"), className="card sticky"),
-        html.Div(figure("courses", "Spread, gradients and updates over steps", 300), className="card"),
+        html.Div(figure("courses", "Spread, gradients, updates over steps", 300), className="card"),
         html.Div(
             [
                 html.Div([html.H2("How values are spread"), place("of", className="tools tight")],
@@ -137,7 +148,7 @@ def layer(opened: Opened, reading: Reading, where: Place) -> Shown:
 
 
 def chosen_series(reading: Reading, name: str, asked: str) -> tuple[str, str]:
-    """Whose distribution is shown: an address and a quantity, as `quantity` or `quantity:address`."""
+    """Whose distribution is shown; it is asked for as `quantity` or `quantity:address`."""
     quantity, _, of = asked.partition(":")
     if (of or name, quantity) in reading.catalogue:
         return of or name, quantity
@@ -231,7 +242,7 @@ def _at_step(reading: Reading, name: str, step: int, asked: int | None) -> Node:
             slider("step", step, last, f"Step{latest}"),
             html.Button(
                 "latest", type="button", className="param small",
-                **{"data-param": "step", "data-value": ""},
+                **attributes(data_param="step", data_value=""),
             ),
         ],
         className="tools",
@@ -273,7 +284,9 @@ def _of(reading: Reading, name: str, of: str, quantity: str, phase: str) -> Node
         text = WORDS.get(each, each) if address_of == name else f"{short}: {WORDS.get(each, each)}"
         options.append((each if address_of == name else f"{each}:{address_of}", text))
     chosen = quantity if of == name else f"{quantity}:{of}"
-    phases = [(each, {"train": "training", "eval": "evaluation"}.get(each, each)) for each in PHASES]
+    phases = [
+        (each, {"train": "training", "eval": "evaluation"}.get(each, each)) for each in PHASES
+    ]
     return [select("of", options, chosen, "Of"), select("phase", phases, phase, "Phase")]
 
 

@@ -9,7 +9,7 @@ from dash import html
 
 from nethook.page.folder import Entry, Folder
 from nethook.page.frame import STATES, age, around
-from nethook.page.parts import Node, Part, Shown, anchor, badge, place, said, table
+from nethook.page.parts import Node, Part, Shown, anchor, attributes, badge, place, said, table
 from nethook.page.state import MOST_COMPARED, Place, link, run_link
 from nethook.page.summaries import Summaries, Summary
 from nethook.views.escape import shorten
@@ -65,7 +65,7 @@ def _head(folder: Folder, entries: list[Entry], picked: list[str], where: Place)
             id="find",
         ),
         className="param typed",
-        **{"data-param": "find"},
+        **attributes(data_param="find"),
     )
     compare: Node = html.Span("Choose two or more to compare them.", className="note")
     if len(picked) > 1:
@@ -111,7 +111,16 @@ def _row(entry: Entry, known: Summary | None, picked: list[str]) -> list[Node]:
     word, kind, explain = STATES[known.state]
     state = html.Span(badge(word, kind), title=said(known.problem, 300) or explain)
     if known.state == "broken":
-        return [name, state, "", "", html.Span(said(known.problem, 70), className="note"), "", "", ""]
+        return [
+            name,
+            state,
+            "",
+            "",
+            html.Span(said(known.problem, 70), className="note"),
+            "",
+            "",
+            "",
+        ]
     spark = (
         html.Img(src=known.spark, alt=f"course of the loss: {known.loss}", className="spark")
         if known.spark
@@ -124,10 +133,10 @@ def _row(entry: Entry, known: Summary | None, picked: list[str]) -> list[Node]:
         "✓ chosen" if on else "＋ choose",
         type="button",
         className="param small",
-        **{
-            "data-param": "pick", "data-value": new, "aria-pressed": str(on).lower(),
-            "aria-label": f"Choose {shorten(entry.name, 60)} for comparing",
-        },
+        **attributes(
+            data_param="pick", data_value=new, aria_pressed=str(on).lower(),
+            aria_label=f"Choose {shorten(entry.name, 60)} for comparing",
+        ),
     )  # fmt: skip
     verdict = badge(known.verdict, known.severity)
     return [name, state, age(known.changed), f"{known.steps:,}", verdict, known.loss, spark, pick]
@@ -143,5 +152,3 @@ def _pages(all_of: int, at: int, where: Place) -> Node:
     if at + _AT_ONCE < all_of:
         ways.append(anchor("older", link("/", **kept, **{"from": at + _AT_ONCE})))
     return html.Div([html.Span(each) for each in ways], className="tools note")
-
-

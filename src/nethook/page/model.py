@@ -18,14 +18,18 @@ _MOST: Final = 3000  # modules that are drawn
 _OPEN: Final = 60  # up to so many modules all are open
 
 
-def model(opened: Opened, reading: Reading, where: Place) -> Shown:
+def model(opened: Opened, reading: Reading, _: Place) -> Shown:
     """The view of the model."""
     body = [
         html.H1("Model"),
-        html.P("Modules in order of execution; the bar is the share of parameters.", className="sub"),
+        html.P(
+            "Modules in order of execution; the bar is the share of parameters.", className="sub"
+        ),
         place("tree"),
     ]
-    return Shown("Model – nethook", body, {"tree": Part(opened.tag, lambda: _tree(opened, reading))})
+    return Shown(
+        "Model – nethook", body, {"tree": Part(opened.tag, lambda: _tree(opened, reading))}
+    )
 
 
 def _tree(opened: Opened, reading: Reading) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from dash import html
@@ -16,6 +17,7 @@ from nethook.page.parts import (
     Node,
     Part,
     Shown,
+    attributes,
     empty_figure,
     facts,
     figure,
@@ -120,14 +122,12 @@ def verdict_strip(opened: Opened, reading: Reading) -> Node:
     found = reading.findings
     worst = next((each for each in SEVERITIES if any(f.severity == each for f in found)), "")
     diagnosed = bool(reading.run.info.get("diagnosis"))
-    if found:
-        word = verdict(found).capitalize()
-    else:
-        word = "Healthy" if diagnosed else "Not diagnosed"
-    said = {
-        True: "Nothing was found that is wrong with it.",
-        False: "No diagnosis is recorded in this run yet.",
-    }[diagnosed]
+    word, said = (
+        ("Healthy", "Nothing was found that is wrong with it.")
+        if diagnosed
+        else ("Not diagnosed", "No diagnosis is recorded in this run yet.")
+    )
+    word = verdict(found).capitalize() if found else word
     rows = [
         html.Li(
             way(
@@ -156,7 +156,7 @@ def verdict_strip(opened: Opened, reading: Reading) -> Node:
     return html.Section(
         [*inside, facts(facts_of(reading))],
         className=f"card verdict {kind}",
-        **{"aria-label": "Verdict"},
+        **attributes(aria_label="Verdict"),
     )
 
 
@@ -211,7 +211,9 @@ def _folds(reading: Reading, chosen: str, where: Place) -> Node:
         _plain_fold("fold all", every or set(groups)),
         _plain_fold("open all", set()),
     ]
-    return html.Div([*ends, *buttons], className="folds", role="group", **{"aria-label": "Modules"})
+    return html.Div(
+        [*ends, *buttons], className="folds", role="group", **attributes(aria_label="Modules")
+    )
 
 
 def _fold_button(name: str, count: int, new: set[str], *, closed: bool) -> Node:
@@ -219,10 +221,10 @@ def _fold_button(name: str, count: int, new: set[str], *, closed: bool) -> Node:
         f"{'▸' if closed else '▾'} {shorten(name, 40)} ({count})",
         type="button",
         className="param small",
-        **{
-            "data-param": "fold", "data-value": "~".join(sorted(new)), "data-keep": "yes",
-            "aria-expanded": str(not closed).lower(),
-        },
+        **attributes(
+            data_param="fold", data_value="~".join(sorted(new)), data_keep="yes",
+            aria_expanded=str(not closed).lower(),
+        ),
     )  # fmt: skip
 
 
@@ -231,15 +233,15 @@ def _plain_fold(text: str, folds: set[str]) -> Node:
         text,
         type="button",
         className="param small",
-        **{"data-param": "fold", "data-value": "~".join(sorted(folds)), "data-keep": "yes"},
+        **attributes(data_param="fold", data_value="~".join(sorted(folds)), data_keep="yes"),
     )
 
 
-def folds_of(where: Place, rows: object, groups: dict[str, list[int]]) -> set[str]:
+def folds_of(where: Place, rows: Sequence[str], groups: dict[str, list[int]]) -> set[str]:
     """Which groups are folded: as the address says, else as few as are needed."""
     asked = where.names("fold")
     if asked is None:
-        return first_folds(list(rows), groups)  # type: ignore[call-overload]
+        return first_folds(rows, groups)
     return {name for name in asked if name in groups}
 
 

@@ -61,11 +61,11 @@ def figure(name: str, label: str, height: int = 300) -> Node:
         className="figure waiting",
         id={"frame": name},
         style={"height": f"{height}px"},
-        **{"aria-label": label},
+        **attributes(aria_label=label),
     )
 
 
-CONFIG: Final = {
+CONFIG: Final[Any] = {
     "displaylogo": False,
     "showSendToCloud": False,
     "plotlyServerURL": "",
@@ -73,6 +73,11 @@ CONFIG: Final = {
     "toImageButtonOptions": {"format": "svg", "filename": "nethook"},
 }
 """As in draw.js: nothing leaves the page, and a figure can be kept as a file."""
+
+
+def attributes(**named: object) -> Any:
+    """Attributes of HTML that have a dash in their names: `data_param` is `data-param`."""
+    return {name.replace("_", "-"): value for name, value in named.items()}
 
 
 # Texts. Dash makes text nodes of strings, so nothing needs to be escaped for HTML; control
@@ -132,7 +137,7 @@ def table(
     columns: Sequence[str], rows: Sequence[Sequence[Node]], right: Sequence[int] = (), **more: Any
 ) -> Node:
     """A table; the columns with these numbers stand at the right."""
-    side = {at: "right" for at in right}
+    side = dict.fromkeys(right, "right")
     head = [html.Th(name, className=side.get(at), scope="col") for at, name in enumerate(columns)]
     body = [
         html.Tr([html.Td(cell, className=side.get(at)) for at, cell in enumerate(row)])
@@ -140,7 +145,9 @@ def table(
     ]
     inside = html.Table([html.Thead(html.Tr(head)), html.Tbody(body)], **more)
     # A table that is wider than the screen scrolls by itself, by keyboard too.
-    return html.Div(inside, className="scroll", tabIndex=0, role="region", **{"aria-label": "table"})
+    return html.Div(
+        inside, className="scroll", tabIndex=0, role="region", **attributes(aria_label="table")
+    )
 
 
 def select(name: str, options: Sequence[tuple[str, str]], chosen: str, label: str) -> Node:
@@ -152,7 +159,7 @@ def select(name: str, options: Sequence[tuple[str, str]], chosen: str, label: st
     return html.Label(
         [
             html.Span(label),
-            html.Select(made, className="param", **{"data-param": name, "data-value": chosen}),
+            html.Select(made, className="param", **attributes(data_param=name, data_value=chosen)),
         ],
         className="choice",
     )
@@ -165,7 +172,7 @@ def switch(name: str, text: str, *, on: bool, explain: str = "") -> Node:
         type="button",
         className="param",
         title=explain,
-        **{"data-param": name, "data-value": "" if on else "1", "aria-pressed": str(on).lower()},
+        **attributes(data_param=name, data_value="" if on else "1", aria_pressed=str(on).lower()),
     )
 
 
@@ -174,10 +181,12 @@ def slider(name: str, value: int, most: int, label: str) -> Node:
     return html.Label(
         [
             html.Span([label, " ", html.Output(f"{value:,}", className="number")]),
-            dcc.Input(type="range", min=0, max=max(1, most), step=1, value=value, persistence=False),
+            dcc.Input(
+                type="range", min=0, max=max(1, most), step=1, value=value, persistence=False
+            ),
         ],
         className="choice slider param",
-        **{"data-param": name, "data-value": str(value)},
+        **attributes(data_param=name, data_value=str(value)),
     )
 
 

@@ -21,6 +21,7 @@ from nethook.watching.session import Session
 
 if TYPE_CHECKING:
     from nethook.doctor.finding import Finding
+    from nethook.figures.live import Live
 
 QUANTITIES: Final = ("outputs", "grads", "params", "param_grads", "updates")
 """What can be watched."""
@@ -164,6 +165,19 @@ class Watch:
                 ) from None
         for name, number in values.items():
             self._session.writer.log(name, number, self._session.step)
+
+    def live(self, *, theme: str = "light") -> Live:
+        """Shows the overview of this run in the cell of a notebook, and keeps it up to date.
+
+        Arguments:
+            theme: `light` or `dark`.
+
+        Returns:
+            What follows the run; its `stop()` ends that, as does the end of watching.
+        """
+        from nethook.figures.live import Live
+
+        return Live(self.path, lambda: self._closed, theme=theme)
 
     def close(self) -> None:
         """Ends watching: takes every hook off and writes the rest. A second call does nothing."""

@@ -10,6 +10,11 @@
   let looked = ""; // the address that was last scrolled to
   root.dataset.theme = draw.theme();
 
+  // plotly.js loads beside everything else. Dash waits for what is in its place: a promise.
+  window.Plotly = new Promise((ready) => {
+    document.addEventListener("load", (event) => { if (event.target.id === "plotly-js") ready(); }, true);
+  });
+
   const element = (kind, name) => document.getElementById(JSON.stringify({ [kind]: name }));
   const nothing = () => window.dash_clientside.no_update;
   const triggered = () => window.dash_clientside.callback_context.triggered.map((each) => each.prop_id);

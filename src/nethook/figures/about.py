@@ -28,7 +28,7 @@ def subtitle_of(reading: Reading) -> str:
         parts.append(datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%d %H:%M UTC"))
         if finished is not None and finished >= started:
             parts.append(f"ran {seconds(finished - started)}")
-    states = {rank.state for rank in reading.run.ranks}
+    states = {rank.state for rank in reading.ranks}
     parts.append(next((s for s in ("open", "died", "finished") if s in states), "unknown"))
     return " · ".join(parts)
 
@@ -53,8 +53,8 @@ def facts_of(reading: Reading) -> list[tuple[str, str]]:
     covered = coverage(reading)
     if covered is not None and covered < WHOLE:
         facts.append(("measured", f"{share(covered)} of steps"))
-    if len(reading.run.ranks) > 1:
-        facts.append(("ranks", f"{len(reading.run.ranks):,}"))
+    if len(reading.ranks) > 1:
+        facts.append(("ranks", f"{len(reading.ranks):,}"))
     return facts
 
 

@@ -10,7 +10,6 @@ from nethook.figures.reading import Reading
 from nethook.runs import names
 from nethook.runs.results import Series
 from nethook.views.plain import Line
-from nethook.views.thin import thin_line
 
 SOURCES: Final = {
     "gradients": names.PARAM_GRADS,
@@ -19,34 +18,47 @@ SOURCES: Final = {
     "weights": names.PARAMS,
 }
 """The series that a quantity is made of; of all others it is the outputs."""
-_SAMPLED: Final = 8  # series that stand for all
+_SHORT: Final = 2000  # steps up to which a series is read as a whole
+_SAMPLED: Final = 12  # places of a longer one that are read
+_WIDE: Final = 16  # windows at each
 WHOLE: Final = 0.995
 """From here on everything counts as measured."""
 
 
-def coverage(reading: Reading) -> float | None:
-    """The share of steps at which layers were measured; None where there are none."""
-    return share_of(sampled(reading, "spread"))
+def coverage(reading: Reading, quantity: str = "spread") -> float | None:
+    """The share of steps at which what a quantity is made of was measured; None without steps."""
+    samples = sampled(reading, quantity)
+    steps = sum(int(each.steps.sum()) for each in samples)
+    return sum(int(each.seen.sum()) for each in samples) / steps if steps else None
 
 
-def coverage_line(reading: Reading, quantity: str, points: int = 400) -> Line | None:
-    """The share over steps for what a quantity is made of; None where all was measured."""
-    series = sampled(reading, quantity)
-    share = share_of(series)
+def coverage_line(reading: Reading, quantity: str) -> Line | None:
+    """The same over steps; None where all was measured."""
+    share = coverage(reading, quantity)
     if share is None or share >= WHOLE:
         return None
-    seen = np.mean([each.coverage for each in series], axis=0)
-    return thin_line(Line("measured", series[0].last_step, seen), points)
-
-
-def share_of(series: list[Series]) -> float | None:
-    """The share of steps at which these were measured."""
-    steps = sum(int(each.steps.sum()) for each in series)
-    return sum(int(each.seen.sum()) for each in series) / steps if steps else None
+    samples = sampled(reading, quantity)
+    last = np.concatenate([each.last_step for each in samples])
+    return Line("measured", last, np.concatenate([each.coverage for each in samples]))
 
 
 def sampled(reading: Reading, quantity: str) -> list[Series]:
-    """A few series of those that a quantity is made of, near each other in the file."""
+    """A series of those that a quantity is made of: whole where it is short, else in parts.
+
+    A part is all windows around one of many steps, so that little of a long run is read.
+    """
     wanted = SOURCES.get(quantity, names.OUTPUTS)
     keys = [key for key in reading.catalogue if key[1] == wanted]
-    return reading.series(keys[:_SAMPLED])
+    # The model's own outputs stand for no layer; all layers take turns alike.
+    chosen = next((key for key in keys if key[0]), None) or (keys[0] if keys else None)
+    if chosen is None:
+        return []
+    last = reading.last_step
+    if last < _SHORT:
+        return reading.series([chosen])
+    kept = reading.samples
+    if wanted not in kept:
+        ends = np.linspace(0, last, _SAMPLED + 1).astype(int)
+        spans = [(int(end), int(end) + _WIDE * (1 + int(end) // 1000)) for end in ends]
+        kept[wanted] = [reading.run.many([chosen], between=span)[0] for span in spans]
+    return [each for each in kept[wanted] if len(each)]

@@ -22,9 +22,6 @@ _OWN: Final = ("grad_norm", "update_ratio", names.FINGERPRINT, names.PARAMS_FING
 
 def panels(reading: Reading) -> list[Panel]:
     """All panels that the run has something for."""
-    # In one go: their records lie together.
-    loop = (*_NORMS, names.UPDATE_RATIO)
-    reading.series([*_losses(reading), *((names.LOOP, quantity) for quantity in loop)])
     made = [
         loss_panel(reading),
         rate_panel(reading),
@@ -38,6 +35,9 @@ def panels(reading: Reading) -> list[Panel]:
 def loss_panel(reading: Reading) -> Panel | None:
     """Every loss, in training and in evaluation."""
     keys = _losses(reading)
+    # With those of the other panels in one go: their records lie together.
+    loop = (*_NORMS, names.UPDATE_RATIO)
+    reading.series([*keys, *((names.LOOP, quantity) for quantity in loop)])
     lines = []
     for phase, word, first in (("train", "training", 0), ("eval", "evaluation", 1)):
         found = [each for each in reading.series(keys, phase) if np.isfinite(each["mean"]).any()]

@@ -57,7 +57,7 @@ _INDEX: Final = """<!DOCTYPE html>
 
 # What the page has no use for: each would be loaded before the first figure is drawn.
 _LEFT_OUT: Final = re.compile(
-    r'<script src="[^"]*(?:dash_table|polyfill@|async-(?!graph)[a-z]+)[^"]*"></script>\s*'
+    r'<script src="[^"]*(?:dash_table|async-(?!graph)[a-z]+)[^"]*"></script>\s*'
 )
 _PLOTLY: Final = re.compile(r'<script src="([^"]*/plotly/package_data/[^"]*)"></script>')
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,14 +28,19 @@ class Row:
         return f"▸ {self.name} ({len(self.places)})" if self.folded else self.name
 
 
-def groups_of(rows: Sequence[str]) -> dict[str, list[int]]:
-    """Every module that has several rows in it, and which: from the outermost, as they ran."""
+def groups_of(rows: Sequence[str], leaves: Collection[str] = ()) -> dict[str, list[int]]:
+    """Every module that has several rows in it, and which: from the outermost, as they ran.
+
+    `leaves` are modules without modules in them. Their few parameters are not worth folding.
+    """
     found: dict[str, list[int]] = {}
     for at, row in enumerate(rows):
         parts = row.split(".")
         for depth in range(1, len(parts)):
             found.setdefault(".".join(parts[:depth]), []).append(at)
-    several = {name: places for name, places in found.items() if len(places) > 1}
+    several = {
+        name: places for name, places in found.items() if len(places) > 1 and name not in leaves
+    }
     # Of modules that hold the very same rows the innermost is enough.
     kept: dict[str, list[int]] = {}
     for name, places in several.items():

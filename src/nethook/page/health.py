@@ -8,7 +8,7 @@ import numpy as np
 from dash import html
 
 from nethook.figures.about import events_of, ran_of
-from nethook.figures.coverage import coverage_line, sampled, share_of
+from nethook.figures.coverage import coverage, coverage_line
 from nethook.figures.reading import Reading
 from nethook.page.folder import Opened
 from nethook.page.parts import (
@@ -67,7 +67,7 @@ def _cost(reading: Reading) -> Node:
     if isinstance(overhead, int | float) and np.isfinite(overhead):
         rows.append(("cost of watching", share(float(overhead))))
     rows.append(("budget", "none: all is measured" if budget is None else share(budget)))
-    covered = share_of(sampled(reading, "spread"))
+    covered = coverage(reading)
     if covered is not None:
         rows.append(("layers measured", f"{share(covered)} of the steps"))
     rows.append(("series", f"{len(reading.catalogue):,}"))
@@ -121,8 +121,8 @@ def courses(reading: Reading) -> Spec:
         if line is not None:
             shown = Line(QUANTITIES[name].title, line.step, line.value, colour=LINES[at])
             measured.append(shown)
-    if not measured and (whole := sampled(reading, "spread")) and len(whole[0]):
-        ends = whole[0].last_step[[0, -1]]
+    if not measured and coverage(reading) is not None:
+        ends = np.array([0, reading.last_step])
         measured = [Line("everything", ends, np.ones(2), colour=GREEN)]
     if measured:
         explain = "Share of the steps at which each quantity was measured."
@@ -139,7 +139,7 @@ def _ranks(reading: Reading) -> Node:
             f"{rank.last_step:,}" if rank.last_step >= 0 else "",
             said(rank.problem, 200),
         ]
-        for rank in reading.run.ranks[:200]
+        for rank in reading.ranks[:200]
     ]  # fmt: skip
     return table(("rank", "state", "last step", "problem"), rows, right=(2,))
 

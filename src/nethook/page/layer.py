@@ -235,7 +235,7 @@ def _at_step(reading: Reading, name: str, step: int, asked: int | None) -> Node:
     """The numbers of the window that has this step."""
     last = max(0, reading.last_step)
     keys = _keys(reading, name)
-    rows = [_numbers(series, step) for series in reading.series(keys)]
+    rows = [_numbers(series, step) for series in reading.near(keys, step)]
     latest = " (the latest)" if asked is None else ""
     head = html.Div(
         [

@@ -8,7 +8,7 @@ from typing import Final
 from dash import html
 
 from nethook.figures.about import facts_of, subtitle_of
-from nethook.figures.coverage import SOURCES, coverage_line, sampled, share_of
+from nethook.figures.coverage import SOURCES, WHOLE, coverage, coverage_line
 from nethook.figures.of_runs import overview_spec
 from nethook.figures.reading import Reading
 from nethook.page.folder import Opened
@@ -144,12 +144,12 @@ def verdict_strip(opened: Opened, reading: Reading) -> Node:
     if len(found) > _MOST_FINDINGS:
         more = f"and {len(found) - _MOST_FINDINGS:,} more"
         rows.append(html.Li(way(more, run_link(opened.entry.id, "findings"))))
-    gone = [rank for rank in reading.run.ranks if rank.state in ("missing", "unreadable")]
+    gone = [rank for rank in reading.ranks if rank.state in ("missing", "unreadable")]
     notes: list[Node] = [] if found else [note(said)]
     if opened.state == "died":
         notes.append(note("The writer has gone: its process ended without closing the run."))
     if gone:
-        notes.append(note(f"{len(gone)} of {len(reading.run.ranks)} ranks are missing."))
+        notes.append(note(f"{len(gone)} of {len(reading.ranks)} ranks are missing."))
     kind = worst or ("good" if diagnosed else "")
     inside = [html.Div(word, className="word"), *notes]
     inside += [html.Ol(rows)] if rows else []
@@ -178,8 +178,8 @@ def _explain(reading: Reading, chosen: str) -> Node:
     """What is seen, in one sentence, and how much of it was measured."""
     quantity = QUANTITIES[chosen]
     said = [quantity.explain]
-    part = share_of(sampled(reading, chosen))
-    if part is not None and part < 0.995:
+    part = coverage(reading, chosen)
+    if part is not None and part < WHOLE:
         what = SOURCES.get(chosen, "outputs").replace("_", " ")
         said.append(
             f"Measured in {share(part)} of the steps ({what}): watching kept its budget; the strip "
@@ -193,7 +193,7 @@ def _folds(reading: Reading, chosen: str, where: Place) -> Node:
     grid = reading.grid(chosen)
     if grid is None:
         return None
-    groups = groups_of(grid.rows)
+    groups = groups_of(grid.rows, set(reading.layers()))
     if not groups:
         return None
     folds = folds_of(where, grid.rows, groups)
@@ -250,7 +250,7 @@ def heatmap_spec(opened: Opened, reading: Reading, chosen: str, where: Place) ->
     grid = reading.grid(chosen)
     if grid is None:
         return empty_figure("The run has no such numbers yet.")
-    groups = groups_of(grid.rows)
+    groups = groups_of(grid.rows, set(reading.layers()))
     folds = folds_of(where, grid.rows, groups)
     shown = visible(grid.rows, groups, folds)
     columns = max(40, min(300, _CELLS // max(1, len(shown))))

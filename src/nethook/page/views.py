@@ -32,11 +32,12 @@ class Views:
 
     def show(self, where: Place) -> Shown:
         """The view at a place."""
-        if where.kind == "list" and self.folder.single:
+        if self.folder.single and where.kind in ("list", "run"):
             entries = self.folder.entries()
             if not entries:
                 return self._waiting(where)
-            where = replace(where, kind="run", run=entries[0].id)
+            if where.kind == "list":
+                where = replace(where, kind="run", run=entries[0].id)
         if where.kind == "list":
             return listing(self.folder, self._summaries, where)
         if where.kind == "compare":

@@ -61,7 +61,7 @@ def figure(name: str, label: str, height: int = 300) -> Node:
         className="figure waiting",
         id={"frame": name},
         style={"height": f"{height}px"},
-        **attributes(aria_label=label),
+        **attributes(aria_label=label, data_drawn="no"),
     )
 
 

@@ -54,7 +54,8 @@
     const graph = element("figure", name);
     if (!frame || !graph || !graph.querySelector(".main-svg") || !have.tags[name]) return;
     frame.classList.remove("waiting");
-    frame.dataset.drawn = have.tags[name];
+    frame.dataset.drawn = "yes";
+    frame.dataset.tag = have.tags[name];
     if (!window.nethookFirst) window.nethookFirst = performance.now(); // for benchmarks/page.py
   }
 
@@ -66,10 +67,10 @@
     const figure = figures.get(name);
     const frame = element("frame", name);
     if (!figure) {
-      if (frame) { frame.hidden = true; frame.dataset.drawn = "none"; }
+      if (frame) { frame.hidden = true; }
       return nothing();
     }
-    if (frame) frame.hidden = false;
+    if (frame) { frame.hidden = false; frame.dataset.drawn = frame.dataset.drawn || "no"; }
     const wide = frame ? frame.clientWidth : root.clientWidth;
     const least = figure.layout.meta && figure.layout.meta.least;
     if (frame && least && wide < least) { frame.style.overflowX = "auto"; }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +50,13 @@ class Opened:
             # waits for. Bringing the page to the front asks for a new one.
             self.page.bring_to_front()
             self.page.screenshot(path=path, full_page=True, timeout=120_000)
+
+    def until(self, expression: str, timeout: float = 30.0) -> None:
+        """Wait until something is so. (The page's policy forbids what Playwright would do.)"""
+        deadline = time.monotonic() + timeout
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < deadline, f"it never was: {expression}"
+            self.page.wait_for_timeout(50)
 
     def draw_all(self) -> int:
         """Scroll until every figure that is not folded away is drawn; how many there are."""

@@ -1,4 +1,4 @@
-"""The page in a browser: every view, by mouse, by keyboard, on a phone, and against hostile runs."""
+"""The page in a browser: every view, by mouse, by keyboard, on a phone, and of hostile runs."""
 
 from __future__ import annotations
 
@@ -91,15 +91,25 @@ def test_a_finding_leads_to_its_chart(visit, site, ids):
     assert "step=60" in page.url
 
 
+def heatmap_box(page):
+    """Where the cells of the heatmap are on the screen."""
+    cells = page.locator("[id*=heatmap] .nsewdrag").first
+    cells.evaluate("(e) => e.scrollIntoView({block: 'center', behavior: 'instant'})")
+    page.wait_for_timeout(300)
+    return cells.bounding_box()
+
+
 def test_a_mark_and_a_cell_can_be_clicked(visit, site, ids):
     opened = visit(f"{site}/run/{ids['training']}", height=1400)
     page = opened.page
     opened.draw_all()
-    cells = page.locator("[id*=heatmap] .nsewdrag").first.bounding_box()
+    cells = heatmap_box(page)
     x, y = cells["x"] + cells["width"] * 0.5, cells["y"] + cells["height"] * 0.3
-    page.mouse.move(x, y)
-    page.wait_for_selector(".hoverlayer .hovertext")
-    assert "block.conv2.weight" in page.locator(".hoverlayer .hovertext").first.text_content()
+    page.mouse.move(x - 30, y)
+    page.mouse.move(x, y, steps=4)
+    hover = page.locator("[id*=heatmap] .hoverlayer .hovertext").first
+    hover.wait_for()
+    assert "block.conv2.weight" in hover.text_content()
     page.mouse.click(x, y)
     page.wait_for_selector("h1 .address")
     assert page.locator("h1 .address").text_content() == "block.conv2"
@@ -123,12 +133,12 @@ def test_choices_are_in_the_address_and_come_back(visit, site, ids):
     opened.draw_all()
     read = "document.querySelector('[id*=heatmap] .js-plotly-plot').layout.coloraxis.cmax"
     page.select_option("select[data-param=q]", "spread")
-    page.wait_for_function("location.search.includes('q=spread')")
+    opened.until("location.search.includes('q=spread')")
     page.wait_for_selector("text=Standard deviation of what a layer returned")
     page.wait_for_timeout(300)
     robust = page.evaluate(read)
     page.click("button[data-param=all]")
-    page.wait_for_function(f"{read} !== {robust}")
+    opened.until(f"{read} !== {robust}")
     assert page.evaluate(read) > robust
     address = page.url
     page.reload()
@@ -147,14 +157,14 @@ def test_rows_fold_by_module(visit, site, ids):
     rows = "[...document.querySelector('[id*=heatmap] .js-plotly-plot').data[0].y]"
     assert "block.conv2" in page.evaluate(rows)
     page.click(".folds button[aria-expanded]")
-    page.wait_for_function(f"{rows}.includes('▸ block (2)')")
+    opened.until(f"{rows}.includes('▸ block (2)')")
     assert "block.conv2" not in page.evaluate(rows)
-    cells = page.locator("[id*=heatmap] .nsewdrag").first.bounding_box()
+    cells = heatmap_box(page)
     row = page.evaluate(rows).index("▸ block (2)")
     high = cells["y"] + cells["height"] * (row + 0.5) / len(page.evaluate(rows))
     page.mouse.move(cells["x"] + 50, high)
     page.mouse.click(cells["x"] + 50, high)  # a click on what is folded opens it
-    page.wait_for_function(f"{rows}.includes('block.conv2')")
+    opened.until(f"{rows}.includes('block.conv2')")
 
 
 def test_the_keyboard_goes_everywhere(visit, site, ids):
@@ -162,17 +172,17 @@ def test_the_keyboard_goes_everywhere(visit, site, ids):
     page = opened.page
     page.wait_for_selector("h1 .address")
     page.keyboard.press("]")
-    page.wait_for_function("document.querySelector('h1 .address').textContent === 'block.conv2'")
+    opened.until("document.querySelector('h1 .address').textContent === 'block.conv2'")
     assert "step=50" in page.url
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.querySelector('.slider output').textContent === '51'")
+    opened.until("document.querySelector('.slider output').textContent === '51'")
     page.keyboard.press("Shift+ArrowLeft")
-    page.wait_for_function("document.querySelector('.slider output').textContent === '41'")
+    opened.until("document.querySelector('.slider output').textContent === '41'")
     page.keyboard.press("[")
-    page.wait_for_function("document.querySelector('h1 .address').textContent === 'relu1'")
+    opened.until("document.querySelector('h1 .address').textContent === 'relu1'")
     for key, path in (("4", "/findings"), ("5", "/model"), ("3", "/depth"), ("1", ids["training"])):
         page.keyboard.press(key)
-        page.wait_for_function(f"location.pathname.endsWith('{path}')")
+        opened.until(f"location.pathname.endsWith('{path}')")
     page.keyboard.press("?")
     assert page.locator("#keys-box").is_visible()
     opened.picture("page-keys")
@@ -220,10 +230,10 @@ def test_the_slider_moves_the_profile(visit, site, ids):
     page.locator(".slider input").evaluate(
         "(input) => { input.value = 80; input.dispatchEvent(new Event('input', {bubbles: true})) }"
     )
-    page.wait_for_function(f"{read} === 'step 0,step 80'")
+    opened.until(f"{read} === 'step 0,step 80'")
     assert "step=80" in page.url
     page.select_option("select[data-param=with]", ids["changed"])
-    page.wait_for_function(f"{read} === 'training, step 80,changed, step 80'")
+    opened.until(f"{read} === 'training, step 80,changed, step 80'")
 
 
 def test_figures_can_be_kept(visit, site, ids, tmp_path):
@@ -273,12 +283,12 @@ def test_fifty_runs_in_a_folder(visit, tmp_path):
     with served(tmp_path) as address:
         opened = visit(address)
         page = opened.page
-        page.wait_for_function("!document.body.textContent.includes('reading …')", timeout=60_000)
+        opened.until("!document.body.textContent.includes('reading …')", 60)
         assert page.locator(".runs tbody tr").count() == 50
         assert page.locator(".runs .spark").count() == 50
         opened.picture("page-fifty")
         page.fill("input[type=search]", "RUN-4")
-        page.wait_for_function("document.querySelectorAll('.runs tbody tr').length === 10")
+        opened.until("document.querySelectorAll('.runs tbody tr').length === 10")
         assert "find=RUN-4" in page.url
         page.click("text=run-43")
         page.wait_for_selector(".verdict")

@@ -16,7 +16,7 @@ from nethook.figures.panels import panels
 from nethook.figures.reading import Reading
 from nethook.runs.parting import Parting, find_parting
 from nethook.runs.run import Run
-from nethook.views.curves import curves
+from nethook.views.curves import TALL, curves
 from nethook.views.depth import Profile
 from nethook.views.depth import depth as draw_depth
 from nethook.views.distribution import bands as draw_bands
@@ -52,9 +52,11 @@ def overview(run: AnyRun, *, theme: str = "light") -> Figure:
     return figure(overview_spec(reading, marks), theme)
 
 
-def overview_spec(reading: Reading, marks: Sequence[Mark], points: int = POINTS) -> Spec:
+def overview_spec(
+    reading: Reading, marks: Sequence[Mark], *, points: int = POINTS, tall: int = TALL
+) -> Spec:
     """The spec of `overview`."""
-    return curves(panels(reading), marks, points=points)
+    return curves(panels(reading), marks, points=points, tall=tall)
 
 
 def heatmap(

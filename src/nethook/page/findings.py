@@ -103,13 +103,11 @@ def told(opened: Opened, reading: Reading, finding: Finding) -> Node:
         html.P(lines(finding.message)),
     ]
     if finding.sites:
-        known = set(reading.layers())
-        chips = []
-        for site in finding.sites[:_SITES]:
-            named = site in known or reading.order.kind(site) == "Parameter"
-            step = finding.first_step
-            to = layer_link(opened, reading, site, step=step) if named else ""
-            chips.append(address(site, to))
+        step = finding.first_step
+        chips = [
+            address(site, layer_link(opened, reading, site, step=step))
+            for site in finding.sites[:_SITES]
+        ]
         if len(finding.sites) > _SITES:
             chips.append(html.Span(f"and {len(finding.sites) - _SITES} more", className="note"))
         nodes.append(html.Div(chips, className="chips"))

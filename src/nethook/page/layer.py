@@ -78,7 +78,7 @@ def layers(opened: Opened, reading: Reading) -> Shown:
         return html.Div(table(heads, found), className="card")
 
     body = [html.H1("Layers"), html.P("In order of execution.", className="sub"), place("rows")]
-    return Shown("Layers – nethook", body, {"rows": Part(opened.tag, rows)})
+    return Shown("Layers – nethook", body, {"rows": Part(opened.tag, rows)}, "list")
 
 
 def layer(opened: Opened, reading: Reading, where: Place) -> Shown:
@@ -117,8 +117,10 @@ def layer(opened: Opened, reading: Reading, where: Place) -> Shown:
         ),
         html.Div(figure("snapshots", "Snapshots as pictures", 0), className="card maybe"),
     ]  # fmt: skip
-    has_units = reading.has(name, names.OUTPUTS) and bool(
-        reading.catalogue[name, names.OUTPUTS].units
+    has_units = (
+        reading.has(name, names.OUTPUTS)
+        and bool(reading.catalogue[name, names.OUTPUTS].units)
+        and reading.order.info(name).get("activation", "rectifier") == "rectifier"
     )
     parts = {
         "title": Part(base, lambda: _title(reading, name)),
@@ -295,4 +297,6 @@ def _snapshots(reading: Reading, name: str) -> Spec | None:
     if not kept:
         return None
     arrays = {shot.step: shot.values for shot in kept}
-    return tapes.snapshots_spec(arrays, name, sample=0, channels=12)
+    spec = tapes.snapshots_spec(arrays, name, sample=0, channels=12)
+    spec["layout"]["height"] = min(spec["layout"]["height"], 120 + 130 * len(arrays))
+    return spec

@@ -130,7 +130,7 @@ def _row(entry: Entry, known: Summary | None, picked: list[str]) -> list[Node]:
     on = entry.id in picked
     new = "~".join(others if on else [*picked, entry.id][-MOST_COMPARED:])
     pick = html.Button(
-        "✓ chosen" if on else "＋ choose",
+        "✓ chosen" if on else "+ choose",
         type="button",
         className="param small",
         **attributes(

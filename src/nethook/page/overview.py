@@ -39,6 +39,7 @@ from nethook.views.plain import Mark, Spec
 from nethook.views.quantities import QUANTITIES
 
 _POINTS: Final = 500  # of a line
+_TALL: Final = 68  # pixels of a panel: all of them and the heatmap below fit a large screen
 _CELLS: Final = 16_000  # of a heatmap
 _MOST_FINDINGS: Final = 8  # in the strip; the view of findings has all
 _NEEDS: Final = {
@@ -93,7 +94,7 @@ def marks_of(reading: Reading) -> list[Mark]:
 
 def curves_spec(reading: Reading) -> Spec:
     """Loss, learning rate, gradient norm, update ratio."""
-    spec = overview_spec(reading, marks_of(reading), points=_POINTS)
+    spec = overview_spec(reading, marks_of(reading), points=_POINTS, tall=_TALL)
     return spec if spec["data"] else empty_figure("No step of it is written yet.")
 
 
@@ -270,9 +271,11 @@ def heatmap_spec(opened: Opened, reading: Reading, chosen: str, where: Place) ->
 
 
 def layer_link(opened: Opened, reading: Reading, name: str, **more: object) -> str:
-    """Where a row leads: to its layer, or to the layer whose parameter it is."""
+    """Where a row leads: to its layer, or to the layer whose parameter it is; "" if to none."""
     owner = name
     if not reading.has(name, names.OUTPUTS):
         owners = reading.order.info(name).get("owners")
         owner = str(owners[0]) if isinstance(owners, list) and owners else name.rpartition(".")[0]
+        if not reading.has(owner, names.OUTPUTS):
+            return ""
     return site_link(opened.entry.id, owner, **more)

@@ -103,7 +103,7 @@
     const point = event.points[0];
     if (!links || !point.data.y) return;
     const link = links[[...point.data.y].indexOf(point.y)];
-    if (!link) return;
+    if (!link || link.to === "") return;
     if (link.fold !== undefined) { setParam("fold", link.fold, { keep: true }); return; }
     const to = new URL(link.to, location.origin);
     if (point.data.type === "heatmap") to.searchParams.set("step", Math.max(0, Math.round(point.x)));

@@ -17,12 +17,17 @@ class Live:
     """An overview that follows a run. Made by `watch.live()`."""
 
     def __init__(
-        self, path: Path, is_over: Callable[[], bool], *, every: float = EVERY, theme: str = "light"
+        self,
+        path: Path,
+        is_over: Callable[[], bool],
+        *,
+        every: float | None = None,
+        theme: str = "light",
     ) -> None:
         self._path = path
         self._is_over = is_over
         self._theme = theme
-        self._every = every
+        self._every = EVERY if every is None else every
         self._stop = threading.Event()
         self._handle = _display(self._shown())
         self._thread = threading.Thread(target=self._follow, name="nethook-live", daemon=True)

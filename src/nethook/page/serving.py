@@ -79,12 +79,25 @@ def serve(
     if show:
         threading.Thread(target=webbrowser.open, args=(served.url,), daemon=True).start()
     if beside is not None:
-        if hasattr(os, "nice"):
-            os.nice(_NICE)
+        _stand_aside()
         watcher = threading.Thread(target=_end_after, args=(served, process(beside)), daemon=True)
         watcher.start()
     with contextlib.suppress(KeyboardInterrupt):
         served.run()
+
+
+def _stand_aside() -> None:
+    """Come second to the process that this one serves, and keep nothing of it open.
+
+    Whoever reads what that process writes (`nethook run … 2>&1 | tee log`) waits until all that
+    could write to it are gone.
+    """
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def start(

@@ -110,5 +110,5 @@ def site_link(run: str, address: str, **query: object) -> str:
 
 def link(path: str, **query: object) -> str:
     """An address with parameters."""
-    shown = {name: str(value) for name, value in query.items() if value not in (None, "", False)}
+    shown = {name: str(value) for name, value in query.items() if value is not None and value != ""}
     return f"{path}?{urlencode(shown)}" if shown else path

@@ -116,6 +116,7 @@ class Watch:
                 earlier.close()
                 _say(f"nethook: the earlier watch of this model ended ({earlier.path})")
         self._closed = False
+        self._ended = False  # closed, and written to its end
         self._lines: list[str] = []
         self._session, self._hooks = attach(
             models, optimizers, Path("runs") / "{time}.db" if to is None else to,
@@ -177,7 +178,7 @@ class Watch:
         """
         from nethook.figures.live import Live
 
-        return Live(self.path, lambda: self._closed, theme=theme)
+        return Live(self.path, lambda: self._ended, theme=theme)
 
     def close(self) -> None:
         """Ends watching: takes every hook off and writes the rest. A second call does nothing."""
@@ -203,6 +204,7 @@ class Watch:
         session.guard.alive = False
         self._diagnosis.close()
         session.writer.close()
+        self._ended = True
         if text and not session.silent:
             _say(text)
 

@@ -13,7 +13,8 @@ from nethook.views.palette import GREY, LINES, SEVERITIES, faint
 from nethook.views.plain import Line, Mark, Panel, Spec
 from nethook.views.thin import POINTS, thin_line
 
-_PIXELS: Final = 120  # of a panel with tall=1
+TALL: Final = 120
+"""Pixels of a panel with tall=1."""
 _CAPTION: Final = 26  # pixels above each panel, for its name
 _STRIP: Final = 20  # pixels for the marks of findings
 _BOTTOM: Final = 46  # pixels for the steps
@@ -27,12 +28,13 @@ def curves(
     *,
     height: int = 0,
     points: int = POINTS,
+    tall: int = TALL,
 ) -> Spec:
     """Panels on one axis of steps; each line has at most `points` points."""
     total = sum(panel.tall for panel in panels) or 1.0
     top = 40 if title else 6
     extra = (_STRIP if marks else 0) + _CAPTION * len(panels)
-    pixels = height or int(top + _BOTTOM + extra + _PIXELS * total)
+    pixels = height or int(top + _BOTTOM + extra + tall * total)
     area = max(1.0, pixels - top - _BOTTOM)  # what fractions of the paper are of
     each = max(10.0, area - extra) / total  # pixels of tall=1
     first, last = _ends(panels)

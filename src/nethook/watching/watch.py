@@ -23,6 +23,7 @@ from nethook.watching.threads import tell_others
 
 if TYPE_CHECKING:
     from nethook.doctor.finding import Finding
+    from nethook.figures.live import Live
 
 QUANTITIES: Final = ("outputs", "grads", "params", "param_grads", "updates")
 """What can be watched."""
@@ -122,6 +123,7 @@ class Watch:
                 earlier.close()
                 _say(f"nethook: the earlier watch of this model ended ({earlier.path})")
         self._closed = False
+        self._ended = False  # closed, and written to its end
         self._lines: list[str] = []
         self._session, self._hooks = attach(
             models, optimizers, Path("runs") / "{time}.db" if to is None else to,
@@ -172,6 +174,19 @@ class Watch:
         for name, number in values.items():
             self._session.writer.log(name, number, self._session.step)
 
+    def live(self, *, theme: str = "light") -> Live:
+        """Shows the overview of this run in the cell of a notebook, and keeps it up to date.
+
+        Arguments:
+            theme: `light` or `dark`.
+
+        Returns:
+            What follows the run; its `stop()` ends that, as does the end of watching.
+        """
+        from nethook.figures.live import Live
+
+        return Live(self.path, lambda: self._ended, theme=theme)
+
     def close(self) -> None:
         """Ends watching: takes every hook off and writes the rest. A second call does nothing."""
         if self._closed:
@@ -199,6 +214,7 @@ class Watch:
         session.guard.alive = False
         self._diagnosis.close()
         session.writer.close()
+        self._ended = True
         if text and not session.silent:
             _say(text)
 

@@ -201,7 +201,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measures the doctor on the zoo.")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--jitter", action="store_true", help="jittered runs as well")
-    parser.add_argument("--half", choices=["first", "second"])
+    parser.add_argument("--half", choices=["first", "second", "fresh"])
     parser.add_argument("--only", action="append", default=[], help="a program, or a code")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--anew", action="store_true", help="forget earlier runs")

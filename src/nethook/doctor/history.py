@@ -20,7 +20,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nethook.runs.names import BATCH, LOOP, LOSS, OUTPUTS, PARAMS_FINGERPRINT, loss_address
+from nethook.runs.names import (
+    BATCH,
+    LOOP,
+    LOSS,
+    OUTPUTS,
+    PARAMS_FINGERPRINT,
+    loss_address,
+    loss_name,
+)
 from nethook.runs.results import EventRecord, Series
 from nethook.runs.run import Run
 
@@ -241,13 +249,28 @@ class History:
                 yield address.removeprefix(loss_address("")), curve
 
     def _loss_curve(self, address: str, phase: str) -> Curve:
-        """The mean of a loss in each window; NaN where it was not finite in any of its steps."""
+        """A loss step by step as far back as that was kept, and window by window before.
+
+        Under a budget windows merge, and a curve of few of them would hide what happened when. A
+        window is NaN where the loss was not finite in any of its steps.
+        """
         self.read.add(f"series.{_shown(address, LOSS)}.mean")
         series = self._read_series(address, LOSS, phase)
         if series is None:
             return NOTHING
         value = np.where(series["nonfinite_share"] > 0, np.nan, series["mean"])
-        return Curve(series.last_step, value, series.steps).where(series.seen > 0)
+        windows = Curve(series.last_step, value, series.steps).where(series.seen > 0)
+        single = self._scalars.get(loss_name(address.removeprefix(loss_address(""))))
+        if phase != "train" or single is None or len(single) <= len(windows):
+            return windows
+        before = windows.until(int(single.step[0]) - 1)
+        finite = np.where(np.isfinite(single.value), single.value, np.nan)
+        ones = np.ones(len(single), np.int64)
+        return Curve(
+            np.concatenate((before.step, single.step)),
+            np.concatenate((before.value, finite)),
+            np.concatenate((before.steps, ones)),
+        )
 
     @cached_property
     def _loss_addresses(self) -> list[str]:

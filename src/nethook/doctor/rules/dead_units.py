@@ -17,7 +17,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import leaves
+from nethook.doctor.layers import activated_by, leaves, measured
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import OUTPUTS, PARAM_GRADS
@@ -69,9 +69,13 @@ def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
     """Address, share of units that were silent since a step, and number of units."""
     for module in leaves(history):
         if module.fact("activation") == "rectifier":
-            active = history.active_units(module.address, since)
-            seen = len(history.curve(module.address, OUTPUTS, "zero_share").since(since))
-            if active is not None and active.size and seen >= BATCHES:
+            seen = history.curve(module.address, OUTPUTS, "zero_share")
+            # Thinned, the last measurements stand for the second half.
+            part = measured(seen, seen.since(since), BATCHES)
+            if len(part) < BATCHES:
+                continue
+            active = history.active_units(module.address, min(since, int(part.step[0])))
+            if active is not None and active.size:
                 yield module.address, 1.0 - float(active.mean()), int(active.size)
     # Rectifiers without a module: what feeds them has biases, one a unit, without gradient.
     for parameter in history.parameters:
@@ -82,15 +86,29 @@ def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
             and parameter.fact("with_grad", 0)
             and _feeds(history, owners)
         ):
-            zeros = history.curve(parameter.address, PARAM_GRADS, "zero_share").since(since)
-            if len(zeros) >= 5 and (share := float(zeros.value.min())) > 0:
-                yield str(owners[0]), share, int(shape[0])
+            zeros = history.curve(parameter.address, PARAM_GRADS, "zero_share")
+            zeros = measured(zeros, zeros.since(since), BATCHES)
+            if len(zeros) >= BATCHES and (share := float(zeros.value.min())) > 0:
+                # Nothing comes back to a layer before a dead one either, and it is alive.
+                if share < 1 or _is_silent(history, str(owners[0]), since):
+                    yield str(owners[0]), share, int(shape[0])
 
 
 def _feeds(history: History, owners: list[str]) -> bool:
-    """Whether the owner is a layer with a weight, and not a norm."""
+    """Whether the owner is a layer with a weight that goes into a rectifier, as far as is known."""
     kinds = {module.address: module.fact("activation") for module in leaves(history)}
-    return any(kinds.get(owner, "") == "linear" for owner in owners)
+    functions = activated_by(history)
+    return any(
+        kinds.get(owner, "") == "linear" and functions.get(owner, "relu") == "relu"
+        for owner in owners
+    )
+
+
+def _is_silent(history: History, address: str, since: int) -> bool:
+    """Whether all that a layer gives is below zero."""
+    most = history.curve(address, OUTPUTS, "max")
+    most = measured(most, most.since(since))
+    return not len(most) or float(most.value.max()) <= 0
 
 
 def _onset(history: History, address: str, since: int) -> int:
@@ -109,6 +127,7 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "info.ops",
         "module.activation",
         "module.first_call",
         "module.leaf",
@@ -116,6 +135,7 @@ RULE = Rule(
         "parameter.shape",
         "parameter.with_grad",
         "series.@loop.forwards.mean",
+        "series.outputs.max",
         "series.outputs.zero_share",
         "series.param_grads.zero_share",
         "units.outputs",

@@ -18,7 +18,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import first_layer, saturated_layers
+from nethook.doctor.layers import NEAR_READS, first_layer, saturated_layers
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import some
@@ -67,7 +67,7 @@ def _trouble(history: History) -> str:
     """What raw inputs have done."""
     ends = saturated_layers(history)
     if ends:
-        return f"the units of {some(ends, 'layer')} sit at their ends"
+        return f"the units of {some(list(ends), 'layer')} sit at their ends"
     records = history.records("train")
     expected = [each for each in records[:1] if each.fact("kind") == "cross_entropy"]
     for record in expected:
@@ -87,18 +87,15 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        *NEAR_READS,
         "loss.prediction",
         "loss.value",
-        "module.activation",
-        "module.first_call",
-        "module.leaf",
         "module.parameters",
         "series.@loop.forwards.mean",
         "series.inputs.info.dtype",
         "series.inputs.mean",
         "series.inputs.rms",
         "series.inputs.std",
-        "series.outputs.near_share",
     ),
     defaults=Thresholds(),
 )

@@ -22,7 +22,7 @@ with torch.no_grad():  # what an earlier run has left: features, and the best we
     solved = torch.linalg.lstsq(features, y).solution[:, 0]
     model[2].weight.copy_(solved[None, :-1])
     model[2].bias.copy_(solved[-1:])
-opt = torch.optim.Adam(model.parameters(), lr=1e-5)
+opt = torch.optim.Adam(model.parameters(), lr=args.lr)
 for epoch in range(6):
     for a, b in loader(x, y, batch=32):
         opt.zero_grad()

@@ -179,7 +179,7 @@ class Session:
             self.totals["forwards"] += 1
             self.flight.forward_begins(model, module, args, kwargs)
         else:
-            self.passes.begin(module)
+            self.passes.begin(module, args)
         self.batches.inputs(model, args, kwargs)
 
     def _enter_training(self) -> None:

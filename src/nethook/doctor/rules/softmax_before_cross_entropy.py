@@ -50,7 +50,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 def _doubled(record: LossFacts) -> str:
     """What was applied before the loss's own softmax or sigmoid; empty where nothing was."""
     kind = record.fact("kind")
-    chain = [str(node) for node in record.fact("chain", [])]
+    # What the model returns may be a view of what it computed last.
+    chain = [str(node) for node in (*record.fact("chain", []), *record.fact("inside", []))]
     if kind == "cross_entropy":
         own = next((at for at, node in enumerate(chain) if node == "LogSoftmax"), None)
         behind = chain[own + 1 :] if own is not None else []
@@ -82,6 +83,6 @@ RULE = Rule(
     "softmax-before-cross-entropy",
     Cause.LOSS,
     look,
-    reads=("loss.chain", "loss.kind", "loss.prediction", "loss.row_sums", "loss.source"),
+    reads=("loss.chain", "loss.inside", "loss.kind", "loss.prediction", "loss.row_sums", "loss.source"),
     defaults=Thresholds(),
 )

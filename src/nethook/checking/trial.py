@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +24,7 @@ from nethook.doctor.history import History
 from nethook.doctor.rule import Cause
 from nethook.doctor.rules import own_rules
 from nethook.runs.run import open_run
-from nethook.watching.watch import watch
+from nethook.watching.watch import Watch, watch
 
 SAMPLES: Final = 16
 LOOKS: Final = 6
@@ -92,7 +93,7 @@ def look(copies: Copies, batch: Batch) -> Look:
         path = Path(folder) / "look.db"
         mine = copies.again()
         optimizer = torch.optim.SGD(_trained(mine), lr=0.0)
-        with watch(mine.model, optimizer, path, budget=None, batches=0):
+        with _watched(mine.model, optimizer, path):
             losses = _train(mine, optimizer, batch, LOOKS)
         rules = [r for r in own_rules() if r.code in _AT_ONCE or r.cause == Cause.LOSS]
         if copies.optimizer is None:
@@ -111,7 +112,7 @@ def trials(copies: Copies, batch: Batch, steps: int) -> tuple[list[Trial], list[
         mine = copies.again()
         optimizer = mine.optimizer or torch.optim.Adam(_trained(mine), lr=RATES[0])
         name = _name(optimizer)
-        with watch(mine.model, optimizer, path, budget=None, batches=1):
+        with _watched(mine.model, optimizer, path):
             made = [Trial(name, tuple(_train(mine, optimizer, few, steps)))]
         left_out = _LEFT_OUT | (_OF_OPTIMIZERS if copies.optimizer is None else frozenset())
         found, _ = examine(path, rules=[r for r in own_rules() if r.code not in left_out])
@@ -124,12 +125,32 @@ def trials(copies: Copies, batch: Batch, steps: int) -> tuple[list[Trial], list[
     return made, found
 
 
-def joined(look: Sequence[Finding], trial: Sequence[Finding]) -> list[Finding]:
-    """Findings of both, each code once: what the trial says knows how the loss went."""
+def joined(*sources: Iterable[Finding]) -> list[Finding]:
+    """Findings of several sources, each code once; a later source has the last word.
+
+    Symptoms are listed under what causes them. All else stands by itself: what is wrong with the
+    loss before the first step is no consequence of what is wrong with the optimizer.
+    """
     causes = {rule.code: rule.cause for rule in own_rules()}
-    found = {each.code: each for each in (*look, *trial)}
-    below = {one.code for each in trial for one in each.consequences}
-    return root_causes([(causes[f.code], f) for f in found.values() if f.code not in below])
+    found: dict[str, Finding] = {}
+    for each in (each for source in sources for each in source):
+        for one in (each, *each.consequences):
+            found[one.code] = dataclasses.replace(one, consequences=())
+    ordered = sorted(found.values(), key=lambda each: (causes[each.code], each.severity == "info"))
+    facts = [each for each in ordered if causes[each.code] < Cause.SYMPTOM]
+    symptoms = [(causes[f.code], f) for f in ordered if causes[f.code] >= Cause.SYMPTOM]
+    serious = [each for each in facts if each.at_least("warning")]
+    if not serious:
+        return [*facts, *root_causes(symptoms)]
+    cause = dataclasses.replace(serious[0], consequences=tuple(root_causes(symptoms)))
+    return [cause if each is serious[0] else each for each in facts]
+
+
+def _watched(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> Watch:
+    """A watch that says nothing on the way."""
+    begun = watch(model, optimizer, path, budget=None, batches=1)
+    begun._session.silent = begun._session.guard.silent = True
+    return begun
 
 
 def _train(mine: Copies, optimizer: Any, batch: Batch, steps: int) -> list[float]:

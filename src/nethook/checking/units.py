@@ -26,9 +26,9 @@ def silent_units(model: nn.Module, batch: Batch) -> dict[str, tuple[int, int]]:
         if not patterns:
             continue
         try:
-            with trace(model, *patterns, transform=_counter(samples), calls="last") as tape:
-                with torch.no_grad():
-                    batch.inputs.call(model)
+            taken = trace(model, *patterns, transform=_counter(samples), calls="last")
+            with taken as tape, torch.no_grad():
+                batch.inputs.call(model)
         except NethookError:  # no such operation
             continue
         for address, record in tape.items():

@@ -43,7 +43,7 @@ def late(curve: Curve, steps: int) -> Curve:
 
 
 def measured(curve: Curve, part: Curve, least: int = 3) -> Curve:
-    """A part of a curve; where a budget has left next to nothing of it, the end of what there is."""
+    """A part of a curve; where a budget has left next to nothing of it, the end of all there is."""
     return part if len(part) >= least else curve.where(np.arange(len(curve)) >= len(curve) - least)
 
 

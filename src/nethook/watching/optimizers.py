@@ -383,7 +383,7 @@ class Steps:
 
 
 def _is_old(parameter: torch.Tensor, key: int, version: int, mixed: bool) -> bool:
-    """Whether a gradient that a step has used is still there, as it was or with more added to it."""
+    """Whether a gradient that a step has used is still there, as it was or with more added."""
     grad = parameter.grad
     if grad is None or not (mixed or (id(grad) == key and grad._version == version)):
         return False

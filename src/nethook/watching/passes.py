@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 BATCHES: Final = 3
 SAMPLES: Final = 4
-"""A pass over so many different batches, of so many samples each, is an evaluation. The states of an
-environment come one by one."""
+"""A pass over so many different batches, of so many samples each, is an evaluation. The states of
+an environment come one by one."""
 
 
 class Passes:
@@ -79,7 +79,7 @@ class Passes:
             self._note_batch(args)
 
     def _note_batch(self, args: tuple[Any, ...]) -> None:
-        """Counts different batches of several samples; one that is asked about again is the same."""
+        """Counts different batches of several samples; one that is asked about again is one."""
         batch = next((each for each in args if isinstance(each, torch.Tensor)), None)
         if batch is None or not batch.dim() or batch.shape[0] < SAMPLES:
             return

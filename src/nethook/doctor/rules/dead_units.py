@@ -88,10 +88,10 @@ def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
         ):
             zeros = history.curve(parameter.address, PARAM_GRADS, "zero_share")
             zeros = measured(zeros, zeros.since(since), BATCHES)
-            if len(zeros) >= BATCHES and (share := float(zeros.value.min())) > 0:
-                # Nothing comes back to a layer before a dead one either, and it is alive.
-                if share < 1 or _is_silent(history, str(owners[0]), since):
-                    yield str(owners[0]), share, int(shape[0])
+            share = float(zeros.value.min()) if len(zeros) >= BATCHES else 0.0
+            # Nothing comes back to a layer before a dead one either, and it is alive.
+            if share > 0 and (share < 1 or _is_silent(history, str(owners[0]), since)):
+                yield str(owners[0]), share, int(shape[0])
 
 
 def _feeds(history: History, owners: list[str]) -> bool:

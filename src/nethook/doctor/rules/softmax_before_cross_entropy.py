@@ -37,8 +37,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "softmax-before-cross-entropy",
         "error",
-        f"the loss{where} takes logits and applies its own softmax, and the model's output has "
-        f"gone through {twice} already: gradients are faint and the loss cannot come near zero.",
+        f"the loss{where} takes logits and applies its own {twice.removeprefix('a ')}, and the "
+        f"model's output has gone through {twice} already: gradients are faint and the loss cannot "
+        "come near zero.",
         f"Leave {twice.replace('a ', 'the ')} out of the model's forward while training; "
         "apply it for predictions.",
         first_step=first.step,
@@ -83,6 +84,13 @@ RULE = Rule(
     "softmax-before-cross-entropy",
     Cause.LOSS,
     look,
-    reads=("loss.chain", "loss.inside", "loss.kind", "loss.prediction", "loss.row_sums", "loss.source"),
+    reads=(
+        "loss.chain",
+        "loss.inside",
+        "loss.kind",
+        "loss.prediction",
+        "loss.row_sums",
+        "loss.source",
+    ),
     defaults=Thresholds(),
 )

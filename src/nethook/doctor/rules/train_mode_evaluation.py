@@ -5,9 +5,9 @@ Evidence: passes without gradient in which a loss was taken, or which went over 
 batches with no step between, while batch norm or dropout was in training mode; and that in all of
 them.
 Fix: call `model.eval()` before, `model.train()` after.
-Silent: for passes over one batch in which no loss is taken (Monte-Carlo dropout, a momentum teacher,
-a GAN's generator pass), for a single pass over many (`update_bn`), and for models without such
-modules.
+Silent: for passes over one batch in which no loss is taken (Monte-Carlo dropout, a momentum
+teacher, a GAN's generator pass), for a single pass over many (`update_bn`), and for models without
+such modules.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 expect: learning-rate-too-low
 half: fresh
+net: cnn
 """
 
 import torch

@@ -2,6 +2,7 @@
 
 expect: softmax-before-cross-entropy
 half: fresh
+net: mlp
 """
 
 import torch

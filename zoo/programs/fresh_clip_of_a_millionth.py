@@ -3,6 +3,7 @@
 expect: clipping-too-tight
 or: learning-rate-too-low
 half: fresh
+net: mlp
 """
 
 import torch

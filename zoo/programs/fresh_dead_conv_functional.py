@@ -3,6 +3,7 @@
 expect: dead-units
 site: hidden
 half: fresh
+net: mlp
 """
 
 import torch

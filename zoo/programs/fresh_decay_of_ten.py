@@ -2,6 +2,7 @@
 
 expect: weight-decay-too-strong
 half: fresh
+net: regression
 """
 
 import torch

@@ -3,6 +3,7 @@
 expect: bad-init-scale
 or: vanishing-gradient
 half: fresh
+net: mlp
 """
 
 import torch

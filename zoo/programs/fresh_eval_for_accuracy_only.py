@@ -1,7 +1,9 @@
 """Dropout stays on in an evaluation that counts right answers and takes no loss.
 
 expect: train-mode-evaluation
+site: 2
 half: fresh
+net: mlp
 """
 
 import torch

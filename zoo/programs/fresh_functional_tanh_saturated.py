@@ -2,7 +2,9 @@
 
 expect: saturated-activation
 or: bad-init-scale, vanishing-gradient
+site: a
 half: fresh
+net: mlp
 """
 
 import torch

@@ -4,6 +4,7 @@ expect: missing-zero-grad
 or: learning-rate-too-high
 onset: 1-4
 half: fresh
+net: rnn
 """
 
 import torch

@@ -2,6 +2,7 @@
 
 expect: nothing
 half: fresh
+net: mlp
 """
 
 import torch

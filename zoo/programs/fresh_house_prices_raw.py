@@ -3,6 +3,7 @@
 expect: input-not-normalized
 or: learning-rate-too-high, exploding-gradient, dead-units, non-finite
 half: fresh
+net: regression
 """
 
 import torch

@@ -3,6 +3,7 @@
 expect: class-collapse
 or: not-learning
 half: fresh
+net: mlp
 """
 
 import torch

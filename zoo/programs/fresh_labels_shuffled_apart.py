@@ -3,6 +3,7 @@
 expect: not-learning
 or: class-collapse
 half: fresh
+net: transformer
 """
 
 import torch

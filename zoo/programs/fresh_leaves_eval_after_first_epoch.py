@@ -2,7 +2,9 @@
 
 expect: eval-mode-training
 onset: 20-40
+site: 2
 half: fresh
+net: mlp
 """
 
 import torch

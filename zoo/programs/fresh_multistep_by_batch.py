@@ -2,6 +2,7 @@
 
 expect: scheduler-collapse
 half: fresh
+net: mlp
 """
 
 import torch

@@ -1,7 +1,9 @@
 """The forward calls three linear layers in a row, on data that are not linearly separable.
 
 expect: missing-activation
+site: one
 half: fresh
+net: mlp
 """
 
 import torch

@@ -3,6 +3,7 @@
 expect: optimizer-misses-parameters
 or: missing-step
 half: fresh
+net: mlp
 """
 
 import torch

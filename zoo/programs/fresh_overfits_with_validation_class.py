@@ -2,6 +2,7 @@
 
 expect: overfitting
 half: fresh
+net: mlp
 """
 
 import torch

@@ -3,6 +3,7 @@
 expect: input-not-normalized
 or: saturated-activation
 half: fresh
+net: mlp
 """
 
 import torch

@@ -2,6 +2,7 @@
 
 expect: output-range
 half: fresh
+net: regression
 """
 
 import torch

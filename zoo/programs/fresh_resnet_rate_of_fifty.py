@@ -3,6 +3,7 @@
 expect: learning-rate-too-high
 or: exploding-gradient, non-finite
 half: fresh
+net: cnn
 """
 
 import torch

@@ -3,6 +3,7 @@
 expect: exploding-gradient
 or: learning-rate-too-high, bad-init-scale, non-finite
 half: fresh
+net: rnn
 """
 
 import torch

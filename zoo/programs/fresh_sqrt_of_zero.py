@@ -2,6 +2,7 @@
 
 expect: non-finite
 half: fresh
+net: mlp
 """
 
 import torch

@@ -2,6 +2,7 @@
 
 expect: loss-target-mismatch
 half: fresh
+net: rnn
 """
 
 import torch

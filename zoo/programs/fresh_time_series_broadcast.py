@@ -2,6 +2,7 @@
 
 expect: loss-broadcast
 half: fresh
+net: cnn
 """
 
 import torch

@@ -2,6 +2,7 @@
 
 expect: missing-step
 half: fresh
+net: mlp
 """
 
 import torch

@@ -1,7 +1,9 @@
 """A transformer for classification, every matrix of which was set to one constant.
 
 expect: symmetric-init
+site: fc1
 half: fresh
+net: transformer
 """
 
 import torch

@@ -3,6 +3,7 @@
 expect: no-gradient
 site: down
 half: fresh
+net: cnn
 """
 
 import torch

@@ -1,7 +1,9 @@
 """model.eval() is never called; validation runs through batch norm in training mode.
 
 expect: train-mode-evaluation
+site: 1
 half: fresh
+net: mlp
 """
 
 import torch

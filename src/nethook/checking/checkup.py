@@ -49,7 +49,7 @@ def checkup(
         steps: how many steps a few samples are trained for.
 
     Returns:
-        A `Checkup`: `.ok`, `.findings` (as `diagnose` has them), `.checks`, `.scales`, `.to_dict()`.
+        A `Checkup`: `.ok`, `.findings` (as of `diagnose`), `.checks`, `.scales`, `.to_dict()`.
 
     Raises:
         InputsError: a batch, a loss or a model that cannot be checked up, and why.

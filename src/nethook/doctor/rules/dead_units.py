@@ -20,6 +20,7 @@ from nethook.doctor.history import History
 from nethook.doctor.layers import activated_by, leaves, measured
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import number
 from nethook.runs.names import OUTPUTS, PARAM_GRADS
 
 
@@ -51,15 +52,17 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     sites = tuple(address for address, _, _ in found)
     address, share, units = max(found, key=lambda each: each[1])
+    onset = _onset(history, address, since)
+    when = f"since step {onset} or before" if onset else "since the first step"
     yield Finding(
         "dead-units",
         "error" if share >= limit.error else "warning",
-        f"`{address}`: {round(share * units)} of {units} units have been silent since step "
-        f"{_onset(history, address, since)} or before, for every input.",
+        f"`{address}`: {round(share * units)} of {units} units have been silent {when}, for every "
+        f"input{_rise(history, onset)}.",
         "Lower the learning rate or warm it up, start biases at zero, or use nn.LeakyReLU or "
         "nn.GELU.",
         sites=sites,
-        first_step=_onset(history, address, since),
+        first_step=onset,
         last_step=history.steps - 1,
         evidence={"share of dead units": Evidence(share, limit.share)},
     )
@@ -111,6 +114,18 @@ def _is_silent(history: History, address: str, since: int) -> bool:
     return not len(most) or float(most.value.max()) <= 0
 
 
+def _rise(history: History, onset: int) -> str:
+    """What the learning rate did shortly before."""
+    for curve in history.rates().values():
+        before = curve.until(onset)
+        if onset and len(before) > 1 and before.value[-1] >= 2 * before.value[:-1].max():
+            return (
+                f"; the learning rate rose to {number(float(before.value[-1]))} at step "
+                f"{int(before.step[-1])}"
+            )
+    return ""
+
+
 def _onset(history: History, address: str, since: int) -> int:
     """The first step from which the layer's outputs are as sparse as they are at the end."""
     zeros = history.curve(address, OUTPUTS, "zero_share")
@@ -134,6 +149,7 @@ RULE = Rule(
         "parameter.owners",
         "parameter.shape",
         "parameter.with_grad",
+        "scalar.lr",
         "series.@loop.forwards.mean",
         "series.outputs.max",
         "series.outputs.zero_share",

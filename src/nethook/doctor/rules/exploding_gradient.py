@@ -40,7 +40,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     norm = norm if len(norm) else history.loop(GRAD_NORM, "max")
     if (went is not None and went.does_its_job) or len(norm) < 3:
         return
-    finite = norm.where(np.isfinite(norm.value))
+    finite = norm.where(np.isfinite(norm.value) & (norm.value > 0))
     if not len(finite):
         return
     # It may grow to the end, or explode at the start and leave a network that is dead.

@@ -35,7 +35,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     went = progress(history)
     well = went is not None and went.does_its_job
     shown = " and ".join(f"`{site}`" for site in found[0])
-    more = f" (and {len(found) - 1} more pairs)" if len(found) > 1 else ""
+    left = len(found) - 1
+    more = f" (and {left} more {'pair' if left == 1 else 'pairs'})" if left else ""
     yield Finding(
         "missing-activation",
         "info" if well else "warning",

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import backward_place
 from nethook.runs.names import BACKWARDS, OLD_GRADIENTS
 
 
@@ -43,7 +44,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "missing-zero-grad",
             "error",
             f"{often:.0f} of {seen:.0f} steps used gradients that were added to those of the step "
-            f"before: nobody clears them, and they pile up since step {first}.",
+            f"before: nobody clears them{backward_place(history)}, and they pile up since step "
+            f"{first}.",
             "Call optimizer.zero_grad() once a step, before loss.backward().",
             first_step=first,
             last_step=int(bad.step[-1]),
@@ -58,6 +60,6 @@ RULE = Rule(
     "missing-zero-grad",
     Cause.LOOP,
     look,
-    reads=("series.@loop.backwards.mean", "series.@loop.old_gradients.mean"),
+    reads=("loss.source", "series.@loop.backwards.mean", "series.@loop.old_gradients.mean"),
     defaults=Thresholds(),
 )

@@ -33,11 +33,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     first = bad[0]
     twice = _doubled(first)
+    own = "softmax" if first.fact("kind") == "cross_entropy" else "sigmoid"
     where = place(first.fact("source"))
     yield Finding(
         "softmax-before-cross-entropy",
         "error",
-        f"the loss{where} takes logits and applies its own {twice.removeprefix('a ')}, and the "
+        f"the loss{where} takes logits and applies its own {own}, and the "
         f"model's output has gone through {twice} already: gradients are faint and the loss cannot "
         "come near zero.",
         f"Leave {twice.replace('a ', 'the ')} out of the model's forward while training; "

@@ -45,17 +45,24 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not wrong:
         return
     sites = tuple(module.address for module, _ in wrong)
+    kinds = {module.fact("activation") for module, _ in wrong}
+    what = " and ".join(text for kind, text in _EFFECTS.items() if kind in kinds)
     yield Finding(
         "train-mode-evaluation",
         "warning",
-        f"{evaluations} evaluations ran with {some(sites, 'module')} in training mode: what "
-        "they say of the model is noisy and too bad, and batch norm learns from the test data.",
+        f"{evaluations} evaluations ran with {some(sites, 'module')} in training mode: {what}.",
         "Call model.eval() before an evaluation and model.train() after it.",
         sites=sites,
         first_step=int(min(step for _, step in wrong)),
         last_step=history.steps - 1,
         evidence={"evaluations in training mode": Evidence(evaluations, limit.passes)},
     )
+
+
+_EFFECTS = {
+    "dropout": "dropout makes what they say of the model noisy and too bad",
+    "norm": "batch norm judges each sample by its batch, and learns from the test data",
+}
 
 
 def _in_training_mode(module: SiteFacts) -> int | None:

@@ -56,7 +56,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "weight-decay-too-strong",
         "warning",
-        f"weights have shrunk to {middle:.1%} of their size at the start: weight decay "
+        f"weights have shrunk to {number(100 * middle)} % of their size at the start: weight decay "
         f"{number(decay)} at a rate of {number(max(rates, default=0.0))} takes "
         f"{decay * max(rates, default=0.0):.2%} of them in every step, more than the gradients "
         f"give, and the loss stays at {went.end:.3g}.",

@@ -11,6 +11,23 @@ from tests.doctor.synthetic import Made, rule_of
 
 CODES = sorted(rule.code for rule in own_rules())
 SILENT = [(code, at) for code in CODES for at in range(len(HEALTHY[code]))]
+AT_ONCE = {  # decided by what a network and its loss are made of
+    "softmax-before-cross-entropy",
+    "loss-broadcast",
+    "loss-target-mismatch",
+    "negative-loss",
+    "output-range",
+    "symmetric-init",
+    "missing-activation",
+    "batchnorm-small-batch",
+    "non-finite",
+}
+COUNTED = {  # by facts of the whole run: see `HEALTHY` for those that have too few
+    "no-gradient",
+    "optimizer-misses-parameters",
+    "replica-divergence",
+    "train-mode-evaluation",
+}
 DECIDED = {  # codes that need no course of the loss: calls, records or batches decide
     "missing-step",
     "loss-broadcast",
@@ -79,6 +96,23 @@ def test_the_first_steps_of_a_loss_are_not_enough(code: str) -> None:
     assert not made.found(code)
 
 
+@pytest.mark.parametrize("code", sorted(set(CODES) - AT_ONCE - COUNTED))
+def test_a_rule_is_patient(code: str) -> None:
+    """One step is enough for what the first forward shows, and for nothing else."""
+    assert not ILL[code]().found(code, until=0)
+    assert ILL[code]().found(code, until=199)
+
+
+MISSING = [(rule.code, field) for rule in own_rules() for field in rule.reads]
+
+
+@pytest.mark.parametrize(("code", "field"), MISSING, ids=str)
+def test_a_rule_copes_with_a_field_that_is_missing(code: str, field: str) -> None:
+    """From an older file, say: it may find less, and does not fail."""
+    for finding in ILL[code]().without(field).found(code):
+        assert finding.message
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_a_rule_alone_speaks_of_its_fault(code: str) -> None:
     """No other rule fails on the run of another's fault, nor reads what it does not name."""
@@ -105,7 +139,9 @@ def test_settings_add_up() -> None:
 
 def test_messages_have_the_numbers_and_addresses_of_the_run() -> None:
     texts = {code: ILL[code]().found(code)[0].message for code in CODES}
-    assert texts["dead-units"].startswith("`act`: 80 of 100 units have been silent since the first step")
+    assert texts["dead-units"].startswith(
+        "`act`: 80 of 100 units have been silent since the first step"
+    )
     assert "mean 120 and spread 60" in texts["input-not-normalized"]
     assert "`a` and `b`" in texts["missing-activation"]
     assert "by 40.0% of their size" in texts["learning-rate-too-high"]

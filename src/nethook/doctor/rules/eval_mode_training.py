@@ -89,7 +89,7 @@ MODAL = ("norm", "dropout")
 def _eval_steps(module: SiteFacts, steps: int) -> tuple[int, int]:
     """Since when, and for how many steps, a module trained in eval mode."""
     changes = [each for each in module.fact("modes", []) if len(each) == 3 and each[1] == "train"]
-    ends = [int(step) for step, _, _ in changes[1:]] + [steps]
+    ends = [int(step) for step, _, _ in changes[1:]] + [steps] * bool(changes)
     stretches = [
         (int(step), end - int(step))
         for (step, _, training), end in zip(changes, ends, strict=True)

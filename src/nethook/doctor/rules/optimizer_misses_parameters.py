@@ -41,7 +41,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "optimizer-misses-parameters",
         "error",
         f"{some(sites, 'parameter')} {one_or_many(sites, 'gets', 'get')} gradients and never "
-        f"{one_or_many(sites, 'moves', 'move')}: in no optimizer. That is {elements:,} of {everything:,} weights.",
+        f"{one_or_many(sites, 'moves', 'move')}: no optimizer holds them. That is {elements:,} of "
+        f"{everything:,} weights.",
         "Make the optimizer with all of them, optimizer = Optimizer(model.parameters(), …), after "
         "the model is complete; or freeze them with requires_grad_(False) if that is meant.",
         sites=sites,

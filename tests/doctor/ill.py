@@ -222,6 +222,9 @@ HEALTHY: dict[str, list[Run]] = {
         lambda: modes("norm", ON),
         lambda: modes("norm", OFF, parameters=["n"]).parameter("n", groups=[]),
         lambda: modes("norm", ON, [199, "train", False], parameters=["n"]).parameter("n"),
+        lambda: modes(
+            "norm", *([at, "train", at % 2 == 0] for at in range(16)), parameters=["n"]
+        ).parameter("n"),
     ],
     "train-mode-evaluation": [
         lambda: modes("dropout", ON, [28, "eval", False], calls=30).loss([2.0, 1.9], "e", "eval"),

@@ -12,10 +12,17 @@ from nethook.doctor.diagnose import diagnose
 from tests.running.both import Warm
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+SOURCES = {path.stem: path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*.py")}
+TRAINING = sorted(name for name, text in SOURCES.items() if ".backward(" in text)
 OPTIONS = {"mnist": ("--epochs", "1", "--seed", "1")}
-# What some are there to show.
-ILL: dict[str, set[str]] = {}
+# What some are there to show: a rate that kills units, and a head that cannot tell points apart.
+ILL = {"dead_units": {"learning-rate-too-high"}, "features": {"not-learning"}}
+
+
+def test_the_others_train_nothing() -> None:
+    others = set(SOURCES) - set(TRAINING)
+    assert len(TRAINING) >= 8
+    assert not [name for name in others if "optimizer.step(" in SOURCES[name]]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +32,7 @@ def warm() -> Iterator[Warm]:
     process.stop()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRAINING)
 def test_an_example_is_healthy(name: str, tmp_path: Path, warm: Warm) -> None:
     folder = tmp_path / "examples"
     shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("__pycache__"))

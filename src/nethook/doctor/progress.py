@@ -9,6 +9,7 @@ fell; one that gets well below does its job.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -126,12 +127,15 @@ def _start(values: Floats) -> float:
 def progress(history: History) -> Progress | None:
     """How the run's training loss went; None where that cannot be said.
 
-    Losses that play against each other (a GAN's) have no common direction, so none is judged.
+    Losses that play against each other (a GAN's) have no common direction, so none is judged; of
+    those that come one after the other (a warm-up by itself), the longest is.
     """
     curves = [(name, curve) for name, curve in history.named_losses() if len(curve) >= ENOUGH]
-    if len(curves) != 1:
+    curves.sort(key=lambda each: int(each[1].step[0]))
+    apart = all(a.step[-1] < b.step[0] for (_, a), (_, b) in itertools.pairwise(curves))
+    if not curves or not apart:
         return None
-    name, curve = curves[0]
+    name, curve = max(curves, key=lambda each: len(each[1]))  # of several phases the longest
     went = progress_of(curve, constant_score(history, name))
     if went is None or went.improves or _has_a_meaning(history, name, went):
         return went

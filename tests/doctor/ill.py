@@ -260,6 +260,11 @@ HEALTHY: dict[str, list[Run]] = {
     ],
     "negative-loss": [
         lambda: Made().record(kind="linear", negated=True, value=-3.0),
+        lambda: (
+            Made()
+            .record(kind="mse", value=3.0)
+            .event("groups", groups=[{"maximize": True}, {"maximize": False}])
+        ),
         lambda: Made().record(kind="mse", value=3.0),
     ],
     "output-range": [

@@ -233,7 +233,7 @@ class Made:
         """As a file that lacks one of the fields that rules read, as `History.read` names it."""
         kind, _, name = field.partition(".")
         if kind == "series":
-            quantity, _, column = name.rpartition(".")
+            quantity, _, _ = name.rpartition(".")
             quantity = quantity.removesuffix(".info").rpartition(".")[2]
             for key in [key for key in self._series if key[1] == quantity]:
                 del self._series[key]

@@ -163,6 +163,8 @@ def constant_score(history: History, name: str | None = None) -> float | None:
         return _entropy(records)
     if records[0].fact("kind") == "mse":
         return _variance(records)
+    if records[0].fact("kind") in ("bce", "bce_with_logits"):
+        return _binary_entropy(records)
     return None
 
 
@@ -174,6 +176,7 @@ def _is_plain(record: LossFacts) -> bool:
         and record.fact("factor") == 1.0
         and not record.fact("terms")
         and not options.get("weight")
+        and not options.get("pos_weight")
         and not record.fact("broadcast")
     )
 
@@ -191,6 +194,24 @@ def _entropy(records: list[LossFacts]) -> float | None:
     entropy = -sum(share * math.log(share) for share in shares)
     # A sample shows less than there is: the correction of Miller and Madow.
     return entropy + (len(shares) - 1) / (2 * total)
+
+
+def _binary_entropy(records: list[LossFacts]) -> float | None:
+    """The entropy of yes and no, where each target is one of them."""
+    shares: list[float] = []
+    seen = 0
+    for record in records:
+        target = record.fact("target") or {}
+        share, shape = target.get("positive_share"), target.get("shape") or []
+        if share is None or target.get("binary_share") != 1.0 or math.prod(shape[1:]) != 1:
+            return None
+        shares.append(float(share))
+        seen += int(math.prod(shape))
+    share = float(np.mean(shares))
+    if seen < 64 or not 0 < share < 1:
+        return None
+    entropy = -(share * math.log(share) + (1 - share) * math.log(1 - share))
+    return entropy + 1 / (2 * seen)
 
 
 def _counts(counts: Any) -> Iterator[tuple[int, float]]:

@@ -36,10 +36,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     ratio = history.loop(UPDATE_RATIO)
     went = progress(history)
-    if went is None or len(ratio) < 5:
-        return
     finite = ratio.where(np.isfinite(ratio.value))
-    if not len(finite):
+    if went is None or not len(finite):
+        return
+    # A run that is not finite after two steps has no more of them.
+    if len(finite) < 5 and (went.finite or finite.value.max() < limit.first):
         return
     early = finite.value[:10]
     usual, peak = float(np.median(finite.value)), float(np.quantile(early, 0.9))

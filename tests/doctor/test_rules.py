@@ -163,7 +163,9 @@ def test_a_loss_that_is_maximised_by_an_option() -> None:
 def test_a_rate_that_spoils_a_run_in_two_steps() -> None:
     losses = np.r_[2.3, 1e30, np.full(30, np.nan)]
     made = Made(32).loss(losses).loop("update_ratio", np.r_[4e5, np.full(31, np.nan)])
-    assert made.found("learning-rate-too-high")
+    (finding,) = made.found("learning-rate-too-high")
+    assert "by 4e+05 times their size" in finding.message
+    assert "the loss began at 2.3 and is not finite at the end" in finding.message
 
 
 def test_classes_of_which_no_batch_has_all() -> None:

@@ -102,7 +102,8 @@ def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
     kept = value[finite]
     if len(kept) < 3:
         nan = float("nan")
-        return Progress(nan, nan, nan, nan, nan, 0.0, finite=False, late=0.0)
+        first = float(kept[0]) if len(kept) else nan
+        return Progress(first, nan, nan, nan, nan, 0.0, finite=False, late=0.0)
     width = min(len(kept), max(5, len(kept) // 10))
     smooth = medians(kept, width)
     start, end, best = _start(kept), float(smooth[-1]), float(smooth.min())

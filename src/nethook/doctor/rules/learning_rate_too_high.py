@@ -57,11 +57,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     rates = [float(curve.value.max()) for curve in history.rates().values() if len(curve)]
     rate = max(rates, default=float("nan"))
     ends = f"ends at {went.end:.3g}" if went.finite else "is not finite at the end"
+    changed = f"{large:.1%} of their size" if large < 10 else f"{large:.1g} times their size"
     yield Finding(
         "learning-rate-too-high",
         "error",
-        f"a step changes the weights by {large:.1%} of their size (0.1 % is usual); the loss began "
-        f"at {went.start:.3g} and {ends}. The learning rate is {number(rate)}.",
+        f"a step changes the weights by {changed} (0.1 % is usual); the loss began at "
+        f"{went.start:.3g} and {ends}. The learning rate is {number(rate)}.",
         f"Lower the learning rate, to about {number(rate * 0.003 / large)}, or warm it up over the "
         "first steps.",
         first_step=first,

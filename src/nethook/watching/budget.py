@@ -27,8 +27,11 @@ GROWTH: Final = 1.1
 """However thin the rest, everything is measured in a step that is so much later than the last such
 (a few dozen of the first thousand steps), so that the course of a short run can be told, ..."""
 
-WHOLE: Final = 0.4
-"""... while nethook's own time is no more than so many seconds above its budget."""
+WHOLE: Final = 1.0
+"""... while nethook's own time is no more than so many seconds above its budget; ..."""
+
+SURE: Final = 16
+"""... and, whatever it costs, at this step, at twice as many, and so on."""
 
 WRITER_SHARE: Final = 0.01
 """Without a budget: the part of the time that the writer's thread may take, by merging windows."""
@@ -64,6 +67,7 @@ class Budget:
         self._until_look = LOOK
         self._turn = 0
         self._next_whole = LOOK + 1
+        self._next_sure = SURE
 
     # -- what it has cost ---------------------------------------------------------------------
 
@@ -124,10 +128,13 @@ class Budget:
                 wanted and (turn + at * every // 4) % every == 0
                 for at, wanted in enumerate(self._wanted)
             ]
-            if turn >= self._next_whole and self._has_time_for_a_whole_step():
+            sure = turn >= self._next_sure
+            if sure or (turn >= self._next_whole and self._has_time_for_a_whole_step()):
                 self.due = list(self._wanted)
         if self._turn >= self._next_whole:
             self._next_whole = max(self._turn + 1, int(self._turn * GROWTH))
+        if self._turn >= self._next_sure:
+            self._next_sure = 2 * self._turn
         return changed
 
     def _has_time_for_a_whole_step(self) -> bool:

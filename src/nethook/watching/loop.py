@@ -57,8 +57,7 @@ class Loop:
     def backward(self, roots: list[torch.Tensor]) -> None:
         """A backward pass is about to begin."""
         session = self.session
-        if self._since_step == 0 and self.steps.old_gradients():
-            session.numbers.count(names.OLD_GRADIENTS)
+        self.steps.backward_begins(first=self._since_step == 0)
         self._since_step += 1
         self._fresh += 1
         scale = session.scale

@@ -49,6 +49,7 @@ class Track:
         self.settings: list[dict[str, object]] = []
         # Gradients that its last step has used: (parameter, address, version).
         self.used: list[tuple[torch.Tensor, int, int]] = []
+        self.mixed = False  # a backward pass has added to these, and nobody has cleared them
 
 
 class Steps:
@@ -245,6 +246,9 @@ class Steps:
                 self._measured(track, ParameterSet.look, session.step)
             if session.sampled():
                 track.set.second_moments(optimizer)
+        if track.mixed:
+            track.mixed = False
+            session.numbers.count(names.OLD_GRADIENTS)
         self._used(track, optimizer)
         self._rates(track, optimizer)
         session.loop_stepped()
@@ -431,18 +435,25 @@ class Steps:
             if grad is not None:
                 track.used.append((each.parameter, id(grad), grad._version))
 
-    def old_gradients(self) -> bool:
-        """Whether gradients that a step has used are still there, as they were."""
+    def backward_begins(self, first: bool) -> None:
+        """Notes whose gradients a pass adds to that a step has used already.
+
+        That is no fault yet: a generator's pass adds to the gradients of its discriminator, which
+        are cleared before they are used. It is one when the next step finds them so.
+        """
         for track in self.tracks.values():
-            for parameter, key, version in track.used:
-                grad = parameter.grad
-                if grad is None or id(grad) != key or grad._version != version:
-                    continue
-                # Zeroed by way of `.data`, the version is what it was.
-                held = local_part(grad.detach())
-                if held is None or held.device.type != "cpu" or bool(held.count_nonzero()):
-                    return True
+            if first or track.mixed:
+                track.mixed = any(_is_old(*each, track.mixed) for each in track.used)
+
+
+def _is_old(parameter: torch.Tensor, key: int, version: int, mixed: bool) -> bool:
+    """Whether a gradient that a step has used is still there, as it was or with more added."""
+    grad = parameter.grad
+    if grad is None or not (mixed or (id(grad) == key and grad._version == version)):
         return False
+    # Zeroed by way of `.data`, the version is what it was.
+    held = local_part(grad.detach())
+    return held is None or held.device.type != "cpu" or bool(held.count_nonzero())
 
 
 def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:

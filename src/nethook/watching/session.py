@@ -225,7 +225,7 @@ class Session:
                 self._wake()
         else:
             self._wake()
-            self.passes.begin(module)
+            self.passes.begin(module, args)
         if self.on_outputs or self.looks or not self.training:
             self.batches.inputs(model, args, kwargs)
 

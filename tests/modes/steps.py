@@ -71,7 +71,7 @@ def recorded(path: Path) -> Rows:
         for info in run.catalogue:
             series = run.series(info.address, info.quantity)
             rows[info.address, info.quantity] = {
-                name: np.asarray(getattr(series, name)) for name in (*EXACT, *CLOSE)
+                name: np.asarray(series[name]) for name in (*EXACT, *CLOSE)
             }
     return rows
 

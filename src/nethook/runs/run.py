@@ -160,11 +160,12 @@ class Run:
         _check_phase(phase)
         self._check_keys(keys)
         read = []
+        several = self._only is None and self.world_size > 1
         for file in self._files.values():
             ids = file.ids()
             present = [key for key in keys if key in ids]
             found = file.rows(phase, [ids[key] for key in present], between)
-            infos = file.series()[0] if len(self._files) > 1 else ()
+            infos = file.series()[0] if several else ()
             parts = [part_in(infos[ids[key]].info) if infos else None for key in present]
             read.append((dict(zip(present, parts, strict=True)), *found))
         axis = common_axis([w.first_step for _, w, _ in read], [w.last_step for _, w, _ in read])

@@ -20,6 +20,7 @@ from nethook.errors import OverwrittenError
 from nethook.hooks.lazy import lazy_copy
 from nethook.hooks.ops import unseen
 from nethook.hooks.quiet import quiet, unnoticed
+from nethook.hooks.spread import arrived, is_spread
 
 _Tensor = torch.Tensor
 _function_modes = torch._C._len_torch_function_stack
@@ -94,7 +95,7 @@ def _unnoticed(keep: Keep) -> Keep:
     def kept(tensor: torch.Tensor) -> Any:
         if type(tensor) is _Tensor and not _function_modes() and not _dispatch_modes():
             return keep(tensor)  # the hot path
-        return unnoticed(keep, tensor)
+        return _special(keep, tensor)
 
     return kept
 
@@ -107,7 +108,17 @@ def _keep_lazily(tensor: torch.Tensor) -> Any:
             tensor = tensor.detach()
         copied = lazy_copy(tensor)
         return _uncopied(tensor.detach()) if copied is None else copied
-    return unnoticed(_detached_lazy, tensor)
+    return _special(_detached_lazy, tensor)
+
+
+def _special(keep: Keep, tensor: torch.Tensor) -> Any:
+    """A tensor that is a subclass, or is met while a mode is on."""
+    tensor = arrived(tensor)
+    if is_spread(tensor):
+        copy = keep in (_detached_lazy, _lazy)
+        with quiet():
+            return tensor.detach().clone() if copy else keep(tensor)
+    return unnoticed(keep, tensor)
 
 
 def _keep_reference(tensor: torch.Tensor) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from threading import get_ident
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 _now = time.perf_counter
+_counting = Lock()  # backward passes may begin in several threads at once
 
 
 class Loop:
@@ -177,7 +178,7 @@ class _Wrapper(Part):
         """Tells the loop something; what goes wrong in that stays here."""
         start = _now()
         try:
-            with quiet():
+            with quiet(), self.session.lock:
                 tell(*args)
         except Exception as error:
             self.failed(error)
@@ -200,11 +201,13 @@ class _OnBackward(_Wrapper):
         if not (self.on and session.called) or torch._C._current_graph_task_id() != -1:
             return function(*args, **kwargs)
         self.guarded(self.before, args, kwargs)
-        session.in_backward += 1
+        with _counting:
+            session.in_backward += 1
         try:
             return function(*args, **kwargs)
         finally:
-            session.in_backward -= 1
+            with _counting:
+                session.in_backward -= 1
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = args[0] if args else kwargs.get("tensors")

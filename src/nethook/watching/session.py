@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -78,6 +79,7 @@ class Session:
     ) -> None:
         self.writer = writer
         self.world = world  # ranks
+        self.lock: AbstractContextManager[Any] = nullcontext()  # see `threads`
         self.sharded = False  # whether this rank holds parts of parameters only
         self.queue = QUEUE
         self.wanted = wanted
@@ -230,7 +232,6 @@ class Session:
             self.batches.inputs(model, args, kwargs)
 
     def _enter_training(self) -> None:
-        self.called = True
         if self.passes.open:
             self.passes.end()
             self._rest_or_wake()
@@ -239,6 +240,7 @@ class Session:
         elif self.optimizer_steps == 0 and self.backwards >= self.patience():
             self.change_clock("backward")
             self.end_step()
+        self.called = True  # in the step that is under way from here on
         self.order.note("forward")
 
     def patience(self) -> int:

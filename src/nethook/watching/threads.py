@@ -30,6 +30,16 @@ class SessionOfThreads(Session):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._here = local()
         super().__init__(*args, **kwargs)
+        self.lock = _ONE_AT_A_TIME
+
+    @property
+    def called(self) -> bool:
+        """Whether this thread has called anything that is watched since a step of its ended."""
+        return getattr(self._here, "called", False)
+
+    @called.setter
+    def called(self, called: bool) -> None:
+        self._here.called = called
 
     @property
     def depth(self) -> int:

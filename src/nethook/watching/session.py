@@ -22,10 +22,11 @@ from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
 from nethook.watching.batches import Batches
-from nethook.watching.budget import QUANTITIES, Budget
+from nethook.watching.budget import GRADS, OUTPUTS, QUANTITIES, Budget
 from nethook.watching.catalogue import Catalogue, Sheet
 from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
+from nethook.watching.hidden import HiddenCost
 from nethook.watching.losses import Losses
 from nethook.watching.numbers import LoopNumbers, Pending
 from nethook.watching.order import CallOrder
@@ -94,6 +95,7 @@ class Session:
             thinned += ("params",)
         self.budget = Budget(budget, thinned)
         self.spent = self.budget.spent
+        self.hidden = HiddenCost(self.budget)
         self.wants_grads = "grads" in wanted
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
@@ -279,6 +281,7 @@ class Session:
         now, own = time.perf_counter(), self.budget.own
         self.numbers.set(names.STEP_SECONDS, now - self._step_began)
         self.numbers.set(names.WATCH_SECONDS, own - self._own_then)
+        self.hidden.step_ended(now - self._step_began, own - self._own_then)
         self._step_began, self._own_then = now, own
 
     def _next_step(self) -> None:
@@ -296,6 +299,8 @@ class Session:
 
     def _decide(self) -> None:
         due = self.budget.due
+        if self.hidden.without_taps():
+            due[OUTPUTS] = due[GRADS] = False
         # Where nothing is due, what costs little is looked at three steps in a row, now and then.
         self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due

@@ -73,25 +73,36 @@ def around_compiled_call(
 
 
 class WhenCompiling:
-    """A handle: calls `act()` before torch compiles anything, until it is removed."""
+    """A handle: calls `act()` before torch compiles anything, and `done()` after it has."""
 
-    def __init__(self, act: Callable[[], None]) -> None:
+    def __init__(self, act: Callable[[], None], done: Callable[[], None] | None = None) -> None:
         self._act = act
+        self._done = done
         self._handler: Any = None
         self._waiting: Handle = when_imported("torch._dynamo.callback", self._put_on)
 
     def _put_on(self) -> None:
         self._handler = sys.modules["torch._dynamo.callback"].callback_handler
         self._handler.register_start_callback(self._start)
+        if self._done is not None:
+            self._handler.register_end_callback(self._end)
 
     def _start(self, _: object) -> None:
         self._act()
 
+    def _end(self, _: object) -> None:
+        if self._done is not None:
+            self._done()
+
     def remove(self) -> None:
-        """Calls it no more."""
+        """Calls them no more."""
         self._waiting.remove()
-        if self._handler is not None and self._start in self._handler.start_callbacks:
-            self._handler.remove_start_callback(self._start)
+        if self._handler is not None:
+            # `torch._dynamo.reset` takes them off as well.
+            if self._start in self._handler.start_callbacks:
+                self._handler.remove_start_callback(self._start)
+            if self._end in self._handler.end_callbacks:
+                self._handler.remove_end_callback(self._end)
 
 
 class _Checked:

@@ -89,12 +89,15 @@ class Session:
         """Torch is there: wait for the first call of a module."""
         try:
             from nethook.hooks.attachment import Attachment
+            from nethook.hooks.compiled import check_hooks_in_graphs
             from nethook.hooks.exporting import export_without_hooks
             from nethook.hooks.hook import Owner
             from nethook.hooks.newcomers import Newcomers
 
             self._always = Attachment(Owner("nethook run"))
             export_without_hooks(self._always)
+            # From the start: a watch may begin while its model is being compiled.
+            check_hooks_in_graphs(self._always)
             self._newcomers = Newcomers(
                 "nethook run", called=self._called, stepped=self._stepped, built=self._built
             )

@@ -208,6 +208,8 @@ class _Builder:
         check_hooks_in_graphs(hooks)
         export_without_hooks(hooks)
         hooks.add(_Shown(session))
+        hidden = session.hidden
+        hooks.add(WhenCompiling(lambda: hidden.compiles(True), lambda: hidden.compiles(False)))
         for name, tree in self._trees.items():
             self._model(name, tree)
         facts: list[tuple[ParameterFacts, ParameterSite, dict[str, Any]]] = []

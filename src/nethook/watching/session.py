@@ -25,11 +25,12 @@ from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
 from nethook.watching.averaging import Averaging
 from nethook.watching.batches import Batches
-from nethook.watching.budget import QUANTITIES, Budget
+from nethook.watching.budget import GRADS, OUTPUTS, QUANTITIES, Budget
 from nethook.watching.catalogue import Catalogue, Sheet
 from nethook.watching.device_flags import DeviceFlags
 from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
+from nethook.watching.hidden import HiddenCost
 from nethook.watching.losses import Losses
 from nethook.watching.losses_late import Late
 from nethook.watching.numbers import LoopNumbers, Pending
@@ -110,6 +111,7 @@ class Session:
             thinned += ("params",)
         self.budget = Budget(budget, thinned)
         self.spent = self.budget.spent
+        self.hidden = HiddenCost(self.budget)
         self.wants_grads = "grads" in wanted
         self.resting: Resting | None = None  # the taps, where they may be taken off for a while
         self._mode: bool | None = None  # `training` of the model at its last training call
@@ -320,6 +322,7 @@ class Session:
         now, own = time.perf_counter(), self.budget.own
         self.numbers.set(names.STEP_SECONDS, now - self._step_began)
         self.numbers.set(names.WATCH_SECONDS, own - self._own_then)
+        self.hidden.step_ended(now - self._step_began, own - self._own_then)
         self._step_began, self._own_then = now, own
 
     def _next_step(self) -> None:
@@ -337,6 +340,8 @@ class Session:
 
     def _decide(self) -> None:
         due = self.budget.due
+        if self.hidden.without_taps():
+            due[OUTPUTS] = due[GRADS] = False
         # Where nothing is due, what costs little is looked at three steps in a row, now and then.
         self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due

@@ -162,6 +162,7 @@ class OutputTap(Part):
     ) -> None:
         """One tensor of one call. Its memory is the graph's, so it is not held."""
         session = self.session
+        session.hidden.shown()
         training = session.training if session.depth else session.called_alone(module, training)
         if first:
             self.calls["train" if training else "off"] += 1

@@ -108,14 +108,15 @@ class Table:
         )
         return odd
 
-    def count_odd(self, most: int = EVERY, turn: int = 0) -> int:
-        """How many lines have an element that is not finite; nothing is measured.
+    def count_odd(self, most: int = EVERY, turn: int = 0, lines: int | None = None) -> int:
+        """How many lines, or of the first so many, have an element that is not finite.
 
         Of a tensor with more than `most` elements about so many are looked at, others each turn.
         """
         if native.functions is None:
             return 0
-        count: int = native.functions.count_odd(self._address, self._lines, most, turn)
+        lines = self._lines if lines is None else lines
+        count: int = native.functions.count_odd(self._address, lines, most, turn)
         return count
 
     def find(self, tensors: list[torch.Tensor]) -> bool:
@@ -201,6 +202,18 @@ class Numbers:
             len(places),
             rows.matrix_address,
         )
+
+    def place(self, at: int, row: int) -> None:
+        """Says which row a number is of."""
+        self._places[at] = row
+
+    def fold_list(self, numbers: list[float | None]) -> None:
+        """Folds these, one for each row, where they are not None."""
+        if native.functions is not None:
+            native.functions.fold_list(numbers, self._addresses[1], self._addresses[3])
+            return
+        self.values[:] = [np.nan if number is None else number for number in numbers]
+        self.fold()
 
     def fold(self) -> None:
         """Folds the numbers that are there."""

@@ -104,34 +104,48 @@ int64_t count_odd(uintptr_t table, int64_t lines, int64_t most, int64_t turn) {
   return found;
 }
 
+// Folds one number into a row.
+void fold_number(double x, double* row) {
+  const double before = row[COUNT] - row[NANS] - row[POSINF] - row[NEGINF];
+  row[TENSORS] += 1;
+  row[COUNT] += 1;
+  row[POSINF] += x == HUGE_VAL;
+  row[NEGINF] += x == -HUGE_VAL;
+  row[ZEROS] += x == 0;
+  if (!std::isfinite(x)) return;
+  const double total = before + 1, delta = (x - row[MEAN]) - row[MEAN_LOW];
+  const double mean = row[MEAN], step = row[MEAN_LOW] + delta / total, sum = mean + step;
+  const double part = sum - mean;
+  if (before == 0) {
+    row[MEAN] = x;
+    row[MEAN_LOW] = 0;
+  } else {
+    row[M2] += delta * delta * (before / total);
+    row[MEAN] = sum;
+    row[MEAN_LOW] = (mean - (sum - part)) + (step - part);
+  }
+  row[MIN] = x < row[MIN] ? x : row[MIN];
+  row[MAX] = x > row[MAX] ? x : row[MAX];
+}
+
 // Folds one number into each row of a list; a NaN is a number that was not there.
 void fold_numbers(uintptr_t numbers, uintptr_t places, int64_t count, uintptr_t rows) {
   const double* number = reinterpret_cast<const double*>(numbers);
   const int64_t* place = reinterpret_cast<const int64_t*>(places);
-  for (int64_t i = 0; i < count; ++i) {
-    const double x = number[i];
-    if (x != x) continue;
-    double* row = reinterpret_cast<double*>(rows) + place[i] * WIDTH;
-    const double before = row[COUNT] - row[NANS] - row[POSINF] - row[NEGINF];
-    row[TENSORS] += 1;
-    row[COUNT] += 1;
-    row[POSINF] += x == HUGE_VAL;
-    row[NEGINF] += x == -HUGE_VAL;
-    row[ZEROS] += x == 0;
-    if (!std::isfinite(x)) continue;
-    const double total = before + 1, delta = (x - row[MEAN]) - row[MEAN_LOW];
-    const double mean = row[MEAN], step = row[MEAN_LOW] + delta / total, sum = mean + step;
-    const double part = sum - mean;
-    if (before == 0) {
-      row[MEAN] = x;
-      row[MEAN_LOW] = 0;
-    } else {
-      row[M2] += delta * delta * (before / total);
-      row[MEAN] = sum;
-      row[MEAN_LOW] = (mean - (sum - part)) + (step - part);
-    }
-    row[MIN] = x < row[MIN] ? x : row[MIN];
-    row[MAX] = x > row[MAX] ? x : row[MAX];
+  for (int64_t i = 0; i < count; ++i)
+    if (number[i] == number[i])
+      fold_number(number[i], reinterpret_cast<double*>(rows) + place[i] * WIDTH);
+}
+
+// The same for numbers in a list of Python's; None is a number that was not there.
+void fold_list(nb::list numbers, uintptr_t places, uintptr_t rows) {
+  const int64_t* place = reinterpret_cast<const int64_t*>(places);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    PyObject* number = numbers[i].ptr();
+    if (number == Py_None) continue;
+    const double x = PyFloat_AsDouble(number);
+    if (x == -1.0 && PyErr_Occurred()) throw nb::python_error();
+    if (x == x) fold_number(x, reinterpret_cast<double*>(rows) + place[i] * WIDTH);
   }
 }
 
@@ -230,6 +244,7 @@ void nethook_define_tables(nb::module_& m) {
   m.def("find", &find);
   m.def("find_grads", &find_grads);
   m.def("fold_numbers", &fold_numbers);
+  m.def("fold_list", &fold_list);
   m.def("follow", &follow);
   m.def("fingerprint", &fingerprint);
 }

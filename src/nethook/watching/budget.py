@@ -40,6 +40,9 @@ OUTPUTS, GRADS, PARAM_GRADS, PARAMS, OTHER = range(5)
 """Places in `spent`: seconds that each has taken. The last is what cannot be thinned."""
 
 
+_NONE: Final = [False] * 4
+
+
 class Budget:
     """Keeps nethook's own time within a share of the training's.
 
@@ -94,6 +97,11 @@ class Budget:
             "every": self.every,
         }
 
+    def leave_out(self, seconds: float) -> None:
+        """A time in which the program stood still, and that is to count as nobody's."""
+        self._begun += seconds
+        self._last = (self._last[0] + seconds, *self._last[1:])
+
     def writer_took(self, seconds: float) -> None:
         """The writer's thread has used so many seconds of the processor."""
         self._writer_now = seconds
@@ -108,8 +116,9 @@ class Budget:
 
     def step_ended(self, spare: bool = True) -> bool:
         """Decides what the next step measures; whether `every` changed."""
-        for at, due in enumerate(self.due):
-            self._measured[at] += due
+        if self.due is not _NONE:
+            for at, due in enumerate(self.due):
+                self._measured[at] += due
         changed = False
         self._until_look -= 1
         if self._until_look <= 0:
@@ -120,10 +129,12 @@ class Budget:
         if every > 1:
             turn = self._turn
             # The quantities are spread over the turns: 0, every/4, every/2, …
-            self.due = [
-                wanted and (turn + at * every // 4) % every == 0
-                for at, wanted in enumerate(self._wanted)
-            ]
+            self.due = _NONE
+            for at, wanted in enumerate(self._wanted):
+                if wanted and (turn + at * every // 4) % every == 0:
+                    if self.due is _NONE:
+                        self.due = [False] * 4
+                    self.due[at] = True
             if turn >= self._next_whole and self._has_time_for_a_whole_step():
                 self.due = list(self._wanted)
         if self._turn >= self._next_whole:

@@ -70,11 +70,10 @@ class Losses:
     ) -> None:
         """A backward pass from `roots` is about to begin; `scale` is a loss scaler's factor."""
         place = where()
-        with quiet():
-            for root in roots:
-                node = root.grad_fn
-                if node is not None:
-                    self._root(root, node, place, scale)
+        for root in roots:
+            node = root.grad_fn
+            if node is not None:
+                self._root(root, node, place, scale)
 
     def _root(
         self, root: torch.Tensor, node: Node, place: Where, scale: torch.Tensor | float | None
@@ -99,11 +98,12 @@ class Losses:
     def _find(self, node: Node, known: list[_Series]) -> _Series | None:
         for series in known:
             analysis = series.analysis
-            if (
-                analysis is not None
-                and type(node) is analysis.root
-                and all(follow(node, steps) is not None for steps in analysis.steps)
-            ):
+            if analysis is None or type(node) is not analysis.root:
+                continue
+            for steps in analysis.steps:
+                if follow(node, steps) is None:
+                    break
+            else:
                 return series
         return None
 
@@ -221,10 +221,11 @@ class Losses:
 
 def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tensor | float | None:
     """The value of a loss without the factor of a scaler; a tensor where it is on a device."""
-    if root.dim() or root.is_complex() or root.device.type == "meta":
+    if root.dim() or root.is_complex() or root.is_meta:
         return None
-    if root.device.type == "cpu":
-        return root.item() / (1.0 if scale is None else float(scale))
+    if root.is_cpu:
+        value = root.item()
+        return value if scale is None else value / float(scale)
     value = root.detach()
     return value if scale is None else value / scale
 

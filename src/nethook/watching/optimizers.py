@@ -26,9 +26,6 @@ from nethook.watching.taps import Part
 if TYPE_CHECKING:
     from nethook.watching.session import Session
 
-PROBES: Final = 3
-"""Parameters of an optimizer whose gradient is looked at when a backward pass begins."""
-
 _now = time.perf_counter
 
 
@@ -367,13 +364,13 @@ class Steps:
 
     def _used(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         """Notes which gradients a step has used, to know them again."""
-        track.used = []
+        track.used = used = []
         if track.set is None:
             return
-        for each in track.set.all[:: max(1, len(track.set.all) // PROBES)][:PROBES]:
-            grad = each.parameter.grad
+        for parameter in track.set.probes:
+            grad = parameter.grad
             if grad is not None:
-                track.used.append((each.parameter, id(grad), grad._version))
+                used.append((parameter, id(grad), grad._version))
 
     def old_gradients(self) -> bool:
         """Whether gradients that a step has used are still there, as they were."""

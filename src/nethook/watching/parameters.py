@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 SNAPSHOT_CAP: Final = 256 << 20
 """Bytes of weights that are kept from before a step to after it; above, parameters take turns."""
 
+PROBES: Final = 3
+"""Parameters of an optimizer whose gradient is known again when a backward pass begins."""
+
+PROBED: Final = 2
+"""Parameters whose gradient is looked at for NaN in each step: the first, which those of all later
+layers flow into."""
+
 MOST_LOOKED: Final = 1024
 """Elements of one gradient that are looked at for NaN in a step in which it is not measured."""
 
@@ -67,6 +74,10 @@ class ParameterSet:
         known = {id(each) for each in self.flat}
         self.others = [each for each in self.all if id(each) not in known]
         self._tensors = [each.parameter for each in self.flat]
+        self.probes = [
+            each.parameter for each in self.all[:: max(1, len(self.all) // PROBES)][:PROBES]
+        ]
+        self._probed = self._tensors[:PROBED]
         self._bytes = [each.parameter.nbytes for each in self.flat]
         count = len(self.flat)
         sheet = session.train
@@ -142,8 +153,10 @@ class ParameterSet:
     def probe(self, turn: int) -> None:
         """Looks for NaN in a part of the gradients, in a step that measures nothing."""
         table = self._grads
-        table.find_grads(self._tensors)
-        if table.count_odd(MOST_LOOKED, turn):
+        table.find_grads(self._probed)
+        if table.count_odd(MOST_LOOKED, turn, len(self._probed)):
+            table.find_grads(self._tensors)
+            table.count_odd()
             self._flag_odd()
 
     def _flag_odd(self) -> None:

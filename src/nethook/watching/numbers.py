@@ -25,8 +25,8 @@ _COUNTED: Final = (
 )  # fmt: skip
 _LOGGED: Final = (names.GRAD_NORM, names.UPDATE_RATIO)
 
-LOSSES: Final = 8
-"""Losses whose numbers are folded with those of the loop; others one by one."""
+MORE: Final = 16
+"""Other numbers, such as losses, that are folded with those of the loop; the rest one by one."""
 
 
 class LoopNumbers:
@@ -35,7 +35,7 @@ class LoopNumbers:
     def __init__(self, session: Session) -> None:
         self._session = session
         rows = session.train.rows
-        places = [session.row(names.LOOP, each) or 0 for each in QUANTITIES] + [0] * LOSSES
+        places = [session.row(names.LOOP, each) or 0 for each in QUANTITIES] + [0] * MORE
         self._numbers = Numbers(rows, places)
         self._values: list[float | None] = [None] * len(places)
         self._at = {name: at for at, name in enumerate(QUANTITIES)}
@@ -44,7 +44,7 @@ class LoopNumbers:
         self._counted = [self._at[name] for name in _COUNTED]
         self._logged = [(name, self._at[name]) for name in _LOGGED]
         self._places = (self._at[names.FORWARDS], self._at[names.BACKWARDS])
-        self._losses: dict[int, int] = {}  # row -> where its number of this step stands
+        self._more: dict[int, int] = {}  # row -> where its number of this step stands
 
     def set(self, name: str, value: float) -> None:
         """The number of this step."""
@@ -54,14 +54,14 @@ class LoopNumbers:
         """One more of these in this step."""
         self.counts[name] += times
 
-    def loss(self, row: int, value: float) -> None:
-        """One value of a loss; the first of a step is folded with all other numbers at its end."""
-        at = self._losses.get(row)
+    def number(self, row: int, value: float) -> None:
+        """One number of a row; the first of a step is folded with all the others at its end."""
+        at = self._more.get(row)
         if at is None:
-            if value != value or len(self._losses) >= LOSSES:
+            if value != value or len(self._more) >= MORE:
                 self.fold_one(row, value)
                 return
-            at = self._losses[row] = len(QUANTITIES) + len(self._losses)
+            at = self._more[row] = len(QUANTITIES) + len(self._more)
             self._numbers.place(at, row)
         if value != value or self._values[at] is not None:
             self.fold_one(row, value)

@@ -100,6 +100,8 @@ class ParameterSet:
         self._snapshot = _Snapshot(self._bytes, session.snapshot_cap)
         self._clones: dict[int, torch.Tensor] = {}
         self._has_weights = False
+        self._left_out = np.zeros(0, np.int64)  # lines whose update is not measured in this turn
+        self._factor = 1.0
         self._wants_updates = "updates" in wanted
         self.grad_square = self.weight_square = self.update_square = float("nan")
         self.with_grad = np.zeros(count, np.int64)
@@ -115,11 +117,12 @@ class ParameterSet:
         """Reads the weights, and keeps what is needed to tell the update."""
         table = self._weights
         self._find(table)
-        if self._wants_updates:
-            self._snapshot.turn()
+        if self._wants_updates and self._snapshot.turn():
             table.lines["copy"] = self._snapshot.current
+            self._after.lines["minus"] = self._snapshot.current
+            self._left_out = np.flatnonzero(self._snapshot.current == 0)
         table.fold()
-        self.weight_square = float(table.squares.sum())
+        self.weight_square = table.square
         self._has_weights = True
         for at, each in enumerate(self.others):
             parameter = each.parameter.detach()
@@ -130,21 +133,18 @@ class ParameterSet:
 
     def gradients(self, factor: float, measure: bool) -> None:
         """Reads the gradients as the optimizer will use them, or only looks for NaN in them."""
-        count = len(self.flat)
         self.looked += 1
         table = self._grads
         self._find_grads(table, PARAM_GRADS if measure else "", factor)
-        there = table.address != 0
-        self.with_grad += there
+        empty = len(self.flat) - int(np.count_nonzero(table.address))
         if measure:
-            table.lines["factor"] = factor
+            if factor != self._factor:
+                table.lines["factor"] = self._factor = factor
             odd = table.fold()
-            squares = table.squares
-            self.grad_square = float(squares.sum()) + self._loose_square
-            empty = int((squares[there] == 0).sum()) + count - int(there.sum())
+            self.grad_square = table.square + self._loose_square
+            empty += table.zeros
         else:
             odd = table.count_odd(MOST_LOOKED, self.looked)
-            empty = count - int(there.sum())
         missing = sum(each.parameter.grad is None for each in self.others)
         self.empty = (empty + missing) / max(1, len(self.all))
         if odd:
@@ -174,7 +174,8 @@ class ParameterSet:
     def _find_grads(self, table: Table, quantity: str, factor: float) -> None:
         """Where the gradients lie; those that do not lie flat are measured here."""
         self._loose_square = 0.0
-        for at in table.find_grads(self._tensors):
+        counts = 0 if quantity == UNCLIPPED else self.with_grad.ctypes.data
+        for at in table.find_grads(self._tensors, counts):
             each = self.flat[at]
             grad = each.parameter.grad
             if grad is not None and quantity:
@@ -198,14 +199,11 @@ class ParameterSet:
         self._has_weights = False
         table = self._after
         self._find(table)
-        table.lines["minus"] = self._snapshot.current
-        table.address[self._snapshot.current == 0] = 0
-        table.fold()
-        measured = table.address != 0
-        if measured.all() and len(self._clones) == len(self.others):
-            self.update_square = float(table.squares.sum())
-        self.moved[0] += table.squares > 0
-        self.moved[1] += measured
+        if len(self._left_out):
+            table.address[self._left_out] = 0
+        table.fold(self.moved.ctypes.data)
+        if not len(self._left_out) and len(self._clones) == len(self.others):
+            self.update_square = table.square
         for at, each in enumerate(self.others):
             before = self._clones.pop(at, None)
             if before is not None:
@@ -293,18 +291,26 @@ class _Snapshot:
         self._memory = np.empty(most + 64, np.uint8) if most else np.empty(0, np.uint8)
         self._start = -(-self._memory.ctypes.data // 64) * 64
         self._next = 0
+        self._turned = False
         self.turns = len(self._chunks)
         self.memory = most
         self.current = np.zeros(len(sizes), np.int64)
 
-    def turn(self) -> None:
-        """Says where the copies of the next turn go (`current`): 0 for parameters not in it."""
+    def turn(self) -> bool:
+        """Says where the copies of the next turn go (`current`): 0 for parameters not in it.
+
+        False where that is the same as in the last turn.
+        """
+        if self._turned and self.turns == 1:
+            return False
+        self._turned = True
         self.current[...] = 0
         at = self._start
         for each in self._chunks[self._next]:
             self.current[each] = at
             at += self._sizes[each]
         self._next = (self._next + 1) % len(self._chunks)
+        return True
 
 
 def _square(tensor: torch.Tensor, factor: float = 1.0) -> float:

@@ -407,7 +407,7 @@ class Session:
             slot.fold(value)
             self.pending.add(names.loss_name(name), value, keep=names.KEPT_STEPS)
             return
-        self.numbers.loss(slot.place, value)
+        self.numbers.number(slot.place, value)
         self._loss_sums[name].append(value)
 
     def _tell_losses(self) -> None:

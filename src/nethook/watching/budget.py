@@ -43,6 +43,9 @@ OUTPUTS, GRADS, PARAM_GRADS, PARAMS, OTHER = range(5)
 """Places in `spent`: seconds that each has taken. The last is what cannot be thinned."""
 
 
+_NONE: Final = [False] * 4
+
+
 class Budget:
     """Keeps nethook's own time within a share of the training's.
 
@@ -104,7 +107,7 @@ class Budget:
         self._writer_now = seconds
 
     def leave_out(self, seconds: float) -> None:
-        """So much time was neither training's nor nethook's: torch has compiled something."""
+        """So much time was neither training's nor nethook's: compiling, or standing still."""
         then, spent, writer = self._last
         self._begun += seconds
         self._last = (then + seconds, spent, writer)
@@ -119,8 +122,9 @@ class Budget:
 
     def step_ended(self, spare: bool = True) -> bool:
         """Decides what the next step measures; whether `every` changed."""
-        for at, due in enumerate(self.due):
-            self._measured[at] += due
+        if self.due is not _NONE:
+            for at, due in enumerate(self.due):
+                self._measured[at] += due
         changed = False
         self._until_look -= 1
         if self._until_look <= 0:
@@ -131,12 +135,14 @@ class Budget:
         if every > 1:
             turn = self._turn
             # The quantities are spread over the turns: 0, every/4, every/2, …
-            self.due = [
-                wanted and (turn + at * every // 4) % every == 0
-                for at, wanted in enumerate(self._wanted)
-            ]
-            if self.together:  # in a compiled graph taps are there for both, or for neither
-                self.due[GRADS] = self._wanted[GRADS] and turn % every == 0
+            self.due = _NONE
+            for at, wanted in enumerate(self._wanted):
+                # In a compiled graph taps are there for outputs and gradients, or for neither.
+                place = OUTPUTS if self.together and at == GRADS else at
+                if wanted and (turn + place * every // 4) % every == 0:
+                    if self.due is _NONE:
+                        self.due = [False] * 4
+                    self.due[at] = True
             sure = turn >= self._next_sure
             if sure or (turn >= self._next_whole and self._has_time_for_a_whole_step()):
                 self.due = list(self._wanted)

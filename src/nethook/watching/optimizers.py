@@ -11,7 +11,7 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -26,9 +26,6 @@ from nethook.watching.resolve import Resolver
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
-
-PROBES: Final = 3
-"""Parameters of an optimizer whose gradient is looked at when a backward pass begins."""
 
 _now = time.perf_counter
 
@@ -427,13 +424,13 @@ class Steps:
 
     def _used(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         """Notes which gradients a step has used, to know them again."""
-        track.used = []
+        track.used = used = []
         if track.set is None:
             return
-        for each in track.set.all[:: max(1, len(track.set.all) // PROBES)][:PROBES]:
-            grad = each.parameter.grad
+        for parameter in track.set.probes:
+            grad = parameter.grad
             if grad is not None:
-                track.used.append((each.parameter, id(grad), grad._version))
+                used.append((parameter, id(grad), grad._version))
 
     def backward_begins(self, first: bool) -> None:
         """Notes whose gradients a pass adds to that a step has used already.

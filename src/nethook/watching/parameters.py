@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 SNAPSHOT_CAP: Final = 256 << 20
 """Bytes of weights that are kept from before a step to after it; above, parameters take turns."""
 
+PROBES: Final = 3
+"""Parameters of an optimizer whose gradient is known again when a backward pass begins."""
+
+PROBED: Final = 2
+"""Parameters whose gradient is looked at for NaN in each step: the first, which those of all later
+layers flow into."""
+
 MOST_LOOKED: Final = 1024
 """Elements of one gradient that are looked at for NaN in a step in which it is not measured."""
 
@@ -97,6 +104,10 @@ class ParameterSet:
         self.others = [each for each in self.all if id(each) not in known]
         self._tensors = [each.local for each in self.flat]
         self._parameters = [each.parameter for each in self.flat]
+        self.probes = [
+            each.parameter for each in self.all[:: max(1, len(self.all) // PROBES)][:PROBES]
+        ]
+        self._probed = self._parameters[:PROBED]
         self._bytes = [each.local.nbytes for each in self.flat]
         self._spread = [each for each in self.all if each.held is not None]
         # Squares of a part count as many times as there are parts: see `runs.ranks`.
@@ -125,6 +136,8 @@ class ParameterSet:
         self._snapshot = _Snapshot(self._bytes, session.snapshot_cap)
         self._clones: dict[int, torch.Tensor] = {}
         self._has_weights = False
+        self._left_out = np.zeros(0, np.int64)  # lines whose update is not measured in this turn
+        self._factor = 1.0
         self._wants_updates = "updates" in wanted
         self.grad_square = self.weight_square = self.update_square = float("nan")
         self.with_grad = np.zeros(count, np.int64)
@@ -141,11 +154,12 @@ class ParameterSet:
         """Reads the weights, and keeps what is needed to tell the update."""
         table = self._weights
         self._find(table)
-        if self._wants_updates:
-            self._snapshot.turn()
+        if self._wants_updates and self._snapshot.turn():
             table.lines["copy"] = self._snapshot.current
+            self._after.lines["minus"] = self._snapshot.current
+            self._left_out = np.flatnonzero(self._snapshot.current == 0)
         table.fold()
-        self.weight_square = float(table.squares @ self._parts)
+        self.weight_square = self._square_of(table)
         self._has_weights = True
         for at, each in enumerate(self.others):
             parameter = each.local.detach()
@@ -158,24 +172,20 @@ class ParameterSet:
 
     def gradients(self, factor: float, measure: bool) -> None:
         """Reads the gradients as the optimizer will use them, or only looks for NaN in them."""
-        count = len(self.flat)
         self.looked += 1
         table = self._grads
         self._find_grads(table, PARAM_GRADS if measure else "", factor)
-        there = table.address != 0
-        self.with_grad += there
+        empty = len(self.flat) - int(np.count_nonzero(table.address))
         if measure:
-            table.lines["factor"] = factor
+            if factor != self._factor:
+                table.lines["factor"] = self._factor = factor
             odd = table.fold()
-            squares = table.squares
-            self.grad_square = float(squares @ self._parts) + self._loose_square
-            empty = int((squares[there] == 0).sum()) + count - int(there.sum())
-        else:
-            odd = table.count_odd(MOST_LOOKED, self.looked)
-            empty = count - int(there.sum())
-        if measure:
+            self.grad_square = self._square_of(table) + self._loose_square
+            empty += table.zeros
             for away in self.away:
                 away.gradients(factor)
+        else:
+            odd = table.count_odd(MOST_LOOKED, self.looked)
         missing = sum(each.parameter.grad is None for each in self.others)
         self.empty = (empty + missing) / max(1, len(self.all))
         if odd:
@@ -184,8 +194,10 @@ class ParameterSet:
     def probe(self, turn: int) -> None:
         """Looks for NaN in a part of the gradients, in a step that measures nothing."""
         table = self._grads
-        self._ask_grads(table)
-        if table.count_odd(MOST_LOOKED, turn):
+        table.find_grads(self._probed)
+        if table.count_odd(MOST_LOOKED, turn, len(self._probed)):
+            self._ask_grads(table)
+            table.count_odd()
             self._flag_odd()
 
     def _flag_odd(self) -> None:
@@ -203,7 +215,7 @@ class ParameterSet:
     def _find_grads(self, table: Table, quantity: str, factor: float) -> None:
         """Where the gradients lie; those that do not lie flat are measured here."""
         self._loose_square = 0.0
-        for at in self._ask_grads(table):
+        for at in self._ask_grads(table, counted=quantity != UNCLIPPED):
             each = self.flat[at]
             grad = each.grad
             if grad is not None and quantity:
@@ -218,9 +230,13 @@ class ParameterSet:
                     self._slot(each, quantity).fold(grad, factor)
                     self._loose_square += _square(grad, factor) * each.part.parts
 
-    def _ask_grads(self, table: Table) -> list[int]:
+    def _square_of(self, table: Table) -> float:
+        """The squares of all lines; those of a part count once for each part there is."""
+        return float(table.squares @ self._parts) if self._spread else table.square
+
+    def _ask_grads(self, table: Table, counted: bool = False) -> list[int]:
         """Where the gradients lie that lie flat; the lines of all others that are there."""
-        others = table.find_grads(self._parameters)
+        others = table.find_grads(self._parameters, self.with_grad.ctypes.data if counted else 0)
         left = []
         for at in others:
             each = self.flat[at]
@@ -234,6 +250,7 @@ class ParameterSet:
                 and grad.is_contiguous()
             ):
                 table.address[at] = start_of(grad)
+                self.with_grad[at] += counted
             else:
                 left.append(at)
         return left
@@ -247,14 +264,11 @@ class ParameterSet:
         self._has_weights = False
         table = self._after
         self._find(table)
-        table.lines["minus"] = self._snapshot.current
-        table.address[self._snapshot.current == 0] = 0
-        table.fold()
-        measured = table.address != 0
-        if measured.all() and len(self._clones) == len(self.others):
-            self.update_square = float(table.squares @ self._parts)
-        self.moved[0] += table.squares > 0
-        self.moved[1] += measured
+        if len(self._left_out):
+            table.address[self._left_out] = 0
+        table.fold(self.moved.ctypes.data)
+        if not len(self._left_out) and len(self._clones) == len(self.others):
+            self.update_square = self._square_of(table)
         changes: dict[torch.device, list[torch.Tensor]] = {}
         for at, each in enumerate(self.others):
             before = self._clones.pop(at, None)
@@ -353,18 +367,26 @@ class _Snapshot:
         self._memory = np.empty(most + 64, np.uint8) if most else np.empty(0, np.uint8)
         self._start = -(-self._memory.ctypes.data // 64) * 64
         self._next = 0
+        self._turned = False
         self.turns = len(self._chunks)
         self.memory = most
         self.current = np.zeros(len(sizes), np.int64)
 
-    def turn(self) -> None:
-        """Says where the copies of the next turn go (`current`): 0 for parameters not in it."""
+    def turn(self) -> bool:
+        """Says where the copies of the next turn go (`current`): 0 for parameters not in it.
+
+        False where that is the same as in the last turn.
+        """
+        if self._turned and self.turns == 1:
+            return False
+        self._turned = True
         self.current[...] = 0
         at = self._start
         for each in self._chunks[self._next]:
             self.current[each] = at
             at += self._sizes[each]
         self._next = (self._next + 1) % len(self._chunks)
+        return True
 
 
 def _away(session: Session, others: Sequence[ParameterFacts]) -> list[Away]:

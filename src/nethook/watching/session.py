@@ -116,6 +116,7 @@ class Session:
         self.resting: Resting | None = None  # the taps, where they may be taken off for a while
         self._mode: bool | None = None  # `training` of the model at its last training call
         self._by_parts = False  # whether modules are called without the model around them
+        self._due: list[bool] | None = None
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
         self.train = Sheet(self.catalogue)
@@ -298,9 +299,9 @@ class Session:
         """A step has ended: what it measured goes to the window."""
         step = self.step
         self.order.step_ended(step)
+        self._tell_losses()
         self._time_step()
         self.numbers.end_step()
-        self._tell_losses()
         self.train.step_ended()
         self.device_flags.ask(step)
         self.losses.step_ended(step)
@@ -312,7 +313,8 @@ class Session:
         self._window_ends(step)
         self.step = step + 1
         # The taps that rest have not seen who was called.
-        self._by_parts = self._by_parts or (self.called and self.forwards == 0)
+        if self.called and self.forwards == 0:
+            self._by_parts, self._due = True, None
         self.called = False
         self.forwards = self.backwards = 0
         self.skipped = False
@@ -341,7 +343,12 @@ class Session:
     def _decide(self) -> None:
         due = self.budget.due
         if self.hidden.without_taps():
+            due = list(due)
             due[OUTPUTS] = due[GRADS] = False
+        if due is self._due:  # nothing, as in the step before
+            self.looks = self.step % LOOK_EVERY < 3
+            return
+        self._due = due if not any(due) else None
         # Where nothing is due, what costs little is looked at three steps in a row, now and then.
         self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
@@ -363,6 +370,7 @@ class Session:
     def measure_all(self) -> None:
         """Everything is measured in this step, whatever the budget says."""
         self.budget.all_due()
+        self._due = None
         self._decide()
 
     def _window_ends(self, step: int) -> None:
@@ -433,21 +441,22 @@ class Session:
         if phase != "train":
             self.passes.loss(name, value)
             return
-        if name not in self.loss_names:
-            self.loss_names.append(name)
-            self.writer.info(losses=list(self.loss_names))
         slot = self._loss_slots.get(name)
         if slot is None:
+            if name not in self.loss_names:
+                self.loss_names.append(name)
+                self.writer.info(losses=list(self.loss_names))
             row = self.row(names.loss_address(name), names.LOSS)
             if row is None:
                 return
             slot = self._loss_slots[name] = self.train.slot(row)
+            self._loss_sums[name] = []
         if isinstance(value, torch.Tensor):
             slot.fold(value)
             self.pending.add(names.loss_name(name), value, keep=names.KEPT_STEPS)
             return
-        self.numbers.fold_one(slot.place, value)
-        self._loss_sums.setdefault(name, []).append(value)
+        self.numbers.number(slot.place, value)
+        self._loss_sums[name].append(value)
 
     def _tell_losses(self) -> None:
         for name, values in self._loss_sums.items():

@@ -19,7 +19,7 @@ from nethook.addresses.tree import Site
 from nethook.hooks.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.in_graph import numbered, show, show_call
-from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.hooks.quiet import quiet
 from nethook.hooks.threads import elsewhere
 from nethook.runs import names
 from nethook.stats.rows import Slot
@@ -35,6 +35,8 @@ _graph_task = torch._C._current_graph_task_id
 _in_transform = torch._C._are_functorch_transforms_active
 _is_compiling = torch.compiler.is_compiling
 
+_function_modes = torch._C._len_torch_function_stack
+_dispatch_modes = torch._C._len_torch_dispatch_stack
 _NOTHING: dict[str, Any] = {}
 
 MODES = 16
@@ -107,9 +109,15 @@ class OutputTap(Part):
         session = self.session
         try:
             if _graph_task() == -1 and not _in_transform():
-                if modes_are_active() or type(output) is not _Tensor:
+                if type(output) is not _Tensor or _function_modes() or _dispatch_modes():
                     with quiet():
                         self.saw(module, args, output)
+                elif session.depth and session.training and module.training is self.mode[0]:
+                    self.calls["train"] += 1  # as `saw`, in short: this is nearly every call
+                    if session.on_outputs:
+                        self.measure(module, args, output, True)
+                    if session.on_grads and self.grad is not None and output.requires_grad:
+                        ask_quickly(output, self.grad, args)
                 else:
                     self.saw(module, args, output)
         except Exception as error:
@@ -148,7 +156,7 @@ class OutputTap(Part):
         try:
             module = self.module()
             if module is not None and _graph_task() == -1:
-                if modes_are_active():
+                if _function_modes() or _dispatch_modes():
                     with quiet():
                         self.saw_in_graph(module, value, training, first)
                 else:
@@ -191,10 +199,11 @@ class OutputTap(Part):
         if training:
             if odd:
                 self.session.flag(self.address, "outputs", module, args, tensor)
-            shape = tensor.shape
-            if shape and (not self.batch or shape[0] != self.batch[2]):
-                low, high, _ = self.batch or (shape[0],) * 3
-                self.batch = [min(low, shape[0]), max(high, shape[0]), shape[0]]
+            if tensor.dim():
+                size = len(tensor)
+                if not self.batch or size != self.batch[2]:
+                    low, high, _ = self.batch or (size,) * 3
+                    self.batch = [min(low, size), max(high, size), size]
 
     def first(self, module: nn.Module, tensor: torch.Tensor, training: bool) -> Slot | None:
         """The slot of a phase, made at its first tensor: what that is decides what is counted."""
@@ -252,7 +261,7 @@ class GradTap(Part):
         try:
             # `autograd.grad` inside a loss (a gradient penalty) is no gradient of the loss.
             if session.in_backward:
-                if modes_are_active() or type(grad) is not _Tensor:
+                if type(grad) is not _Tensor or _function_modes() or _dispatch_modes():
                     with quiet():
                         odd = self.slot.fold(grad, session.grad_factor)
                 else:

@@ -56,6 +56,7 @@ class MadeSeries:
     last_step: npt.NDArray[np.int64]
     steps: npt.NDArray[np.int64]
     info: dict[str, Any] = field(default_factory=dict)
+    counted: int = 1
 
     def __getitem__(self, name: str) -> npt.NDArray[np.float64]:
         return self.columns.get(name, np.zeros(len(self.steps)))

@@ -41,6 +41,7 @@ LIMIT = 4096
 EVERY = 2**62
 """As a limit: every element."""
 
+
 class Rows:
     """Preallocated rows, histograms and unit bits of a number of series.
 

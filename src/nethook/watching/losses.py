@@ -224,8 +224,8 @@ def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tens
     if root.dim() or root.is_complex() or root.is_meta:
         return None
     if root.is_cpu:
-        value = root.item()
-        return value if scale is None else value / float(scale)
+        number = root.item()
+        return number if scale is None else number / float(scale)
     value = root.detach()
     return value if scale is None else value / scale
 

@@ -105,7 +105,7 @@ class OutputTap(Part):
                     self.saw(module, args, output)
         except Exception as error:
             self.failed(error)
-        session.spent[budget.OUTPUTS] += _now() - start
+        session.spent[budget.OUTPUTS] += _now() - start + session.hook_seconds
 
     def saw(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """One call of the module has returned."""
@@ -264,7 +264,7 @@ class RootEnds(Part):
                     self.session.call_ends(self.model, module, given[0], given[-1])
         except Exception as error:
             self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
+        self.session.spent[budget.OTHER] += _now() - start + self.session.hook_seconds
 
     def turn_off(self) -> None:
         """Without it no call ever ends."""

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
-from nethook.hooks.attachment import Resting
+from nethook.hooks.attachment import Resting, seconds_of_a_hook
 from nethook.hooks.in_graph import shown
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
@@ -117,6 +117,7 @@ class Session:
         self._mode: bool | None = None  # `training` of the model at its last training call
         self._by_parts = False  # whether modules are called without the model around them
         self._due: list[bool] | None = None
+        self.hook_seconds = seconds_of_a_hook()  # that no hook can see by itself
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
         self.train = Sheet(self.catalogue)
@@ -424,6 +425,10 @@ class Session:
 
     def write_facts(self) -> None:
         """Brings sites and totals in the file up to date; `facts` puts itself in its place."""
+
+    def snapshot_turns(self) -> int:
+        """Steps until each update was measured; `optimizers` puts itself in its place."""
+        return 1
 
     def loop_stepped(self) -> None:
         """An optimizer has stepped; `loop` puts itself in its place."""

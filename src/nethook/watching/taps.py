@@ -122,7 +122,7 @@ class OutputTap(Part):
                     self.saw(module, args, output)
         except Exception as error:
             self.failed(error)
-        session.spent[budget.OUTPUTS] += _now() - start
+        session.spent[budget.OUTPUTS] += _now() - start + session.hook_seconds
 
     def saw(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """One call of the module has returned."""
@@ -364,7 +364,7 @@ class RootEnds(Part):
                     self.session.call_ends(self.model, module, given[0], given[-1])
         except Exception as error:
             self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
+        self.session.spent[budget.OTHER] += _now() - start + self.session.hook_seconds
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph has ended."""

@@ -95,15 +95,31 @@ class OutputTap(Part):
         start = _now()
         session = self.session
         try:
-            if _graph_task() == -1 and not _in_transform():
-                if modes_are_active() or type(output) is not _Tensor:
-                    with quiet():
-                        self.saw(module, args, output)
-                else:
+            if _in_transform():
+                pass
+            elif _graph_task() != -1:
+                self.again(args, output)
+            elif modes_are_active() or type(output) is not _Tensor:
+                with quiet():
                     self.saw(module, args, output)
+            else:
+                self.saw(module, args, output)
         except Exception as error:
             self.failed(error)
         session.spent[budget.OUTPUTS] += _now() - start
+
+    def again(self, args: tuple[Any, ...], output: Any) -> None:
+        """A checkpoint has run the module again, inside a backward pass: only its gradient counts.
+
+        Under a reentrant checkpoint the first run had none. Under the other kind what is returned
+        now is not what gradients flow through, and the hook never fires.
+        """
+        session = self.session
+        if session.training and session.on_grads and self.grad is not None:
+            with quiet():
+                for _, tensor in tensors(output):
+                    if tensor.requires_grad:
+                        ask_quickly(tensor, self.grad, args)
 
     def saw(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """One call of the module has returned."""

@@ -108,21 +108,37 @@ class OutputTap(Part):
         start = _now()
         session = self.session
         try:
-            if _graph_task() == -1 and not _in_transform():
-                if type(output) is not _Tensor or _function_modes() or _dispatch_modes():
-                    with quiet():
-                        self.saw(module, args, output)
-                elif session.depth and session.training and module.training is self.mode[0]:
-                    self.calls["train"] += 1  # as `saw`, in short: this is nearly every call
-                    if session.on_outputs:
-                        self.measure(module, args, output, True)
-                    if session.on_grads and self.grad is not None and output.requires_grad:
-                        ask_quickly(output, self.grad, args)
-                else:
+            if _in_transform():
+                pass
+            elif _graph_task() != -1:
+                self.again(args, output)
+            elif type(output) is not _Tensor or _function_modes() or _dispatch_modes():
+                with quiet():
                     self.saw(module, args, output)
+            elif session.depth and session.training and module.training is self.mode[0]:
+                self.calls["train"] += 1  # as `saw`, in short: this is nearly every call
+                if session.on_outputs:
+                    self.measure(module, args, output, True)
+                if session.on_grads and self.grad is not None and output.requires_grad:
+                    ask_quickly(output, self.grad, args)
+            else:
+                self.saw(module, args, output)
         except Exception as error:
             self.failed(error)
         session.spent[budget.OUTPUTS] += _now() - start + session.hook_seconds
+
+    def again(self, args: tuple[Any, ...], output: Any) -> None:
+        """A checkpoint has run the module again, inside a backward pass: only its gradient counts.
+
+        Under a reentrant checkpoint the first run had none. Under the other kind what is returned
+        now is not what gradients flow through, and the hook never fires.
+        """
+        session = self.session
+        if session.training and session.on_grads and self.grad is not None:
+            with quiet():
+                for _, tensor in tensors(output):
+                    if tensor.requires_grad:
+                        ask_quickly(tensor, self.grad, args)
 
     def saw(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """One call of the module has returned."""

@@ -29,7 +29,6 @@ from nethook.watching.device_flags import DeviceFlags
 from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
 from nethook.watching.losses import Losses
-from nethook.watching.losses_late import Late
 from nethook.watching.numbers import LoopNumbers, Pending
 from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
@@ -111,8 +110,7 @@ class Session:
         self.train = Sheet(self.catalogue)
         self.guard = Guard(self._tell_failure, self._give_up)
         self.pending = Pending(self)
-        self.late = Late()
-        self.device_flags = DeviceFlags(self)
+        self.late = DeviceFlags(self)
         self.numbers = LoopNumbers(self)
         self.order = CallOrder(self)
         self.batches = Batches(self)
@@ -272,7 +270,7 @@ class Session:
         self.numbers.end_step()
         self._tell_losses()
         self.train.step_ended()
-        self.device_flags.ask(step)
+        self.late.ask(step)
         self.losses.step_ended(step)
         self.flight.step_ended(step, self.skipped)
         for told in self.on_step:
@@ -342,7 +340,7 @@ class Session:
     def _hand_over(self, step: int, why: str) -> None:
         self._fetch()
         self._fill(keep=False)
-        self.device_flags.window += 1
+        self.late.window += 1
         self._window = self.writer.submit(self._window, why)
         self._window_steps = 0
         self._window_clock.open(step + 1)

@@ -14,8 +14,8 @@ A cell holds twice. `check` must pass; and it must *fail* while `guard` is enter
 off what nethook does for this mode. The second is the proof that the first could have failed.
 
 A cell whose work is done in other processes says `elsewhere=True`: its check is called with one
-more argument, `off`, which makes the context to enter there: `nullcontext`, or the guard, which must
-then be a function at the top level of a module (it is pickled by name).
+more argument, `off`, which makes the context to enter there: `nullcontext`, or the guard, which
+must then be a function at the top level of a module (it is pickled by name).
 """
 
 from __future__ import annotations

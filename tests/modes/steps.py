@@ -115,7 +115,7 @@ class Block(nn.Module):
 class Blocks(nn.Module):
     """Repeated blocks on 3-D inputs, the way transformers are built."""
 
-    def __init__(self, width: int = 8, depth: int = 4) -> None:
+    def __init__(self, width: int = 8, depth: int = 3) -> None:
         super().__init__()
         self.embed = nn.Linear(6, width)
         self.blocks = nn.ModuleList(Block(width) for _ in range(depth))
@@ -142,6 +142,20 @@ class Conv(nn.Module):
         return self.fc(self.relu(self.norm(self.conv(x))).flatten(1))
 
 
+class Views(nn.Module):
+    """Layers that return views, which the next one writes to in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = nn.Linear(6, 8)
+        self.relu = nn.ReLU(inplace=True)
+        self.flat = nn.Flatten()
+        self.fc = nn.Linear(7 * 8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(self.flat(self.relu(self.up(x))))
+
+
 def _mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(10, 16), nn.Tanh(), nn.Linear(16, 5))
 
@@ -150,6 +164,7 @@ _NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "mlp": (_mlp, (8, 10)),
     "conv": (Conv, (8, 1, 6, 6)),
     "blocks": (Blocks, (4, 7, 6)),
+    "views": (Views, (4, 7, 6)),
 }
 
 

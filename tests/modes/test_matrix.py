@@ -9,6 +9,13 @@ import pytest
 from tests.modes.matrix import FEATURES, Cell, load, of, subjects
 from tools.modes_page import PAGE, README, page, readme
 
+# Torch's own, while it compiles, scripts and exports.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
 MODES, CELLS = load()
 each_cell = pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.id)
 

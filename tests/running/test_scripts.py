@@ -31,7 +31,6 @@ class Case:
         printed: how many of the losses that were recorded the script prints, with six digits.
         cold: whether it gets a process of its own.
         code: what it ends with.
-        seen: whether calls of layers are seen; inside compiled code they are not.
     """
 
     command: str
@@ -40,7 +39,6 @@ class Case:
     printed: int = 0
     cold: bool = False
     code: int = 0
-    seen: bool = True
 
 
 def only(kind: str) -> dict[str, str]:
@@ -55,7 +53,7 @@ CASES = [
     Case("built_late.py", (5, 5, 3, 3, 3), SEQUENTIAL, printed=1),
     Case("changes_folder.py", (4,), SEQUENTIAL, printed=4),
     Case("class_based.py", (24,), only("Classifier")),
-    Case("compiled.py", (12,), SEQUENTIAL, printed=3, seen=False),
+    Case("compiled.py", (12,), SEQUENTIAL, printed=3),
     Case("crashes.py", (3,), only("Fragile"), printed=3, cold=True, code=1),
     Case("ddp_spawn.py", (4,), SEQUENTIAL, printed=4, cold=True),
     Case("diverges.py", (12,), SEQUENTIAL, printed=1),
@@ -138,7 +136,7 @@ def _check_runs(case: Case, folder: Path, plain: Done) -> None:
     for file, steps in zip(files, wanted, strict=True):
         with open_run(file) as run:
             assert run.info["totals"]["steps"] == steps
-            _check_run(run, seen=case.seen)
+            _check_run(run)
     with open_run(files[0]) as run:
         assert {name: about["type"] for name, about in run.info["models"].items()} == case.models
         losses = [s for name, s in run.scalars.items() if name.startswith(names.loss_name(""))]
@@ -146,7 +144,7 @@ def _check_runs(case: Case, folder: Path, plain: Done) -> None:
         assert sum(value in plain.out for value in recorded) >= case.printed
 
 
-def _check_run(run: Run, *, seen: bool) -> None:
+def _check_run(run: Run) -> None:
     """Model and loss were found, and every layer that was called has outputs."""
     assert run.losses[0].step == 0
     assert any(name.startswith(names.loss_name("")) for name in run.scalars)
@@ -154,7 +152,7 @@ def _check_run(run: Run, *, seen: bool) -> None:
     outputs = {info.address for info in run.catalogue if info.quantity == names.OUTPUTS}
     leaves = [site for site in run.sites if site.info.get("leaf")]
     called = {site.address for site in leaves if (site.info.get("calls") or {}).get("train")}
-    assert bool(called) is seen
+    assert called
     assert called <= outputs
     assert {rank.state for rank in run.ranks} == {"finished"}
 

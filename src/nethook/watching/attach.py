@@ -16,7 +16,10 @@ from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.addresses.wrappers import can_be_compiled, is_compiled
 from nethook.errors import InputsError, OptionError
 from nethook.hooks.attachment import Attachment, put_last
+from nethook.hooks.compiled import WhenCompiling, around_compiled_call, check_hooks_in_graphs
+from nethook.hooks.exporting import export_without_hooks
 from nethook.hooks.hook import Owner
+from nethook.hooks.in_graph import shown
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.optimizers import on_every_step
 from nethook.hooks.routing import RouterPair, routed_modules
@@ -199,6 +202,11 @@ class _Builder:
         """Everything."""
         session, hooks = self._session, self._hooks
         session.on_give_up += [hooks.remove, session.passes.turn_off]
+        check_hooks_in_graphs(hooks)
+        export_without_hooks(hooks)
+        hooks.add(_Shown(session))
+        hidden = session.hidden
+        hooks.add(WhenCompiling(lambda: hidden.compiles(True), lambda: hidden.compiles(False)))
         for name, tree in self._trees.items():
             self._model(name, tree)
         facts: list[tuple[ParameterFacts, ParameterSite, dict[str, Any]]] = []
@@ -222,8 +230,11 @@ class _Builder:
         routed = routed_modules(tree)
         root = _entry(tree)
         every = isinstance(session, SessionOfThreads)
-        begins = (SharedRootBegins if every else RootBegins)(hooks.owner, name, session, name)
-        (self._routers if id(root) in routed else hooks).forward_pre(root, begins)
+        begins = (SharedRootBegins if every else RootBegins)(hooks.owner, name, session, name, root)
+        ends = (SharedRootEnds if every else RootEnds)(hooks.owner, name, session, name, root)
+        outside = around_compiled_call(root, hooks, begins, ends)
+        if not outside:
+            (self._routers if id(root) in routed else hooks).forward_pre(root, begins)
         leaves = {id(site.module) for site in tree.leaves()}
         taps: dict[int, OutputTap] = {}
         if "outputs" in session.wanted or "grads" in session.wanted:
@@ -238,11 +249,11 @@ class _Builder:
         session.on_first_call.append(functools.partial(_after_redistribution, list(taps.values())))
         if id(root) in taps:
             session.batches.leaves.add(name)
-        ends = (SharedRootEnds if every else RootEnds)(hooks.owner, name, session, name)
-        if id(root) in routed:
-            self._routers.forward(root, ends)
-        else:
-            hooks.forward(root, ends, always_call=True)
+        if not outside:
+            if id(root) in routed:
+                self._routers.forward(root, ends)
+            else:
+                hooks.forward(root, ends, always_call=True)
         for site in tree.sites:
             address = f"{prefix}{site.address}".rstrip(".")
             own = [f"{prefix}{each}" for each, _ in _own(site)]
@@ -250,7 +261,11 @@ class _Builder:
             self._sites.append(SiteFacts(address, site, leaf, own, taps.get(id(site.module))))
         if not _compiled(tree):
             ops = Attachment(Owner(OWNER))
-            watch_ops(tree, ops, OpOrder(session, prefix, ops))
+            order = OpOrder(session, prefix, ops)
+            watch_ops(tree, ops, order)
+            # Its hooks are on every module: code that is compiled with them would be compiled
+            # again when they go.
+            ops.add(WhenCompiling(order.compiled))
             hooks.add(ops)
 
     def _parameter(
@@ -304,6 +319,18 @@ def _compiled(tree: Tree) -> bool:
     return any(is_compiled(module) for _, module in tree.wrappers) or any(
         module._compiled_call_impl is not None for module in tree.modules
     )
+
+
+class _Shown:
+    """A handle: compiled graphs show what is inside while it is on."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def remove(self) -> None:
+        shown.leave(self._session)
 
 
 class _Routed(OutputTap):

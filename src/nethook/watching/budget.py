@@ -64,6 +64,7 @@ class Budget:
         self._until_look = LOOK
         self._turn = 0
         self._next_whole = LOOK + 1
+        self.together = False  # whether outputs and gradients have the same turns
 
     # -- what it has cost ---------------------------------------------------------------------
 
@@ -98,6 +99,12 @@ class Budget:
         """The writer's thread has used so many seconds of the processor."""
         self._writer_now = seconds
 
+    def leave_out(self, seconds: float) -> None:
+        """So much time was neither training's nor nethook's: torch has compiled something."""
+        then, spent, writer = self._last
+        self._begun += seconds
+        self._last = (then + seconds, spent, writer)
+
     def may_write(self) -> bool:
         """Whether a window may be handed over now; otherwise it goes on and grows."""
         if self.share is None:
@@ -124,6 +131,8 @@ class Budget:
                 wanted and (turn + at * every // 4) % every == 0
                 for at, wanted in enumerate(self._wanted)
             ]
+            if self.together:  # in a compiled graph taps are there for both, or for neither
+                self.due[GRADS] = self._wanted[GRADS] and turn % every == 0
             if turn >= self._next_whole and self._has_time_for_a_whole_step():
                 self.due = list(self._wanted)
         if self._turn >= self._next_whole:

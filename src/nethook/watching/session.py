@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
+from nethook.hooks.in_graph import shown
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
 from nethook.runs.window import Window
@@ -23,17 +24,19 @@ from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
 from nethook.watching.averaging import Averaging
 from nethook.watching.batches import Batches
-from nethook.watching.budget import QUANTITIES, Budget
+from nethook.watching.budget import GRADS, OUTPUTS, QUANTITIES, Budget
 from nethook.watching.catalogue import Catalogue, Sheet
 from nethook.watching.device_flags import DeviceFlags
 from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
+from nethook.watching.hidden import HiddenCost
 from nethook.watching.losses import Losses
 from nethook.watching.numbers import LoopNumbers, Pending
 from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
 from nethook.watching.passes import Passes
 from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
+from nethook.watching.telling import tell_modes
 
 QUEUE = 6
 """Windows that may wait for the writer's thread; each has 5.4 KB a series."""
@@ -104,6 +107,7 @@ class Session:
             thinned += ("params",)
         self.budget = Budget(budget, thinned)
         self.spent = self.budget.spent
+        self.hidden = HiddenCost(self.budget)
         self.wants_grads = "grads" in wanted
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
@@ -157,9 +161,12 @@ class Session:
         self._first_calls += 1
         return self._first_calls - 1
 
-    def called_alone(self, module: nn.Module) -> bool:
-        """A module was called and no watched model as a whole: whether that is training."""
-        training = torch.is_grad_enabled()
+    def called_alone(self, module: nn.Module, grad_mode: bool | None = None) -> bool:
+        """A module was called and no watched model as a whole: whether that is training.
+
+        `grad_mode` is said where the call is part of a compiled graph, in which it is off.
+        """
+        training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
             self._enter_training()
         else:
@@ -181,9 +188,17 @@ class Session:
     # -- calls of watched models --------------------------------------------------------------
 
     def call_begins(
-        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        model: str,
+        module: nn.Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        grad_mode: bool | None = None,
     ) -> None:
-        """A watched model is called; the outermost call decides the phase."""
+        """A watched model is called; the outermost call decides the phase.
+
+        `grad_mode` is said where the call is part of a compiled graph, whose memory is not held.
+        """
         self.depth += 1
         if self.depth > 1:
             return
@@ -191,14 +206,15 @@ class Session:
             for told in self.on_first_call:
                 told()
             self.on_first_call = []
-        self.training = torch.is_grad_enabled()
+        self.training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if self.training:
             self._enter_training()
             self.forwards += 1
             self.totals["forwards"] += 1
             if self._averaging is not None:
                 self.averaged = self._averaging.over(module)
-            self.flight.forward_begins(model, module, args, kwargs)
+            if grad_mode is None:
+                self.flight.forward_begins(model, module, args, kwargs)
         else:
             self.passes.begin(module)
         self.batches.inputs(model, args, kwargs)
@@ -276,7 +292,7 @@ class Session:
         for told in self.on_step:
             told(step)
         self.totals["steps"] += 1
-        self._tell_modes()
+        tell_modes(self, self._modes)
         self._window_ends(step)
         self.step = step + 1
         self.called = False
@@ -288,6 +304,7 @@ class Session:
         now, own = time.perf_counter(), self.budget.own
         self.numbers.set(names.STEP_SECONDS, now - self._step_began)
         self.numbers.set(names.WATCH_SECONDS, own - self._own_then)
+        self.hidden.step_ended(now - self._step_began, own - self._own_then)
         self._step_began, self._own_then = now, own
 
     def _next_step(self) -> None:
@@ -305,9 +322,12 @@ class Session:
 
     def _decide(self) -> None:
         due = self.budget.due
+        if self.hidden.without_taps():
+            due[OUTPUTS] = due[GRADS] = False
         # Where nothing is due, what costs little is looked at three steps in a row, now and then.
         self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
+        shown.ask(self, self.on_outputs or self.on_grads)
 
     def measure_all(self) -> None:
         """Everything is measured in this step, whatever the budget says."""
@@ -364,12 +384,6 @@ class Session:
 
     def loop_stepped(self) -> None:
         """An optimizer has stepped; `loop` puts itself in its place."""
-
-    def tell_frozen(self, changed: Mapping[str, bool]) -> None:
-        """`requires_grad` of parameters has changed."""
-        data = {"requires_grad": dict(list(changed.items())[:200])}
-        message = f"requires_grad of {len(changed)} parameters changed"
-        self.event(names.PARAMETERS, message, data=data)
 
     # -- losses -------------------------------------------------------------------------------
 
@@ -443,20 +457,6 @@ class Session:
         return str(self.writer.path)
 
     # -- ends ---------------------------------------------------------------------------------
-
-    def _tell_modes(self) -> None:
-        for phase, changed in self._modes.items():
-            count = len(changed)
-            flags = set(changed.values())
-            what = f"training={flags.pop()}" if len(flags) == 1 else "another mode"
-            noun = "module is" if count == 1 else "modules are"
-            self.event(
-                names.MODE,
-                f"{count} {noun} in {what} from here on (phase {phase})",
-                next(iter(changed)) if count == 1 else "",
-                {"phase": phase, "training": dict(list(changed.items())[:100])},
-            )
-        self._modes.clear()
 
     def _tell_failure(self, part: str, error: str, trace: str) -> None:
         self.writer.event(

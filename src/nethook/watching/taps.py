@@ -1,6 +1,7 @@
 """The hooks on modules: what they return, and the gradients of that.
 
-A tap holds a slot for each phase, and no tensor. It returns None, so it changes nothing.
+A tap holds a slot for each phase, and no tensor of the model's. It returns None, so it changes
+nothing. Where its module is compiled, it is part of the graph: see `hooks/in_graph.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nethook.addresses.nested import tensors
 from nethook.addresses.tree import Site
 from nethook.hooks.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.in_graph import numbered, show, show_call
 from nethook.hooks.quiet import modes_are_active, quiet
 from nethook.hooks.threads import elsewhere
 from nethook.runs import names
@@ -61,14 +63,15 @@ class OutputTap(Part):
     """After a module's forward: summarises what it returned, and asks for the gradient of that."""
 
     __slots__ = (
-        "batch", "calls", "first_call", "grad", "mode", "modes", "module", "module_type", "rows",
-        "seen", "slots",
+        "__weakref__", "batch", "calls", "first_call", "grad", "mode", "modes", "module",
+        "module_type", "rows", "seen", "site", "slots",
     )  # fmt: skip
 
     def __init__(self, owner: Owner, address: str, session: Session, site: Site) -> None:
         super().__init__(owner, address, session)
-        self.module_type = type(site.module)
+        self.site = numbered(self)
         self.module = weakref.ref(site.module)
+        self.module_type = type(site.module)
         self.calls = {"train": 0, "eval": 0, "aux": 0, "off": 0}
         self.first_call: int | None = None
         # `training` at the last call, in training and without gradient.
@@ -91,22 +94,41 @@ class OutputTap(Part):
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Measures a call."""
-        if _is_compiling() or self.off or not self.session.guard.alive:
+        if _is_compiling():
+            show(self.site, args, output, self.grad is not None)
+            return
+        if self.off or not self.session.guard.alive:
             return
         if _thread() != self.owner.thread and elsewhere(self.owner, module):
             return
         start = _now()
         session = self.session
         try:
-            if _graph_task() == -1 and not _in_transform():
-                if modes_are_active() or type(output) is not _Tensor:
-                    with quiet():
-                        self.saw(module, args, output)
-                else:
+            if _in_transform():
+                pass
+            elif _graph_task() != -1:
+                self.again(args, output)
+            elif modes_are_active() or type(output) is not _Tensor:
+                with quiet():
                     self.saw(module, args, output)
+            else:
+                self.saw(module, args, output)
         except Exception as error:
             self.failed(error)
         session.spent[budget.OUTPUTS] += _now() - start
+
+    def again(self, args: tuple[Any, ...], output: Any) -> None:
+        """A checkpoint has run the module again, inside a backward pass: only its gradient counts.
+
+        Under a reentrant checkpoint the first run had none. Under the other kind what is returned
+        now is not what gradients flow through, and the hook never fires.
+        """
+        session = self.session
+        if session.training and session.on_grads and self.grad is not None:
+            with quiet():
+                for _, tensor in tensors(output):
+                    if tensor.requires_grad:
+                        ask_quickly(tensor, self.grad, args)
 
     def saw(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """One call of the module has returned."""
@@ -131,8 +153,49 @@ class OutputTap(Part):
             if asks and tensor.requires_grad:
                 ask_quickly(tensor, self.grad, args)  # type: ignore[arg-type]
 
+    def value_in_graph(self, value: torch.Tensor, training: bool, first: bool) -> None:
+        """Measures a tensor that the module has returned inside a compiled graph."""
+        if self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        session = self.session
+        try:
+            module = self.module()
+            if module is not None and _graph_task() == -1:
+                if modes_are_active():
+                    with quiet():
+                        self.saw_in_graph(module, value, training, first)
+                else:
+                    self.saw_in_graph(module, value, training, first)
+        except Exception as error:
+            self.failed(error)
+        session.spent[budget.OUTPUTS] += _now() - start
+
+    def saw_in_graph(
+        self, module: nn.Module, value: torch.Tensor, training: bool, first: bool
+    ) -> None:
+        """One tensor of one call. Its memory is the graph's, so it is not held."""
+        session = self.session
+        session.hidden.shown()
+        training = session.training if session.depth else session.called_alone(module, training)
+        if first:
+            self.calls["train" if training else "off"] += 1
+            if module.training is not self.mode[not training]:
+                self.mode_changed(module.training, training)
+        if session.on_outputs if training else True:
+            self.measure(module, None, value, training)
+
+    def grad_in_graph(self, grad: torch.Tensor) -> None:
+        """Measures the gradient of such a tensor."""
+        if self.grad is not None and self.session.on_grads:
+            self.grad(grad)
+
     def measure(
-        self, module: nn.Module, args: tuple[Any, ...], tensor: torch.Tensor, training: bool
+        self,
+        module: nn.Module,
+        args: tuple[Any, ...] | None,
+        tensor: torch.Tensor,
+        training: bool,
     ) -> None:
         """Folds one tensor into the row of the phase."""
         slot = self.slots[not training] or self.first(module, tensor, training)
@@ -228,17 +291,24 @@ def takes_over(session: Session, owner: Owner) -> bool:
 class RootBegins(Part):
     """Before a watched model is called."""
 
-    __slots__ = ("model",)
+    __slots__ = ("__weakref__", "model", "module", "site")
 
-    def __init__(self, owner: Owner, address: str, session: Session, model: str) -> None:
+    def __init__(
+        self, owner: Owner, address: str, session: Session, model: str, module: nn.Module
+    ) -> None:
         super().__init__(owner, address, session)
         self.model = model
+        self.module = weakref.ref(module)
+        self.site = numbered(self)
 
     def __call__(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> None:
         """Notes that a call begins; the outermost one decides the phase."""
-        if _is_compiling() or self.off or not self.session.guard.alive:
+        if _is_compiling():
+            show_call(self.site, (args, kwargs))
+            return
+        if self.off or not self.session.guard.alive:
             return
         if elsewhere(self.owner, module) and not takes_over(self.session, self.owner):
             return
@@ -251,6 +321,20 @@ class RootBegins(Part):
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start
 
+    def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
+        """A call that is part of a compiled graph begins. Its inputs are the graph's."""
+        if self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        try:
+            module = self.module()
+            if module is not None and _graph_task() == -1:
+                with quiet():
+                    self.session.call_begins(self.model, module, tuple(values), {}, training)
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+
     def turn_off(self) -> None:
         """Without it no call has a phase."""
         self.session.guard.stop()
@@ -259,15 +343,22 @@ class RootBegins(Part):
 class RootEnds(Part):
     """After a watched model was called, also when it raised; the output is None then."""
 
-    __slots__ = ("model",)
+    __slots__ = ("__weakref__", "model", "module", "site")
 
-    def __init__(self, owner: Owner, address: str, session: Session, model: str) -> None:
+    def __init__(
+        self, owner: Owner, address: str, session: Session, model: str, module: nn.Module
+    ) -> None:
         super().__init__(owner, address, session)
         self.model = model
+        self.module = weakref.ref(module)
+        self.site = numbered(self)
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a call has ended."""
-        if _is_compiling() or self.off or not self.session.guard.alive:
+        if _is_compiling():
+            show_call(self.site, given[-1])
+            return
+        if self.off or not self.session.guard.alive:
             return
         if elsewhere(self.owner, module):
             return
@@ -276,6 +367,21 @@ class RootEnds(Part):
             if _graph_task() == -1 and not _in_transform():
                 with quiet():
                     self.session.call_ends(self.model, module, given[0], given[-1])
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+
+    def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
+        """A call that is part of a compiled graph has ended."""
+        if self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        try:
+            module = self.module()
+            if module is not None and _graph_task() == -1:
+                output = values[0] if len(values) == 1 else values
+                with quiet():
+                    self.session.call_ends(self.model, module, None, output)
         except Exception as error:
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start

@@ -56,8 +56,8 @@ def test_it_follows_a_run_and_says_when_its_writer_has_gone(visit, tmp_path):
         page.evaluate("Plotly.relayout(window.mine, {'xaxis.range': [0, 5]})")
         page.evaluate(REMOVED)
         first.until(f"{STEP} > {begin} + 20")
-        points = page.evaluate("window.mine.data[0].x.length")
-        first.until(f"window.mine.data[0].x.length > {points}")
+        points = page.evaluate("window.mine._fullData[0].x.length")
+        first.until(f"window.mine._fullData[0].x.length > {points}")
         assert page.evaluate(f"window.mine === {CURVES}")
         assert page.evaluate("window.frames_seen") == 0
         assert page.evaluate("window.mine.layout.xaxis.range") == [0, 5]

@@ -211,16 +211,25 @@ HEALTHY: dict[str, list[Run]] = {
     "missing-step": [Made, lambda: Made(4).loop("optimizer_steps", 0)],
     "missing-zero-grad": [Made, lambda: Made().loop("old_gradients", [0, 1, 1] + [0] * 197)],
     "gradient-wiped": [lambda: Made().loop("wiped_backwards", 0.5).loop("empty_gradients", 0)],
-    "optimizer-misses-parameters": [cut, lambda: cut(groups=[], moved=[40, 40])],
+    "optimizer-misses-parameters": [
+        cut,
+        lambda: cut(groups=[], moved=[40, 40]),
+        lambda: cut(groups=[], moved=[0, 40], with_grad=2),
+        lambda: cut(groups=[], moved=[0, 40], requires_grad=False),
+    ],
     "no-gradient": [cut, lambda: cut(with_grad=0, groups=[]), lambda: cut(with_grad=0, steps=3)],
     "eval-mode-training": [
         lambda: modes("norm", ON),
         lambda: modes("norm", OFF, parameters=["n"]).parameter("n", groups=[]),
         lambda: modes("norm", ON, [199, "train", False], parameters=["n"]).parameter("n"),
+        lambda: modes(
+            "norm", *([at, "train", at % 2 == 0] for at in range(16)), parameters=["n"]
+        ).parameter("n"),
     ],
     "train-mode-evaluation": [
         lambda: modes("dropout", ON, [28, "eval", False], calls=30).loss([2.0, 1.9], "e", "eval"),
         lambda: modes("dropout", ON, calls=30),
+        lambda: modes("dropout", ON, calls=30).loss([2.0], "e", "eval"),
     ],
     "clipped-before-unscale": [lambda: Made().loop("clips", 1).loop("scaled_clips", 0)],
     "unscaled-accumulation": [
@@ -251,6 +260,11 @@ HEALTHY: dict[str, list[Run]] = {
     ],
     "negative-loss": [
         lambda: Made().record(kind="linear", negated=True, value=-3.0),
+        lambda: (
+            Made()
+            .record(kind="mse", value=3.0)
+            .event("groups", groups=[{"maximize": True}, {"maximize": False}])
+        ),
         lambda: Made().record(kind="mse", value=3.0),
     ],
     "output-range": [

@@ -129,7 +129,7 @@ def test_nodes_of_another_time_or_another_thread_are_nobodys(model) -> None:
     assert graph[0].address is None
     assert graph.find("Mul*")[0].address is None
 
-    with nethook.trace(model, nodes=True) as tape:
+    with nethook.trace(model, nodes=True, threads="all") as tape:
         out = model(torch.randn(5, 3))
         thread = threading.Thread(target=lambda: model(torch.randn(5, 3)))
         thread.start()

@@ -23,6 +23,7 @@ from nethook.editing.scope import EditScope
 from nethook.errors import EditError, NotFiniteError, ScopeError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.threads import elsewhere, stay
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -272,6 +273,7 @@ class Callbacks:
             scope.remove()
             hooks.remove()
             raise
+        stay(hooks.owner, "own")
         self._scope, self._hooks = scope, hooks
         self._fired_at = [entry.fired for entry in entries]
         return self
@@ -317,8 +319,10 @@ class _Begins(Hook):
         super().__init__(owner, "")
         self._forwards = forwards
 
-    def __call__(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+    def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a forward begins."""
+        if elsewhere(self.owner, module):
+            return
         if not self._forwards.running:
             self._forwards.number += 1
         self._forwards.running = True
@@ -327,8 +331,10 @@ class _Begins(Hook):
 class _Ends(_Begins):
     __slots__ = ()
 
-    def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
+    def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a forward has ended."""
+        if elsewhere(self.owner, module):
+            return
         self._forwards.running = False
 
 

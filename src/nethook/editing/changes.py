@@ -21,6 +21,7 @@ from nethook.hooks.attachment import register_on_tensor
 from nethook.hooks.backward_end import when_backward_ends
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.ops import unseen
+from nethook.hooks.threads import elsewhere, taken_off
 
 _graph_task = torch._C._current_graph_task_id
 
@@ -37,9 +38,12 @@ class Change(Hook):
 
     def changed(self, value: Any) -> Any:
         """The value after all entries; the same object where none changed it."""
-        call = self.next_call()
+        call = self.calls
+        if _graph_task() == -1:
+            self.calls = call + 1
         for entry in self.entries:
-            value = entry.on(value, self.address, call)
+            on = entry.on if entry.path else entry.change
+            value = on(value, self.address, call)
         return value
 
     def next_call(self) -> int:
@@ -57,7 +61,7 @@ class ChangeOutput(Change):
 
     def __call__(self, module: Any, args: tuple[Any, ...], output: Any) -> Any:
         """The new output; None where nothing changed."""
-        if not self.owner.alive:
+        if not self.owner.alive or elsewhere(self.owner, module):
             return None
         new = self.changed(output)
         return None if new is output else new
@@ -68,10 +72,12 @@ class ChangeInput(Change):
 
     __slots__ = ()
 
-    def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(
+        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """The new arguments; None where nothing changed."""
-        if not self.owner.alive:
-            return None
+        if not self.owner.alive or elsewhere(self.owner, module) or kwargs is None:
+            return None  # without keyword arguments: another thread has taken it off meanwhile
         given = Arguments(args, kwargs)
         call = self.next_call()
         for entry in self.entries:
@@ -84,10 +90,12 @@ class ChangeCall(Change):
 
     __slots__ = ()
 
-    def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __call__(
+        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """The new arguments; None where nothing changed."""
-        if not self.owner.alive:
-            return None
+        if not self.owner.alive or elsewhere(self.owner, module) or kwargs is None:
+            return None  # without keyword arguments: another thread has taken it off meanwhile
         given = Inputs(args, kwargs)
         new = self.changed(given)
         if new is given:
@@ -150,12 +158,11 @@ class ChangeOutputGradient(Change):
 
     __slots__ = ()
 
-    def __call__(
-        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
-    ) -> Any:
+    def __call__(self, module: Any, args: tuple[Any, ...], *told: Any) -> Any:
         """The output with tensors in it that carry hooks; None where none requires a gradient."""
-        if not self.owner.alive:
+        if not self.owner.alive or elsewhere(self.owner, module) or taken_off(told):
             return None
+        kwargs, output = told
         given = [tensor for _, tensor in tensors((args, kwargs))]
         new = self.on_gradients(output, self.entries, given)
         self.calls += 1
@@ -184,11 +191,11 @@ class ChangeInputGradient(ChangeOutputGradient):
 
     __slots__ = ()
 
-    def __call__(  # type: ignore[override]  # a hook before the forward is not given an output
-        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    def __call__(
+        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Arguments whose tensors are our own: what others do with them is not concerned."""
-        if not self.owner.alive:
+        if not self.owner.alive or elsewhere(self.owner, module) or kwargs is None:
             return None
         given = [tensor for _, tensor in tensors((args, kwargs))]
         by_name = [e for e in self.entries if e.path and isinstance(e.path[0].key, str)]

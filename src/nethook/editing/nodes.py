@@ -18,6 +18,7 @@ from nethook.errors import EditError, InPlaceEditError
 from nethook.hooks.attachment import register_on_node
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.nodes import made_since, next_number
+from nethook.hooks.threads import elsewhere, taken_off
 
 Gradients = tuple[torch.Tensor | None, ...]
 
@@ -34,6 +35,7 @@ class NodeEntry(Entry):
         self.kind = kind
         self.came: set[str] = set()  # names of nodes that the calls made, if `kind` chose none
         super().__init__("nodes", pattern, (), function)
+        assert self.apply is not None  # it is a function
         self._call: Callable[..., Any] = self.apply
         if kind is not None:
             translate(kind)  # one that cannot be read is an error now, not in the forward
@@ -120,10 +122,11 @@ class ChangeNodes(Change):
         super().__init__(owner, address, entries)
         self.begun: list[int] = []  # where calls began, as numbers of nodes; the innermost last
 
-    def __call__(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
-    ) -> Any:
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], *told: Any) -> Any:
         """The output, with copies where it needs them; None where it needs none."""
+        if elsewhere(self.owner, module) or taken_off(told):
+            return None
+        kwargs, output = told
         new = self.put_on((args, kwargs), output)
         return None if new is output else new
 
@@ -181,8 +184,10 @@ class NodesBegin(Hook):
         super().__init__(change.owner, change.address)
         self._change = change
 
-    def __call__(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+    def __call__(self, module: nn.Module, args: Any, kwargs: Any = None) -> None:
         """Notes that a call begins."""
+        if elsewhere(self.owner, module):
+            return
         self._change.begun.append(next_number())
 
 

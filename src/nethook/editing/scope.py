@@ -33,9 +33,11 @@ from nethook.editing.recipes import save_entries
 from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
+from nethook.hooks.fsdp import NO_HOOKS, shards_of
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import Met
 from nethook.hooks.ops import watch_ops
+from nethook.hooks.threads import Threads, check_threads, enter, leave, others_ran, stay
 
 _KINDS: dict[str, type[Change]] = {
     "calls": ChangeCall,
@@ -57,6 +59,7 @@ def edit(
     params: Mapping[Any, Any] | None = None,
     *,
     strict: bool = True,
+    threads: Threads = "own",
 ) -> EditScope:
     """Changes values and gradients at chosen places while a block runs.
 
@@ -74,6 +77,9 @@ def edit(
             an optimizer does to them inside the scope is lost.
         strict: whether an edit that was never applied is an error at the end of the scope, or a
             warning.
+        threads: "own" changes the calls of the thread (with `with`, of the asyncio task) that
+            opens the scope; "all" those of every thread. Gradients of parameters are changed in
+            every backward pass.
 
     Each is a mapping from a pattern (as in `select`; `module/op#k` for operations, as in `trace`)
     to an edit, to a list of edits that apply in order, or to a mapping from a path inside the value
@@ -104,13 +110,18 @@ def edit(
         entries += read("params", params)
     if not entries:
         raise EditError("nothing to edit: give outputs=, inputs=, grads= or another of its kind.")
-    return EditScope(model, entries, strict=strict)
+    check_threads(threads)
+    return EditScope(model, entries, strict=strict, threads=threads)
 
 
 class EditScope:
     """The scope of one `edit`."""
 
-    def __init__(self, model: nn.Module, entries: list[Entry], *, strict: bool) -> None:
+    def __init__(
+        self, model: nn.Module, entries: list[Entry], *, strict: bool, threads: Threads = "own"
+    ) -> None:
+        self._threads = threads
+        self._owner = Owner("nethook.edit")
         self._model = model
         self._entries = entries
         self._strict = strict
@@ -132,7 +143,8 @@ class EditScope:
         if self._hooks is not None:
             raise ScopeError("this edit is attached already: call .remove() first.")
         tree = Tree(self._model)
-        hooks = Attachment(Owner("nethook.edit"))
+        self._owner = Owner("nethook.edit")
+        hooks = Attachment(self._owner)
         try:
             run_eagerly_where_compiled(tree, hooks)
             asked = {entry.quantity for entry in self._entries}
@@ -146,6 +158,7 @@ class EditScope:
             hooks.remove()
             raise
         self._hooks = hooks
+        stay(self._owner, self._threads)
         return self
 
     def _attach_modules(
@@ -184,6 +197,7 @@ class EditScope:
         if not any(entry.quantity in ("param_grads", "params") for entry in self._entries):
             return
         index = tree.parameters()
+        shards = shards_of(tree.root)
         for quantity in ("param_grads", "params"):
             by_site: dict[int, tuple[ParameterSite, list[Entry]]] = {}
             for entry in self._entries:
@@ -194,6 +208,11 @@ class EditScope:
             for site, entries in by_site.values():
                 if quantity == "params":
                     hooks.add(ChangedParameter(site, entries))
+                elif id(site.tensor) in shards:
+                    raise EditError(
+                        f"the gradient of {site.address!r} cannot be edited: {NO_HOOKS}. "
+                        "Change that, or the gradients of outputs with grads=."
+                    )
                 elif site.tensor.requires_grad:
                     alone = [entry for entry in entries if not _is_joint(entry)]
                     change = ChangeParameterGradient(hooks.owner, site.address, alone)
@@ -224,7 +243,9 @@ class EditScope:
             self._hooks = None
 
     def __enter__(self) -> Self:
-        return self.attach()
+        self.attach()
+        enter(self._owner, self._threads)
+        return self
 
     def __exit__(
         self,
@@ -233,6 +254,7 @@ class EditScope:
         traceback: TracebackType | None,
     ) -> None:
         self.remove()
+        leave(self._owner)
         if error is not None:
             return
         unfired = [entry for entry in self._entries if not entry.fired]
@@ -263,7 +285,8 @@ class EditScope:
             why = f"no gradient came back to {sites} inside the scope: backward() belongs inside it"
         else:
             why = f"{sites} did not run inside the scope"
-        return f"the edit at {entry.what} was never applied: {why}."
+        others = others_ran(self._owner, "edit")
+        return f"the edit at {entry.what} was never applied: {why}.{others}"
 
     def __repr__(self) -> str:
         state = "attached" if self._hooks is not None else "not attached"

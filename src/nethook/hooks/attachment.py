@@ -6,13 +6,13 @@ nothing else, so it holds no module and no graph alive.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from types import TracebackType
 from typing import Any, Self
 
 import torch
 from torch import nn
-from torch.utils.hooks import RemovableHandle
 
 from nethook.hooks.hook import Handle, Hook, Owner
 from nethook.hooks.quiet import quiet
@@ -51,11 +51,13 @@ class Attachment:
         *,
         with_kwargs: bool = False,
         always_call: bool = False,
+        resting: Resting | None = None,
     ) -> None:
         """`hook(module, args, output)` after a module's forward.
 
         With `with_kwargs` it is `hook(module, args, kwargs, output)`; with `always_call` it is
-        also called when the forward raises, with None as the output.
+        also called when the forward raises, with None as the output. `resting` can take it off
+        for a while.
         """
         if not (with_kwargs or always_call):
             handle = _OnModule(module._forward_hooks)
@@ -65,6 +67,8 @@ class Attachment:
             handle = _OnModule(module._forward_hooks, *kwargs, *always)
         self._handles.append(handle)
         handle.put_on(hook)
+        if resting is not None:
+            resting.add(handle, hook)
 
     def tensor(self, tensor: torch.Tensor, hook: Hook) -> None:
         """`hook(grad)` when the gradient of a tensor or parameter was computed."""
@@ -129,6 +133,10 @@ class Attachment:
         return f"Attachment({self.owner.name}, {len(self)} hooks)"
 
 
+# Far from torch's own numbers, of which two threads that register at once may get the same.
+_keys = itertools.count(1 << 48)
+
+
 class _OnModule:
     """A hook in a module's dict of hooks, and in the dicts that say how it is called.
 
@@ -142,9 +150,7 @@ class _OnModule:
     def __init__(self, hooks: dict[int, Any], *options: dict[int, bool]) -> None:
         self._hooks = weakref.ref(hooks)
         self._options = options
-        # One counter for all hooks in the process, so that no two have the same number.
-        self._key = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
+        self._key = next(_keys)
 
     def put_on(self, hook: Hook) -> None:
         for option in self._options:
@@ -152,6 +158,10 @@ class _OnModule:
         hooks = self._hooks()
         if hooks is not None:
             hooks[self._key] = hook
+            if len(hooks) > 1:
+                # After a rest: behind it are those that were registered later, as they were.
+                for key in [each for each in hooks if each > self._key]:
+                    hooks[key] = hooks.pop(key)
 
     def remove(self) -> None:
         hooks = self._hooks()
@@ -159,6 +169,50 @@ class _OnModule:
             hooks.pop(self._key, None)
         for option in self._options:
             option.pop(self._key, None)
+
+
+def put_last(module: nn.Module, hook: Hook) -> None:
+    """Lets a hook after a module's forward run after those that were registered since."""
+    hooks: Any = module._forward_hooks
+    for key, each in list(hooks.items()):
+        if each is hook:
+            hooks.move_to_end(key)
+
+
+class Resting:
+    """Hooks on modules that are taken off while there is nothing for them to do, and put back.
+
+    A module with a hook on it takes some microseconds longer to be called, whatever the hook does.
+    Hooks of others keep their place before or behind. Cost: half a microsecond a hook.
+    """
+
+    __slots__ = ("_hooks", "_owner", "awake")
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._hooks: list[tuple[_OnModule, Hook]] = []
+        self.awake = True
+
+    def add(self, handle: _OnModule, hook: Hook) -> None:
+        """One more hook, which is on."""
+        self._hooks.append((handle, hook))
+
+    def rest(self) -> None:
+        """Takes all of them off."""
+        if self.awake:
+            self.awake = False
+            for handle, _ in self._hooks:
+                handle.remove()
+
+    def wake(self) -> None:
+        """Puts all of them back, unless their attachment was removed meanwhile."""
+        if not self.awake and self._owner.alive:
+            self.awake = True
+            for handle, hook in self._hooks:
+                handle.put_on(hook)
+
+    def __len__(self) -> int:
+        return len(self._hooks)
 
 
 def register_on_tensor(tensor: torch.Tensor, hook: Hook) -> Handle:

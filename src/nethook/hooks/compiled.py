@@ -1,15 +1,25 @@
-"""Compiled models: hooks that compiled code would ignore run eagerly for the scope."""
+"""Compiled models, and hooks that compiled code would ignore.
+
+For a scope they run eagerly. For a watch, hooks become part of the graph (`in_graph`), and compiled
+code checks that they are there.
+"""
 
 from __future__ import annotations
 
+import sys
 import warnings
+import weakref
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
+from torch import nn
 
 from nethook.addresses.tree import Tree
 from nethook.addresses.wrappers import can_be_compiled, is_compiled
 from nethook.hooks.attachment import Attachment
+from nethook.hooks.hook import Handle, Hook, Owner
+from nethook.hooks.importing import when_imported
 
 
 def run_eagerly_where_compiled(tree: Tree, hooks: Attachment) -> None:
@@ -32,6 +42,140 @@ def without_warning_of_global_hooks(hooks: Attachment) -> None:
     """
     if can_be_compiled():
         hooks.add(_Silent())
+
+
+def check_hooks_in_graphs(hooks: Attachment) -> None:
+    """Lets compiled code check which hooks its modules have, while `hooks` are on.
+
+    Otherwise code that was compiled for a module without hooks is used for one with hooks, which
+    it knows nothing of: for a sibling in the same model, for the same model in another copy, and
+    for this model if it was called before. What was compiled so far is compiled again when it is
+    next called. (A setting of torch's; 0.4 µs a module and call.)
+    """
+    hooks.add(_Checked())
+
+
+def around_compiled_call(
+    module: nn.Module, hooks: Attachment, begins: Callable[..., Any], ends: Callable[..., Any]
+) -> bool:
+    """Calls `begins(module, args, kwargs)` and `ends(module, args, output)` around a module.
+
+    Of one that was compiled in place (`module.compile()`), whose own hooks are compiled too; of
+    any other it does nothing. `ends` is told None for the output where the call raised.
+
+    Returns:
+        Whether it was.
+    """
+    if module._compiled_call_impl is None:
+        return False
+    hooks.add(_Around(hooks.owner, module, begins, ends))
+    return True
+
+
+class WhenCompiling:
+    """A handle: calls `act()` before torch compiles anything, and `done()` after it has."""
+
+    def __init__(self, act: Callable[[], None], done: Callable[[], None] | None = None) -> None:
+        self._act = act
+        self._done = done
+        self._handler: Any = None
+        self._waiting: Handle = when_imported("torch._dynamo.callback", self._put_on)
+
+    def _put_on(self) -> None:
+        self._handler = sys.modules["torch._dynamo.callback"].callback_handler
+        self._handler.register_start_callback(self._start)
+        if self._done is not None:
+            self._handler.register_end_callback(self._end)
+
+    def _start(self, _: object) -> None:
+        self._act()
+
+    def _end(self, _: object) -> None:
+        if self._done is not None:
+            self._done()
+
+    def remove(self) -> None:
+        """Calls them no more."""
+        self._waiting.remove()
+        if self._handler is not None:
+            # `torch._dynamo.reset` takes them off as well.
+            if self._start in self._handler.start_callbacks:
+                self._handler.remove_start_callback(self._start)
+            if self._end in self._handler.end_callbacks:
+                self._handler.remove_end_callback(self._end)
+
+
+class _Checked:
+    """A handle: graphs that are compiled meanwhile check the hooks of their modules."""
+
+    # Those that are on. The first one makes torch forget what was compiled without the check.
+    _on: ClassVar[list[_Checked]] = []
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: Handle = when_imported("torch._dynamo.config", self._put_on)
+
+    def _put_on(self) -> None:
+        if self._on == []:
+            _dynamo_config().skip_nnmodule_hook_guards = False
+            _forget_compiled()
+        self._on.append(self)
+
+    def remove(self) -> None:
+        self._waiting.remove()
+        if self in self._on:
+            self._on.remove(self)
+            if self._on == []:
+                _dynamo_config().skip_nnmodule_hook_guards = True
+
+
+def _dynamo_config() -> Any:
+    return sys.modules["torch._dynamo.config"]
+
+
+def _forget_compiled() -> None:
+    """Lets torch compile again what it compiled so far, when it is next called."""
+    if not can_be_compiled():
+        return
+    from torch._guards import CompileContext
+
+    if CompileContext.current_compile_id() is None:  # otherwise its own code would be taken away
+        torch._dynamo.reset_code_caches()
+
+
+class _Around(Hook):
+    """Stands where a module keeps its compiled call; a handle as well."""
+
+    __slots__ = ("_begins", "_ends", "_original", "_where")
+
+    def __init__(
+        self, owner: Owner, module: nn.Module, begins: Callable[..., Any], ends: Callable[..., Any]
+    ) -> None:
+        super().__init__(owner, "")
+        self._begins = begins
+        self._ends = ends
+        self._original: Any = module._compiled_call_impl
+        self._where = weakref.ref(module)
+        module._compiled_call_impl = self  # type: ignore[assignment]  # torch asks for a callable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The compiled call."""
+        module, output = self._where(), None
+        if not self.owner.alive or module is None:
+            return self._original(*args, **kwargs)
+        self._begins(module, args, kwargs)
+        try:
+            output = self._original(*args, **kwargs)
+        finally:
+            self._ends(module, args, output)
+        return output
+
+    def remove(self) -> None:
+        """The module's own compiled call is back."""
+        module = self._where()
+        if module is not None and module._compiled_call_impl is self:
+            module._compiled_call_impl = self._original
 
 
 class _Silent:

@@ -18,6 +18,7 @@ from torch.nn.modules import module as module_hooks
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from nethook.hooks.attachment import Attachment
+from nethook.hooks.compiled import WhenCompiling
 from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.listing import global_hooks
@@ -73,11 +74,16 @@ class Newcomers:
     def see_compiling(self, compiling: Callable[[], None]) -> None:
         """Calls `compiling()`, while on, before torch compiles anything.
 
-        A module that a compiled function calls is never called outside it. `torch._dynamo` must
-        have been imported.
+        A module that a compiled function calls is never called outside it.
         """
-        callbacks: Any = sys.modules["torch._dynamo.callback"]
-        self._signs.add(_Compiling(callbacks.callback_handler, self, compiling))
+        this = weakref.ref(self)
+
+        def start() -> None:
+            newcomers = this()
+            if newcomers is not None and newcomers.on:
+                compiling()
+
+        self._signs.add(WhenCompiling(start))
 
     def turn_off(self) -> None:
         """See no more calls."""
@@ -89,25 +95,6 @@ class Newcomers:
         """Take everything off."""
         self.turn_off()
         self._signs.remove()
-
-
-class _Compiling:
-    """A handle: a function that torch calls before it compiles."""
-
-    def __init__(self, handler: Any, newcomers: Newcomers, act: Callable[[], None]) -> None:
-        self._handler = handler
-        self._newcomers = weakref.ref(newcomers)
-        self._act = act
-        handler.register_start_callback(self._start)
-
-    def _start(self, _: object) -> None:
-        newcomers = self._newcomers()
-        if newcomers is not None and newcomers.on:
-            self._act()
-
-    def remove(self) -> None:
-        if self._start in self._handler.start_callbacks:
-            self._handler.remove_start_callback(self._start)
 
 
 class _Call(Hook):

@@ -46,9 +46,11 @@ from nethook.hooks.op_mode import OpMode, Running, mode_of_this_thread, mode_whe
 from nethook.hooks.op_recompute import follow_checkpoints
 from nethook.hooks.op_sites import ModuleCall, OpConsumer, OpWatcher
 from nethook.hooks.routing import GlobalForward
+from nethook.hooks.threads import elsewhere
 
 _graph_task = torch._C._current_graph_task_id
 _modes = torch._C._len_torch_function_stack
+_is_compiling = torch.compiler.is_compiling
 
 
 def recomputing() -> bool:
@@ -116,11 +118,13 @@ class _Enters(ModuleHook):
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         """Notes that a module of the model is called."""
+        if _is_compiling():  # operations inside compiled code have no addresses
+            return
         watcher = self.watcher
         place = watcher.by_id.get(id(module))
         if place is None or place.ref() is not module:  # the first time, or a module of others
             place = watcher.place_of(module)
-        if place is None or watcher.off:
+        if place is None or watcher.off or elsewhere(self.owner, module):
             return
         mode = mode_of_this_thread()
         running = mode.find(watcher)
@@ -151,6 +155,8 @@ class _Leaves(ModuleHook):
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Notes that a module of the model has returned."""
+        if _is_compiling():
+            return
         watcher = self.watcher
         mode = mode_of_this_thread()
         running = mode.find(watcher)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from nethook.running.importing import when_imported
+from nethook.hooks.importing import when_imported
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
 from nethook.running.runner import run_program

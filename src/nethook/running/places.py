@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from nethook.errors import RunExistsError
-from nethook.runs.paths import rank_path
+from nethook.runs.paths import STAMP, parent_started, rank_path
 
 
 def run_file(to: str | None, title: str) -> str:
@@ -40,23 +40,13 @@ def run_file(to: str | None, title: str) -> str:
 
 
 def launched() -> float:
-    """When this run was launched: of ranks that one launcher has started, when that was started.
-
-    So all of them choose the same name, and their files are found together.
-    """
-    if _number("WORLD_SIZE") > 1 and "TORCHELASTIC_RUN_ID" in os.environ:
-        try:
-            fields = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
-            booted = re.search(r"^btime (\d+)$", Path("/proc/stat").read_text(), re.MULTILINE)
-            if booted is not None:
-                return int(booted[1]) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
-        except (OSError, ValueError, IndexError):
-            pass  # no such files: the time now, which is mostly within the same second
-    return time.time()
+    """When this run was launched: of ranks that one launcher has started, when that was started."""
+    several = _number("WORLD_SIZE") > 1 and "TORCHELASTIC_RUN_ID" in os.environ
+    return parent_started() if several else time.time()
 
 
 def _stamp(moment: float) -> str:
-    return time.strftime("%Y-%m-%dT%H-%M-%S", time.localtime(moment))
+    return time.strftime(STAMP, time.localtime(moment))
 
 
 def _number(variable: str) -> int:

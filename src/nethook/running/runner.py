@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from nethook.running.importing import when_imported
+from nethook.hooks.importing import when_imported
 from nethook.running.program import Program
 from nethook.running.session import Session
 from nethook.running.tracebacks import one_line, show

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from nethook.running.importing import when_imported
+from nethook.hooks.importing import when_imported
 from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
 
@@ -89,12 +89,15 @@ class Session:
         """Torch is there: wait for the first call of a module."""
         try:
             from nethook.hooks.attachment import Attachment
+            from nethook.hooks.compiled import check_hooks_in_graphs
             from nethook.hooks.exporting import export_without_hooks
             from nethook.hooks.hook import Owner
             from nethook.hooks.newcomers import Newcomers
 
             self._always = Attachment(Owner("nethook run"))
             export_without_hooks(self._always)
+            # From the start: a watch may begin while its model is being compiled.
+            check_hooks_in_graphs(self._always)
             self._newcomers = Newcomers(
                 "nethook run", called=self._called, stepped=self._stepped, built=self._built
             )

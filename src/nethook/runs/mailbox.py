@@ -68,7 +68,10 @@ class Mailbox:
         # the interpreter, and the training thread would wait for both.
         self._provisional.pop(window.phase, None)  # it is in this one
         self._windows.append(window)
-        self._bell.put(None)
+        # Who is woken wants the interpreter: better for several windows at once than for each. The
+        # writer looks by itself when it is time to commit.
+        if always or 2 * len(self._windows) >= self._capacity:
+            self._bell.put(None)
         return True
 
     def put_provisional(self, window: Window) -> bool:

@@ -35,6 +35,11 @@ UPDATE_COSINE: Final = "update_cosine"
 """One number a step: the cosine of its update with the one before, from up to 64 coordinates."""
 SECOND_MOMENT: Final = "second_moment"
 """What Adam and its like keep of the squared gradient, at these coordinates."""
+PART: Final = "part"
+"""In the `info` of these series, in a run of several ranks: `[index, parts]`, what the rank holds.
+
+`[0, 1]` is all of it: the same on every rank.
+"""
 
 # Numbers of the loop as a whole: one number a step, so `mean`, `min`, `max` are over steps.
 LOOP: Final = "@loop"
@@ -127,6 +132,11 @@ def lr_name(optimizer: str, group: int) -> str:
     return f"lr:{optimizer}.{group}"
 
 
+def fingerprint_name(index: int, parts: int) -> str:
+    """The scalar of the fingerprint of parameters; of those that are spread, one for each part."""
+    return PARAMS_FINGERPRINT if parts == 1 else f"{PARAMS_FINGERPRINT}:{index}of{parts}"
+
+
 def loss_name(name: str) -> str:
     """The scalar of a loss, one point a step."""
     return f"loss:{name}"
@@ -141,7 +151,11 @@ MODE: Final = "mode"
 GROUPS: Final = "groups"
 """Settings of an optimizer, other than its learning rates, at the start and on change."""
 PARAMETERS: Final = "parameters"
-"""`requires_grad` or membership in an optimizer changed."""
+"""`requires_grad` or membership in an optimizer changed, or parameters are other tensors now."""
+MODEL_CHANGED: Final = "model-changed"
+"""Modules of the model were replaced by others, which are not watched."""
+THREAD: Final = "thread"
+"""Another thread than the watch's own called the model: it is followed from here on, or is not."""
 STEP_SKIPPED: Final = "step-skipped"
 """A loss scaler left a step out."""
 SCALE_CHANGED: Final = "loss-scale"
@@ -158,8 +172,8 @@ NON_FINITE: Final = "non-finite"
 """The first NaN or infinity, and what made it."""
 
 EVENTS: Final = (
-    ORDER, MODE, GROUPS, PARAMETERS, STEP_SKIPPED, SCALE_CHANGED, CLOCK, THINNED, FAILED, CLOSED,
-    NON_FINITE,
+    ORDER, MODE, GROUPS, PARAMETERS, MODEL_CHANGED, THREAD, STEP_SKIPPED, SCALE_CHANGED, CLOCK,
+    THINNED, FAILED, CLOSED, NON_FINITE,
 )  # fmt: skip
 """Every kind of event that watching writes."""
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
-from datetime import UTC, datetime
+import time
 from pathlib import Path
 
 from nethook.errors import RunExistsError, RunFileError
+
+STAMP = "%Y-%m-%dT%H-%M-%S"
+"""How a time is spelt in a name."""
 
 _RANK = re.compile(r"\.rank(\d+)$")
 
@@ -34,18 +38,38 @@ def rank_files(path: Path) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
-def new_run_path(path: str | Path, *, rank: int = 0, resume: bool = False) -> Path:
+def parent_started() -> float:
+    """When the process that started this one was started; now, where that cannot be known.
+
+    Ranks have one launcher. So all of them choose the same name, and their files are found
+    together, although nothing is exchanged.
+    """
+    try:
+        fields = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+        booted = re.search(r"^btime (\d+)$", Path("/proc/stat").read_text(), re.MULTILINE)
+        if booted is not None:
+            return int(booted[1]) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        pass  # no such files: the time now, which is mostly within the same second
+    return time.time()
+
+
+def new_run_path(
+    path: str | Path, *, rank: int = 0, world_size: int = 1, resume: bool = False
+) -> Path:
     """The path that a new run is written to; its folder is made.
 
     Arguments:
         path: where to; `{time}` in it becomes the time now, as in `runs/2026-01-31T12-00-00.db`.
         rank: the rank of this process.
+        world_size: how many there are; of several, the time is that of their launcher.
         resume: whether a run that is there already is continued.
     """
     if not str(path).strip():
         raise RunFileError("the path of a run is empty: name a file, such as 'runs/mnist.db'.")
     timed = "{time}" in str(path)
-    now = datetime.now(UTC).astimezone().strftime("%Y-%m-%dT%H-%M-%S")
+    moment = parent_started() if world_size > 1 else time.time()
+    now = time.strftime(STAMP, time.localtime(moment))
     plain = Path(str(path).replace("{time}", now)).expanduser().absolute()
     chosen = rank_path(plain, rank)
     try:

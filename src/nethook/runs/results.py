@@ -41,6 +41,7 @@ class Series:
     seen: Integers
     closed: npt.NDArray[np.bool_]
     rows: Matrix  # (windows, FIELDS)
+    counted: int = 1  # ranks, or parts of a tensor, that each step is counted for in `steps`
 
     def __len__(self) -> int:
         return len(self.steps)

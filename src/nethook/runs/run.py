@@ -10,10 +10,11 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from nethook.errors import NoSuchRunError, NoSuchSiteError, OptionError, RunFileError
-from nethook.runs.align import add_onto, common_axis, course_onto, merge_courses, merge_onto
+from nethook.runs.align import add_onto, common_axis, course_onto, merge_courses
 from nethook.runs.owner import is_alive
 from nethook.runs.paths import is_rank_file, rank_files, rank_path
 from nethook.runs.rankfile import RankFile, SeriesInfo, Site
+from nethook.runs.ranks import OfRank, best_counts, is_root, part_in, together
 from nethook.runs.results import (
     EventRecord,
     Findings,
@@ -26,9 +27,9 @@ from nethook.runs.results import (
     Snapshot,
     Units,
 )
+from nethook.runs.scalars import merged_scalars
 from nethook.runs.schema import LEVELS, PHASES
 from nethook.runs.texts import clean
-from nethook.stats.fields import WIDTH, merge_rows
 
 _T = TypeVar("_T")
 
@@ -159,33 +160,37 @@ class Run:
         _check_phase(phase)
         self._check_keys(keys)
         read = []
+        several = self._only is None and self.world_size > 1
         for file in self._files.values():
             ids = file.ids()
             present = [key for key in keys if key in ids]
-            read.append((present, *file.rows(phase, [ids[key] for key in present], between)))
+            found = file.rows(phase, [ids[key] for key in present], between)
+            infos = file.series()[0] if several else ()
+            parts = [part_in(infos[ids[key]].info) if infos else None for key in present]
+            read.append((dict(zip(present, parts, strict=True)), *found))
         axis = common_axis([w.first_step for _, w, _ in read], [w.last_step for _, w, _ in read])
         steps = np.zeros(len(axis), dtype=np.int64)
         closed = np.ones(len(axis), dtype=bool)
         for (_, windows, _), place in zip(read, axis.places, strict=True):
             np.maximum(steps, add_onto(len(axis), place, windows.steps), out=steps)
             np.logical_and.at(closed, place, windows.closed)
-        steps *= self._expected([len(windows) for _, windows, _ in read], phase)
-        found = []
+        ranks = self._expected([len(windows) for _, windows, _ in read], phase)
+        series = []
         for key in keys:
-            seen = np.zeros(len(axis), dtype=np.int64)
-            rows = None
-            for (present, _, numbers), place in zip(read, axis.places, strict=True):
-                if key not in present:
-                    continue
-                mine = numbers[:, present.index(key)]
-                seen += add_onto(len(axis), place, mine[:, WIDTH].astype(np.int64))
-                part = merge_onto(len(axis), place, mine[:, :WIDTH])
-                rows = part if rows is None else merge_rows(rows, part)
-            assert rows is not None  # _check_keys found it in some file
-            found.append(
-                Series(*key, phase, axis.first_step, axis.last_step, steps, seen, closed, rows)
-            )
-        return found
+            of_ranks = [
+                OfRank(place, numbers[:, list(present).index(key)], present[key])
+                for (present, _, numbers), place in zip(read, axis.places, strict=True)
+                if key in present
+            ]
+            whole = together(len(axis), of_ranks, root=self._sharded and is_root(*key))
+            times = ranks if whole.parts is None else whole.parts
+            series.append(
+                Series(
+                    *key, phase, axis.first_step, axis.last_step, steps * times, whole.seen,
+                    closed, whole.rows, times,
+                )
+            )  # fmt: skip
+        return series
 
     def overview(
         self, *, quantity: str | None = None, phase: str = "train", points: int = POINTS
@@ -236,9 +241,8 @@ class Run:
     ) -> Histograms:
         """The distribution of one quantity of one site over the run, in at most 256 spans."""
         spans, found = self._spans(address, quantity, phase, RankFile.histograms)
-        counts = sum(
-            (add_onto(len(spans), place, part) for place, part in found[1:]),
-            add_onto(len(spans), *found[0]),
+        counts = best_counts(
+            [(add_onto(len(spans), place, counts), part) for place, counts, part in found]
         )
         return Histograms(address, quantity, phase, spans.first_step, spans.last_step, counts)
 
@@ -256,8 +260,8 @@ class Run:
         """Which units of a site were ever active, span by span."""
         spans, found = self._spans(address, quantity, phase, RankFile.unit_bits)
         active = np.zeros((len(spans), found[0][1].shape[1]), dtype=bool)
-        for place, part in found:
-            np.logical_or.at(active, place, part)
+        for place, bits, _ in found:
+            np.logical_or.at(active, place, bits)
         # A span in which the site was not measured has no histogram, and no bit that is set. Only
         # where none is set there is something to find out.
         measured = np.asarray(active.any(axis=1), dtype=np.bool_)
@@ -271,15 +275,12 @@ class Run:
 
     @property
     def scalars(self) -> Mapping[str, Scalar]:
-        """What was logged, by name; of several ranks, that of the lowest which has the name."""
-        found: dict[str, Scalar] = {}
-        for file in self._files.values():
-            for name, (at, keep) in file.scalar_names().items():
-                if name not in found:
-                    points = file.scalar(at, keep)
-                    step = points[:, 0].astype(np.int64)
-                    found[name] = Scalar(name, step, points[:, 1], points[:, 2])
-        return found
+        """What was logged, by name.
+
+        Of several ranks: losses as the mean over them, and what else they have as the lowest of
+        them has it.
+        """
+        return merged_scalars(list(self._files.values()), sharded=self._sharded)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -377,6 +378,11 @@ class Run:
     def _first(self) -> RankFile:
         return self._files[min(self._files)]
 
+    @property
+    def _sharded(self) -> bool:
+        """Whether each rank holds parts of the parameters only."""
+        return len(self._files) > 1 and self._first.info().get("sharded") is True
+
     def _unique(self, entries: Callable[[RankFile], list[tuple[Any, _T]]]) -> Iterator[_T]:
         """What all files have, each entry once."""
         known: dict[Any, _T] = {}
@@ -396,20 +402,21 @@ class Run:
 
     def _spans(
         self, address: str, quantity: str, phase: str, read: Callable[..., Any]
-    ) -> tuple[Any, list[tuple[Any, Any]]]:
-        """The common spans of all ranks, and for each rank where its part belongs, and the part."""
+    ) -> tuple[Any, list[tuple[Any, Any, tuple[int, int] | None]]]:
+        """The common spans of all ranks; of each: where its spans belong, its data, its part."""
         _check_phase(phase)
         self._check_keys([(address, quantity)])
-        firsts, lasts, parts = [], [], []
+        firsts, lasts, held, parts = [], [], [], []
         for file in self._files.values():
             ids = file.ids()
             if (address, quantity) in ids:
                 numbers, spans = file.spans(phase)
                 firsts.append(spans.first_step)
                 lasts.append(spans.last_step)
-                parts.append(read(file, phase, ids[address, quantity], numbers))
+                held.append(read(file, phase, ids[address, quantity], numbers))
+                parts.append(part_in(file.series()[0][ids[address, quantity]].info))
         axis = common_axis(firsts, lasts)
-        return axis, list(zip(axis.places, parts, strict=True))
+        return axis, list(zip(axis.places, held, parts, strict=True))
 
     def _check_keys(self, keys: Sequence[tuple[str, str]]) -> None:
         rows = [file.ids() for file in self._files.values()]

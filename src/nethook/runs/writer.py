@@ -18,7 +18,6 @@ from nethook.runs.about import about_this_process
 from nethook.runs.mailbox import CAPACITY, Mailbox
 from nethook.runs.owner import this_process
 from nethook.runs.paths import new_run_path
-from nethook.runs.points import Point
 from nethook.runs.schema import MAX_SERIES, MAX_SNAPSHOT, MAX_UNITS, PHASES
 from nethook.runs.storage import WAL_LIMIT, Storage
 from nethook.runs.store import (
@@ -82,7 +81,7 @@ class RunWriter:
     ) -> None:
         if not 0 <= rank < world_size:
             raise OptionError(f"rank is {rank} and world_size is {world_size}: 0 <= rank < size.")
-        self.path = new_run_path(path, rank=rank, resume=resume)
+        self.path = new_run_path(path, rank=rank, world_size=world_size, resume=resume)
         continued = self.path.exists()
         storage = Storage(self.path, resume=resume, vfs=vfs, wal_limit=wal_limit)
         mark = this_process()
@@ -218,8 +217,7 @@ class RunWriter:
     def log(self, name: str, value: float, step: int, *, keep: int = 0) -> None:
         """One point of a scalar; with `keep` only that many of the last points stay in the file."""
         if self._mine():
-            point = Point(int(step), time.time(), float(value))
-            self._mailbox.put_note("scalar", (name, point, keep))
+            self._mailbox.put_note("scalar", (name, (step, time.time(), value), keep))
 
     def loss(self, name: str, step: int, data: Mapping[str, object], phase: str = "train") -> None:
         """How a loss was made: its kind, chain, shapes and what else is known, as plain data."""

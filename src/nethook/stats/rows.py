@@ -16,13 +16,14 @@ another device stays there, in slots of its own, until `collect` fetches it in o
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from nethook.errors import OptionError
-from nethook.stats import guard, native, torched
+from nethook.stats import guard, native, shards, torched
 from nethook.stats.fields import (
     BINS,
     INDEX,
@@ -40,8 +41,6 @@ LIMIT = 4096
 
 EVERY = 2**62
 """As a limit: every element."""
-
-_keys = torch._C._dispatch_keys
 
 
 class Rows:
@@ -67,7 +66,15 @@ class Rows:
         self.histograms_address: int = self.histograms.ctypes.data
         self.turns_address: int = self.turns.ctypes.data
         self.slots: dict[int, Slot] = {}
+        # Tensors folded on other devices since `collect`: their rows tell only then.
+        self.away: npt.NDArray[np.int64] = np.zeros(series, np.int64)
+        self.with_bits: list[Slot] = []  # those that have units, once they have seen a tensor
         self._elsewhere: dict[torch.device, _Elsewhere] = {}
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether tensors of other devices are measured, too."""
+        return bool(self._elsewhere)
 
     def slot(
         self,
@@ -95,6 +102,8 @@ class Rows:
         """Fetch what was folded on other devices: one copy a device, which waits for it."""
         for elsewhere in self._elsewhere.values():
             elsewhere.collect(self)
+        if self._elsewhere:
+            self.away[...] = 0
 
     def clear(self) -> None:
         """Make every row empty, for the next window; call `collect` first."""
@@ -104,6 +113,19 @@ class Rows:
             slot.skipped.clear()
             if slot.bits is not None:
                 slot.bits[...] = 0
+
+    def fold_numbers(self, places: Sequence[int], numbers: torch.Tensor) -> None:
+        """Fold single numbers on a device, each into its own row; a NaN is one that is not there.
+
+        Arguments:
+            places: the rows, each once.
+            numbers: as many, in one dimension.
+        """
+        self.elsewhere(numbers.device).fold_numbers(tuple(places), numbers)
+
+    def non_finite(self) -> list[torch.Tensor]:
+        """Of each device, how many elements of each row were not finite so far, still there."""
+        return [each.non_finite() for each in self._elsewhere.values() if each.touched]
 
     def elsewhere(self, device: torch.device) -> _Elsewhere:
         """The slots on a device."""
@@ -122,15 +144,9 @@ class Slot:
     """
 
     __slots__ = (
-        "_bits_address",
         "_dim",
-        "_high",
-        "_histogram",
-        "_limit",
-        "_low",
-        "_row",
-        "_turn",
-        "_units",
+        "_words",
+        "address",
         "bits",
         "histogram",
         "near",
@@ -156,15 +172,26 @@ class Slot:
         self.near = None if bounds is None else near_ends(bounds)
         self.bits: npt.NDArray[np.uint8] | None = None
         self.skipped: Counter[str] = Counter()
-        # What the native kernel is given, reckoned once. The arrays live as long as `rows`.
-        self._row = rows.matrix.ctypes.data + place * WIDTH * 8
-        self._histogram = rows.histograms.ctypes.data + place * BINS * 8 if histogram else 0
-        self._turn = rows.turns.ctypes.data + place * 8
-        self._limit = rows.limit
-        self._low, self._high = (0.0, 0.0) if self.near is None else self.near
-        self._units = -1
-        self._dim = 0
-        self._bits_address = 0
+        self._dim: int | None = None  # that of the units, in the last tensor
+        # What the native kernel reads, as `Slot` in binding.cpp has it. The arrays live as long as
+        # `rows`.
+        self._words = np.array(
+            (
+                rows.matrix_address + place * WIDTH * 8,
+                rows.histograms_address + place * BINS * 8 if histogram else 0,
+                rows.turns_address + place * 8,
+                rows.limit,
+                0,  # where the unit bits lie
+                -1,  # and how many there are
+                native.NO_UNITS if unit_dim is None else unit_dim,
+                0,
+                0,
+            ),
+            np.int64,
+        )
+        if self.near is not None:
+            self._words[7:].view(np.float64)[:] = self.near
+        self.address: int = self._words.ctypes.data
 
     def fold(self, tensor: torch.Tensor, factor: float = 1.0) -> int:
         """Fold a tensor into the row. A kind that cannot be read is counted in `skipped`.
@@ -176,48 +203,35 @@ class Slot:
         Returns:
             How many of its elements are not finite, where that is known without waiting; else 0.
         """
-        if (
-            native.fold is not None
-            and type(tensor) in guard.EXACT
-            and _keys(tensor).raw_repr() in guard.PLAIN
-        ):
-            code = native.CODES.get(tensor.dtype)
-            if code is not None:
-                shape = tensor.shape
-                if self.unit_dim is not None:
-                    self._fit_bits(shape)
-                return native.fold(
-                    native.data_address(tensor),
-                    tensor.storage_offset(),
-                    code,
-                    shape,
-                    tensor.stride(),
-                    self._row,
-                    self._histogram,
-                    self._turn,
-                    self._limit,
-                    self._bits_address,
-                    self._dim,
-                    self._low,
-                    self._high,
-                    factor,
-                )
-        self._fold_otherwise(tensor, factor)
-        return 0
+        if native.fold is not None:
+            odd = native.fold_tensor(self.address, tensor, factor)
+            if odd >= 0:
+                return odd
+            if odd == native.OTHER_UNITS:
+                self._fit_bits(tensor.shape)
+                return native.fold_tensor(self.address, tensor, factor)
+        return self._fold_otherwise(tensor, factor)
 
-    def _fold_otherwise(self, tensor: torch.Tensor, factor: float | torch.Tensor) -> None:
+    def _fold_otherwise(self, tensor: torch.Tensor, factor: float | torch.Tensor) -> int:
+        held = shards.local_part(tensor)
+        if held is not tensor:
+            if held is not None:
+                return self.fold(held, factor)  # type: ignore[arg-type]
+            self.skip("partial")
+            return 0
         kind = guard.kind(tensor)
         if kind is not None:
             self.skip(kind)
-            return
+            return 0
         if tensor.device.type == "cpu":
             native.missing_once()
         if self.unit_dim is not None:
             self._fit_bits(tensor.shape)
-        units = self.bits is not None and self._bits_address != 0
+        units = self._dim is not None and self.bits is not None and len(self.bits) > 0
         if isinstance(factor, torch.Tensor) or factor != 1.0:
             tensor = tensor.detach() * factor
         self.rows.elsewhere(tensor.device).fold(self, tensor, self._dim if units else None)
+        return 0
 
     def skip(self, kind: str) -> None:
         """Count a tensor that is not summarised."""
@@ -228,19 +242,20 @@ class Slot:
         dim = self.unit_dim or 0
         dim = dim + len(shape) if dim < 0 else dim
         if not 0 <= dim < len(shape):  # this tensor has no such dimension
-            self._bits_address = 0
+            self._dim = None
             return
         self._dim = dim
-        if self.bits is None or shape[dim] != self._units:
+        if self.bits is None or shape[dim] != len(self.bits):
             # Another number of units than before: what was seen stays, for those that are in both.
             bits = np.zeros(shape[dim], np.uint8)
-            if self.bits is not None:
+            if self.bits is None:
+                self.rows.with_bits.append(self)
+            else:
                 common = min(len(bits), len(self.bits))
                 bits[:common] = self.bits[:common]
             self.bits = bits
-            self._units = shape[dim]
-        # An array of no elements has an address too, and the kernel must know that there are units.
-        self._bits_address = self.bits.ctypes.data if self._units else 0
+            self._words[4] = bits.ctypes.data
+            self._words[5] = len(bits)
 
 
 class _Elsewhere:
@@ -252,6 +267,22 @@ class _Elsewhere:
         self.turns.copy_(torch.from_numpy(rows.turns))
         self.bits: dict[int, torch.Tensor] = {}
         self.touched = False
+        self._away = rows.away
+        self._places: dict[tuple[int, ...], torch.Tensor] = {}
+
+    def fold_numbers(self, places: tuple[int, ...], numbers: torch.Tensor) -> None:
+        where = self._places.get(places)
+        if where is None:
+            where = torch.tensor(places).to(self.device, non_blocking=True)
+            self._places[places] = where
+        rows = self.rows.index_select(0, where)
+        torched.merge_(rows, torched.number_rows(numbers.detach().to(rows.dtype)))
+        self.rows.index_copy_(0, where, rows)
+        self._away[list(places)] += 1
+        self.touched = True
+
+    def non_finite(self) -> torch.Tensor:
+        return torched.non_finite(self.rows)
 
     def fold(self, slot: Slot, tensor: torch.Tensor, dim: int | None) -> None:
         place = slot.place
@@ -275,6 +306,7 @@ class _Elsewhere:
             unit=dim or 0,
             near=slot.near,
         )
+        self._away[place] += 1
         self.touched = True
 
     def collect(self, into: Rows) -> None:

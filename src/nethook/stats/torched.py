@@ -144,6 +144,29 @@ def merge_(rows: Tensor, others: Tensor) -> None:
     rows.copy_(merged)
 
 
+def number_rows(numbers: Tensor) -> Tensor:
+    """The row of each number; an empty one where it is NaN: a number that is not there."""
+    rows = numbers.new_zeros((len(numbers), WIDTH))
+    clear_(rows)
+    there = ~torch.isnan(numbers)
+    known = there.to(rows.dtype)
+    rows[:, INDEX["tensors"]] = known
+    rows[:, INDEX["count"]] = known
+    rows[:, INDEX["zeros"]] = (numbers == 0).to(rows.dtype)
+    rows[:, INDEX["posinf"]] = (numbers == torch.inf).to(rows.dtype)
+    rows[:, INDEX["neginf"]] = (numbers == -torch.inf).to(rows.dtype)
+    finite = torch.isfinite(numbers)
+    rows[:, INDEX["mean"]] = torch.where(finite, numbers, 0)
+    rows[:, INDEX["min"]] = torch.where(finite, numbers, torch.inf)
+    rows[:, INDEX["max"]] = torch.where(finite, numbers, -torch.inf)
+    return rows
+
+
+def non_finite(rows: Tensor) -> Tensor:
+    """How many elements of each row are not finite."""
+    return rows[..., _NON_FINITE].sum(-1)
+
+
 def bins(x: Tensor) -> tuple[Tensor, Tensor]:
     """The bin of each element of a flat real tensor, and its weight: 0 for NaN, else 1."""
     if x.dtype == torch.float64:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from threading import Lock, get_ident, local
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from torch import nn
 
 from nethook.addresses.nested import map_tensors
 from nethook.hooks.gradients import Sink
+from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import Met
-from nethook.hooks.quiet import quiet
 from nethook.tracing.keep import read_value
 from nethook.tracing.options import Options
 from nethook.tracing.steps import Given, note, number
+
+_T = TypeVar("_T")
 
 
 class Entry(NamedTuple):
@@ -40,6 +43,32 @@ class Nodes(NamedTuple):
     thread: int
 
 
+class Stack(Generic[_T]):
+    """What has begun and not ended, the innermost last: of each thread by itself."""
+
+    __slots__ = ("_of_threads",)
+
+    def __init__(self) -> None:
+        self._of_threads: dict[int, list[_T]] = {}
+
+    def append(self, begun: _T) -> None:
+        """A call begins in this thread."""
+        self._of_threads.setdefault(get_ident(), []).append(begun)
+
+    def pop(self) -> _T:
+        """The innermost of this thread has ended."""
+        return self._of_threads[get_ident()].pop()
+
+    def __bool__(self) -> bool:
+        return bool(self._of_threads.get(get_ident()))
+
+    def take(self, *, every: bool = False) -> list[_T]:
+        """All of this thread, or of every thread; they are forgotten here."""
+        of_threads = self._of_threads
+        keys = list(of_threads) if every else [get_ident()]
+        return [each for key in keys for each in of_threads.pop(key, [])]
+
+
 class Gradients(NamedTuple):
     """Where gradients arrive, and the outline of the value that they belong to."""
 
@@ -55,11 +84,12 @@ class State:
     """What all records of a tape share: what was asked, and how the scope stands."""
 
     __slots__ = (
-        "depth", "forward", "forwards", "given", "met", "model", "options", "stopped_at",
+        "depth", "forward", "forwards", "given", "met", "model", "options", "owner", "stopped_at",
     )  # fmt: skip
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        self.owner: Owner | None = None  # whose thread's calls are recorded
         # Weakly: a tape does not keep its model alive.
         self.model: Callable[[], nn.Module | None] = lambda: None
         self.forward: int | None = None  # the forward that runs now
@@ -73,8 +103,7 @@ class State:
         """A forward of the model itself begins."""
         self.forward = self.forwards
         self.forwards += 1
-        with quiet():
-            self.given.append(note(given[0], given[1] if len(given) > 1 else None))
+        self.given.append(note(given[0], given[1] if len(given) > 1 else None))
 
     def steps(self) -> list[int]:
         """For each forward, its number after the prompt that it belongs to; 0 for a prompt."""
@@ -84,6 +113,40 @@ class State:
         """Forgets the forwards so far."""
         self.forwards = 0
         self.given.clear()
+
+
+class StateOfThreads(State):
+    """The state of a tape of every thread: which forward runs is a matter of each thread."""
+
+    __slots__ = ("_here", "_lock")
+
+    def __init__(self, options: Options) -> None:
+        self._here = local()
+        self._lock = Lock()
+        super().__init__(options)
+
+    @property
+    def forward(self) -> int | None:
+        """The forward that runs now in this thread."""
+        return getattr(self._here, "forward", None)
+
+    @forward.setter
+    def forward(self, number: int | None) -> None:
+        self._here.forward = number
+
+    @property
+    def depth(self) -> int:
+        """How many calls of the model itself are under way in this thread."""
+        return getattr(self._here, "depth", 0)
+
+    @depth.setter
+    def depth(self, depth: int) -> None:
+        self._here.depth = depth
+
+    def begin_forward(self, given: tuple[Any, ...]) -> None:
+        """A forward of the model itself begins in this thread."""
+        with self._lock:
+            super().begin_forward(given)
 
 
 class _Place:

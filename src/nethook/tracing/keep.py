@@ -20,6 +20,7 @@ from nethook.errors import OverwrittenError
 from nethook.hooks.lazy import lazy_copy
 from nethook.hooks.ops import unseen
 from nethook.hooks.quiet import quiet, unnoticed
+from nethook.hooks.spread import arrived, is_spread
 
 _Tensor = torch.Tensor
 _function_modes = torch._C._len_torch_function_stack
@@ -67,7 +68,7 @@ def keeper(
     if detach:
         own = {None: _detached_lazy, True: _detached_copy, False: _detached_reference}[copy]
     if device is None and dtype is None and transform is None:
-        return _keep_lazily if own is _detached_lazy else _unnoticed(own)
+        return _QUICKEST.get(own) or _unnoticed(own)
 
     def moved(tensor: torch.Tensor) -> Any:
         cast = dtype if dtype is not None and tensor.is_floating_point() else None
@@ -94,7 +95,7 @@ def _unnoticed(keep: Keep) -> Keep:
     def kept(tensor: torch.Tensor) -> Any:
         if type(tensor) is _Tensor and not _function_modes() and not _dispatch_modes():
             return keep(tensor)  # the hot path
-        return unnoticed(keep, tensor)
+        return _special(keep, tensor)
 
     return kept
 
@@ -107,7 +108,30 @@ def _keep_lazily(tensor: torch.Tensor) -> Any:
             tensor = tensor.detach()
         copied = lazy_copy(tensor)
         return _uncopied(tensor.detach()) if copied is None else copied
-    return unnoticed(_detached_lazy, tensor)
+    return _special(_detached_lazy, tensor)
+
+
+def _special(keep: Keep, tensor: torch.Tensor) -> Any:
+    """A tensor that is a subclass, or is met while a mode is on."""
+    tensor = arrived(tensor)
+    if is_spread(tensor):
+        copy = keep in (_detached_lazy, _lazy)
+        with quiet():
+            return tensor.detach().clone() if copy else keep(tensor)
+    return unnoticed(keep, tensor)
+
+
+def _keep_reference(tensor: torch.Tensor) -> Any:
+    """What a trace with `copy=False` does, in as few steps as can be."""
+    if type(tensor) is _Tensor and not _function_modes() and not _dispatch_modes():
+        kept = Reference.__new__(Reference)
+        kept.tensor = tensor = tensor.detach()
+        try:
+            kept.version = tensor._version
+        except RuntimeError:
+            kept.version = None
+        return kept
+    return unnoticed(_detached_reference, tensor)
 
 
 def keep_value(keep: Keep, value: Any) -> Any:
@@ -166,3 +190,9 @@ def _same(tensor: torch.Tensor) -> torch.Tensor:
 
 def _read_reference(each: Any, what: str) -> Any:
     return each.read(what) if isinstance(each, Reference) else each
+
+
+_QUICKEST: dict[Keep, Keep] = {
+    _detached_lazy: _keep_lazily,
+    _detached_reference: _keep_reference,
+}

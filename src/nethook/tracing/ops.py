@@ -14,7 +14,7 @@ from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.nodes import next_number
 from nethook.hooks.op_missing import why_no_op
 from nethook.hooks.op_sites import Op, OpConsumer
-from nethook.tracing.entry import Entry, State
+from nethook.tracing.entry import Entry, Stack, State
 from nethook.tracing.keep import Keep, keep_value
 from nethook.tracing.op_record import OpRecord
 from nethook.tracing.order import StopPlan
@@ -222,7 +222,7 @@ class OpTap(Hook):
         super().__init__(owner, record.address)
         self.record = record
         self.add = add
-        self.begun: list[Begun] = []
+        self.begun: Stack[Begun] = Stack()
 
 
 def skip(record: Record) -> None:

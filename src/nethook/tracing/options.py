@@ -9,12 +9,13 @@ from typing import Any, Literal
 import torch
 
 from nethook.errors import OptionError
+from nethook.hooks.threads import Threads, check_threads
 from nethook.tracing.keep import Keep, keeper
 
 Calls = Literal["all", "last"] | int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: that would triple the time it takes to make
 class Options:
     """The options of `trace`, as it documents them."""
 
@@ -30,6 +31,7 @@ class Options:
     transform: Callable[[torch.Tensor], Any] | None
     calls: Calls
     stop: bool
+    threads: Threads = "own"
 
     def __post_init__(self) -> None:
         if self.copy not in (None, True, False):
@@ -41,6 +43,12 @@ class Options:
         if self.transform is not None and not callable(self.transform):
             raise OptionError(f"transform is a function of one tensor; got {self.transform!r}.")
         self.most_calls()
+        check_threads(self.threads)
+        if self.stop and self.threads == "all":
+            raise OptionError(
+                'stop=True ends the forward of one thread, and threads="all" sees those of every '
+                "thread: choose one of the two."
+            )
 
     def most_calls(self) -> int | None:
         """How many calls of a site are kept, the latest ones; None for all of them."""

@@ -12,13 +12,14 @@ from nethook.tracing.keep import read_value
 class ParameterRecord:
     """The gradients of one parameter: one for each backward pass in the scope."""
 
-    __slots__ = ("address", "kept", "names", "requires_grad")
+    __slots__ = ("address", "kept", "names", "requires_grad", "why")
 
     def __init__(self, address: str, names: Sequence[str], *, requires_grad: bool) -> None:
         self.address = address
         self.names = names
         self.requires_grad = requires_grad
         self.kept: list[Any] = []
+        self.why: str | None = None  # why none can arrive
 
     @property
     def grad(self) -> Any:
@@ -38,6 +39,8 @@ class ParameterRecord:
             return [read_value(grad, f"a gradient of {self.address!r}") for grad in self.kept]
         if not self.requires_grad:
             raise NoGradientError(f"{self.address!r} is frozen: its requires_grad is False.")
+        if self.why is not None:
+            raise NoGradientError(f"no gradient of {self.address!r} can be recorded: {self.why}.")
         raise NoGradientError(
             f"no gradient has arrived at {self.address!r} in this scope: call backward() inside "
             "the scope, on a loss that depends on it."

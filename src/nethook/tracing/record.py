@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from nethook.addresses.inputs import Inputs
 from nethook.errors import NotAskedError, NotRunError, SeveralCallsError
+from nethook.hooks.threads import others_ran
 from nethook.tracing.calls import Call, Calls
 from nethook.tracing.entry import State
 
@@ -20,12 +21,16 @@ class Record:
     `.calls[i]` or `.last` then.
     """
 
-    why: str | None = None  # why it may not be called although it is a part of the model
-    skipped: str | None = None  # why a call of it was not recorded
-    _counted = 0
+    __slots__ = (
+        "__weakref__", "_counted", "address", "entries", "names", "skipped", "state", "type_name",
+        "why",
+    )  # fmt: skip
 
     def __init__(self, state: State, address: str, names: Sequence[str], type_name: str) -> None:
         self.state = state
+        self.why: str | None = None  # why it may not be called although the model has it
+        self.skipped: str | None = None  # why a call of it was not recorded
+        self._counted = 0
         self.address = address
         self.names = names
         self.type_name = type_name
@@ -146,7 +151,9 @@ class Record:
             if self.state.forwards
             else "nor has the model"
         )
-        return NotRunError(f"{name} has not been called in this scope, {ran}.")
+        owner = self.state.owner
+        others = "" if owner is None else others_ran(owner, "trace")
+        return NotRunError(f"{name} has not been called in this scope, {ran}.{others}")
 
     def __repr__(self) -> str:
         calls = "1 call" if self.total == 1 else f"{self.total} calls"

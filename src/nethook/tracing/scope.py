@@ -17,11 +17,13 @@ from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
+from nethook.hooks.fsdp import NO_HOOKS, shards_of
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import OpConsumer
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.routing import RouterPair, routed_modules, why_not_called
-from nethook.tracing.entry import State
+from nethook.hooks.threads import Threads, enter, leave
+from nethook.tracing.entry import State, StateOfThreads
 from nethook.tracing.ops import CallOps, EveryOutput, OpRecords, OutputOps
 from nethook.tracing.options import Calls, Options
 from nethook.tracing.order import StopPlan
@@ -54,6 +56,7 @@ def trace(
     transform: Callable[[torch.Tensor], Any] | None = None,
     calls: Calls = "all",
     stop: bool = False,
+    threads: Threads = "own",
 ) -> TraceScope:
     """Records what passes through chosen sites while a block runs. The run is not changed.
 
@@ -90,6 +93,8 @@ def trace(
         calls: "all", "last", or how many of the latest calls of each module to keep.
         stop: ends the forward once every module asked for has been seen. The block is then left
             at that line, without an exception.
+        threads: "own" records the calls of the thread (or asyncio task) that opens the scope;
+            "all" those of every thread.
 
     Returns:
         A context manager. Entering it gives the `Tape`, a mapping from address to record.
@@ -114,6 +119,7 @@ def trace(
         transform=transform,
         calls=calls,
         stop=stop,
+        threads=threads,
     )
     return TraceScope(model, patterns, options)
 
@@ -124,7 +130,7 @@ class TraceScope:
     def __init__(self, model: nn.Module, patterns: tuple[Pattern, ...], options: Options) -> None:
         self._model = model
         self._patterns = patterns
-        self._state = State(options)
+        self._state = State(options) if options.threads == "own" else StateOfThreads(options)
         self._plan: StopPlan | None = None
         self._unfinished = Unfinished()
         self._hooks: Attachment | None = None
@@ -143,11 +149,14 @@ class TraceScope:
         if self._state.options.stop:
             self._plan = _stop_plan(tree, sites, ops)
         self._hooks = Attachment(Owner("nethook.trace"))
+        owner = self._state.owner = self._hooks.owner
         try:
-            return self._attach(tree, sites, ops, self._hooks)
+            tape = self._attach(tree, sites, ops, self._hooks)
         except BaseException:
             self._hooks.remove()
             raise
+        enter(owner, self._state.options.threads)
+        return tape
 
     def _attach(
         self, tree: Tree, sites: list[Site], ops: OpRecords | None, hooks: Attachment
@@ -179,7 +188,8 @@ class TraceScope:
         if self._hooks is None:
             raise ScopeError("this trace was not entered.")
         self._hooks.remove()
-        self._unfinished.give_up()
+        leave(self._hooks.owner)
+        self._unfinished.give_up(every=True)
         if self._plan is None or error is not self._plan.error:
             return False
         self._state.stopped_at = self._plan.stopped_at
@@ -216,6 +226,7 @@ class _Builder:
         self._wants_inputs = options.inputs or options.input_grads or options.nodes
         self._simple = not (self._wants_inputs or options.grads or options.stop)
         self._routed = routed_modules(tree)
+        self._shards = shards_of(tree.root) if options.param_grads else {}
         self._routers = RouterPair(hooks)
 
     def watch(self, site: Site) -> Record:
@@ -257,7 +268,9 @@ class _Builder:
         tensor = site.tensor
         names = site.names + site.long
         record = ParameterRecord(site.address, names, requires_grad=tensor.requires_grad)
-        if tensor.requires_grad:
+        if id(tensor) in self._shards:
+            record.why = NO_HOOKS
+        elif tensor.requires_grad:
             self._hooks.tensor(tensor, ParameterTap(self._hooks.owner, record, self._keep))
         return record
 

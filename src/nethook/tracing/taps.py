@@ -17,7 +17,8 @@ from nethook.hooks.gradients import Sink, ask
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.nodes import HeldNode, next_number
 from nethook.hooks.quiet import quiet
-from nethook.tracing.entry import Entry, Gradients, Nodes, State, outline
+from nethook.hooks.threads import elsewhere, taken_off
+from nethook.tracing.entry import Entry, Gradients, Nodes, Stack, State, outline
 from nethook.tracing.keep import Keep, keep_value
 from nethook.tracing.order import StopPlan
 from nethook.tracing.parameters import ParameterRecord
@@ -51,6 +52,8 @@ class OutputTap(Hook):
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Writes down a call."""
+        if elsewhere(self.owner, module):
+            return
         if _graph_task() != -1 or _in_transform():
             self._skip()
             return
@@ -82,13 +85,13 @@ class InputTap(Hook):
         self._record = record
         self._keep = keep
         self._options = record.state.options
-        self.begun: list[Begun] = []  # the innermost last: a module may call itself
+        self.begun: Stack[Begun] = Stack()  # the innermost last: a module may call itself
 
     def __call__(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> None:
         """Notes that a call has begun."""
-        if _graph_task() != -1 or _in_transform():
+        if _graph_task() != -1 or _in_transform() or elsewhere(self.owner, module):
             return
         kept: tuple[Any, Any] = ((), None if kwargs is None else {})
         grads = None
@@ -98,14 +101,12 @@ class InputTap(Hook):
             grads = gradients(self, self._keep, (args, kwargs))
         self.begun.append(Begun(self._record.state.forward, *kept, grads, next_number()))
 
-    def give_up(self) -> list[Entry]:
+    def give_up(self, *, every: bool) -> list[Entry]:
         """The calls that began and never returned, as entries; they are forgotten here."""
-        left = [
+        return [
             Entry(each.forward, None, (each.args, each.kwargs or {}), None, each.grads, False)
-            for each in self.begun
+            for each in self.begun.take(every=every)
         ]
-        self.begun.clear()
-        return left
 
 
 class CallTap(OutputTap):
@@ -121,10 +122,11 @@ class CallTap(OutputTap):
         self._plan = plan
         self._before = before
 
-    def __call__(  # type: ignore[override]  # torch passes kwargs where they were asked for
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
-    ) -> None:
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], *told: Any) -> None:
         """Writes down a call, with what was noted when it began."""
+        if elsewhere(self.owner, module) or taken_off(told):
+            return
+        kwargs, output = told
         if _graph_task() != -1 or _in_transform():
             self._skip()
             return
@@ -135,12 +137,12 @@ class CallTap(OutputTap):
         if self._before is not None and self._before.begun:
             begun = self._before.begun.pop()
             forward, input_grads = begun.forward, begun.grads
-            told = begun.kwargs
-            if told is None:  # watched through a global hook, which learns of them only now
-                told = keep_value(keep, kwargs) if options.inputs else {}
+            given = begun.kwargs
+            if given is None:  # watched through a global hook, which learns of them only now
+                given = keep_value(keep, kwargs) if options.inputs else {}
                 if options.input_grads:
                     input_grads = gradients(self, keep, (args, kwargs))
-            inputs = (begun.args, told)
+            inputs = (begun.args, given)
             if options.nodes:
                 nodes = nodes_of(output, begun.node)
         if options.grads:
@@ -200,11 +202,11 @@ class Unfinished:
         """Takes in the tap before a site's forward, and where its calls are written."""
         self._sites.append((tap, add))
 
-    def give_up(self) -> None:
-        """Writes down the calls that will not return, because something raised."""
+    def give_up(self, *, every: bool = False) -> None:
+        """Writes down the calls of this thread, or all, that will not return: something raised."""
         for tap, add in self._sites:
-            if tap.begun:
-                for entry in tap.give_up():
+            if every or tap.begun:
+                for entry in tap.give_up(every=every):
                     add(entry)
 
 
@@ -223,6 +225,8 @@ class ForwardBegins(Hook):
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a forward begins."""
+        if elsewhere(self.owner, module):
+            return
         state = self._state
         if state.depth == 0 or not self._may_nest:
             self._unfinished.give_up()
@@ -243,6 +247,8 @@ class ForwardEnds(Hook):
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a forward has ended."""
+        if elsewhere(self.owner, module):
+            return
         state = self._state
         state.depth -= 1
         if state.depth == 0:

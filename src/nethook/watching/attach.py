@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,20 +15,33 @@ from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.addresses.wrappers import can_be_compiled, is_compiled
 from nethook.errors import InputsError, OptionError
-from nethook.hooks.attachment import Attachment
+from nethook.hooks.attachment import Attachment, Resting, put_last
+from nethook.hooks.compiled import WhenCompiling, around_compiled_call, check_hooks_in_graphs
+from nethook.hooks.exporting import export_without_hooks
 from nethook.hooks.hook import Owner
+from nethook.hooks.in_graph import shown
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.optimizers import on_every_step
 from nethook.hooks.routing import RouterPair, routed_modules
+from nethook.hooks.threads import Threads, stay
 from nethook.runs.writer import RunWriter
+from nethook.stats.shards import is_shared
 from nethook.watching.facts import Facts, SiteFacts
 from nethook.watching.loop import Loop, wrap_loop
 from nethook.watching.ops import OpOrder
-from nethook.watching.optimizers import StepBegins, StepEnds, Steps
+from nethook.watching.optimizers import Steps
 from nethook.watching.parameters import ParameterFacts
+from nethook.watching.resolve import Resolver
 from nethook.watching.session import QUEUE, Session
 from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
+from nethook.watching.step_hooks import StepBegins, StepEnds
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds
+from nethook.watching.threads import (
+    SessionOfThreads,
+    SharedOutputTap,
+    SharedRootBegins,
+    SharedRootEnds,
+)
 
 OWNER = "nethook.watch"
 
@@ -82,6 +96,7 @@ def attach(
     phases: tuple[str, ...],
     snapshots: Mapping[str, int],
     batches: int,
+    threads: Threads,
 ) -> tuple[Session, Attachment]:
     """Opens the run and puts every hook on; if anything fails, nothing is left behind."""
     trees = {name: Tree(model) for name, model in models.items()}
@@ -108,9 +123,9 @@ def attach(
     )  # fmt: skip
     hooks = Attachment(Owner(OWNER))
     try:
-        session = Session(
+        session = (Session if threads == "own" else SessionOfThreads)(
             writer, models, wanted=wanted, budget=budget, phases=phases,
-            capacity=series + 128 + 64 * len(models), batches=batches,
+            capacity=series + 128 + 64 * len(models), batches=batches, world=world,
         )  # fmt: skip
         _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
         _put_snapshots(session, hooks, trees, checked(snapshots))
@@ -118,6 +133,7 @@ def attach(
         hooks.remove()
         writer.close()
         raise
+    stay(hooks.owner, threads)
     return session, hooks
 
 
@@ -186,6 +202,14 @@ class _Builder:
         """Everything."""
         session, hooks = self._session, self._hooks
         session.on_give_up += [hooks.remove, session.passes.turn_off]
+        # A graph that was compiled with hooks in it is compiled anew without them.
+        if session.budget.share is not None and not any(map(_compiled, self._trees.values())):
+            session.resting = Resting(hooks.owner)
+        check_hooks_in_graphs(hooks)
+        export_without_hooks(hooks)
+        hooks.add(_Shown(session))
+        hidden = session.hidden
+        hooks.add(WhenCompiling(lambda: hidden.compiles(True), lambda: hidden.compiles(False)))
         for name, tree in self._trees.items():
             self._model(name, tree)
         facts: list[tuple[ParameterFacts, ParameterSite, dict[str, Any]]] = []
@@ -195,11 +219,12 @@ class _Builder:
                 if id(site.tensor) not in known:
                     known.add(id(site.tensor))
                     facts.append(self._parameter(name, site))
-        steps = Steps(session, [each for each, _, _ in facts], self._optimizers)
+        resolver = Resolver(session, session.models(), [each for each, _, _ in facts])
+        steps = Steps(session, [each for each, _, _ in facts], self._optimizers, resolver)
         on_every_step(
             hooks, StepBegins(hooks.owner, session, steps), StepEnds(hooks.owner, session, steps)
         )
-        wrap_loop(hooks, Loop(session, steps, known))
+        wrap_loop(hooks, Loop(session, steps, steps.wanted))
         Facts(session, self._sites, facts, steps)
 
     def _model(self, name: str, tree: Tree) -> None:
@@ -207,26 +232,31 @@ class _Builder:
         prefix = f"{name}." if name else ""
         routed = routed_modules(tree)
         root = _entry(tree)
-        begins = RootBegins(hooks.owner, name, session, name)
-        (self._routers if id(root) in routed else hooks).forward_pre(root, begins)
+        every = isinstance(session, SessionOfThreads)
+        begins = (SharedRootBegins if every else RootBegins)(hooks.owner, name, session, name, root)
+        ends = (SharedRootEnds if every else RootEnds)(hooks.owner, name, session, name, root)
+        outside = around_compiled_call(root, hooks, begins, ends)
+        if not outside:
+            (self._routers if id(root) in routed else hooks).forward_pre(root, begins)
         leaves = {id(site.module) for site in tree.leaves()}
         taps: dict[int, OutputTap] = {}
         if "outputs" in session.wanted or "grads" in session.wanted:
             for site in self._chosen[name]:
                 address = f"{prefix}{site.address}".rstrip(".")
-                tap = OutputTap(hooks.owner, address, session, site)
+                tap = (SharedOutputTap if every else OutputTap)(hooks.owner, address, session, site)
                 taps[id(site.module)] = tap
                 if id(site.module) in routed:
                     self._routers.forward(site.module, _Routed(tap))
                 else:
-                    hooks.forward(site.module, tap)
+                    hooks.forward(site.module, tap, resting=session.resting)
+        session.on_first_call.append(functools.partial(_after_redistribution, list(taps.values())))
         if id(root) in taps:
             session.batches.leaves.add(name)
-        ends = RootEnds(hooks.owner, name, session, name)
-        if id(root) in routed:
-            self._routers.forward(root, ends)
-        else:
-            hooks.forward(root, ends, always_call=True)
+        if not outside:
+            if id(root) in routed:
+                self._routers.forward(root, ends)
+            else:
+                hooks.forward(root, ends, always_call=True)
         for site in tree.sites:
             address = f"{prefix}{site.address}".rstrip(".")
             own = [f"{prefix}{each}" for each, _ in _own(site)]
@@ -234,7 +264,11 @@ class _Builder:
             self._sites.append(SiteFacts(address, site, leaf, own, taps.get(id(site.module))))
         if not _compiled(tree):
             ops = Attachment(Owner(OWNER))
-            watch_ops(tree, ops, OpOrder(session, prefix, ops))
+            order = OpOrder(session, prefix, ops)
+            watch_ops(tree, ops, order)
+            # Its hooks are on every module: code that is compiled with them would be compiled
+            # again when they go.
+            ops.add(WhenCompiling(order.compiled))
             hooks.add(ops)
 
     def _parameter(
@@ -251,6 +285,17 @@ class _Builder:
             "elements": tensor.numel(),
         }
         return ParameterFacts(f"{prefix}{site.address}", tensor), site, fixed
+
+
+def _after_redistribution(taps: Sequence[OutputTap]) -> None:
+    """A layer that was made parallel after it was tapped returns a sum over ranks to our hook.
+
+    A hook of torch's, registered later, makes of it what the caller gets: ours goes behind it.
+    """
+    for tap in taps:
+        module = tap.module()
+        if module is not None and any(map(is_shared, module._parameters.values())):
+            put_last(module, tap)
 
 
 def _entry(tree: Tree) -> nn.Module:
@@ -277,6 +322,18 @@ def _compiled(tree: Tree) -> bool:
     return any(is_compiled(module) for _, module in tree.wrappers) or any(
         module._compiled_call_impl is not None for module in tree.modules
     )
+
+
+class _Shown:
+    """A handle: compiled graphs show what is inside while it is on."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def remove(self) -> None:
+        shown.leave(self._session)
 
 
 class _Routed(OutputTap):

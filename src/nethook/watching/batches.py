@@ -8,10 +8,13 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
-from nethook.addresses.paths import show_path
+from nethook.addresses.paths import Path, show_path
 from nethook.runs import names
 from nethook.stats.flat import fingerprint
 from nethook.stats.rows import Slot
+from nethook.stats.shards import local_part
+from nethook.stats.torched import number_type
+from nethook.watching.away import device_fingerprint, is_away
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -21,6 +24,7 @@ MOST_INPUTS: Final = 8
 SAMPLES: Final = 64
 ELEMENTS: Final = 1024
 DISTINCT: Final = 4096
+_ONLY: Final = tensors(((torch.empty(0),), {}))[0][0]  # the path of an only argument
 
 
 class Batches:
@@ -30,6 +34,7 @@ class Batches:
         self._session = session
         self._slots: dict[tuple[bool, str, str], Slot] = {}
         self._last: dict[str, float] = {}  # model -> fingerprint of the batch before
+        self._device_last: dict[str, torch.Tensor] = {}  # the same, where batches are on a device
         self._step: dict[str, int] = {}  # model -> the step whose first batch was seen
         self.leaves: set[str] = set()  # models that are one layer, and have a tap of their own
 
@@ -41,11 +46,14 @@ class Batches:
         first = first and (session.on_outputs or session.looks)
         if not (session.on_outputs or first or not training):
             return
-        found = tensors((args, kwargs))[:MOST_INPUTS]
+        if len(args) == 1 and not kwargs and type(args[0]) is torch.Tensor:
+            found = [(_ONLY, args[0])]
+        else:
+            found = _held(tensors((args, kwargs))[:MOST_INPUTS])
         if session.on_outputs or not training:
             for at, (path, tensor) in enumerate(found):
                 quantity = names.INPUTS if at == 0 else f"{names.INPUTS}:{at}"
-                slot = self._slot(model, quantity, training, show_path(path), tensor)
+                slot = self._slot(model, quantity, training, path, tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:
@@ -68,11 +76,28 @@ class Batches:
             if model in self._last:
                 self._fold_number(address, names.REPEATED, float(mark == self._last[model]))
             self._last[model] = mark
+        elif is_away(tensor):
+            self._device_mark(model, address, tensor)
         if session.sampled():
             self._spread(address, names.INPUT_SPREAD, tensor)
             slot = self._of(address, names.INPUT_DISTINCT)
             if slot is not None and tensor.numel():
                 slot.fold(distinct(tensor))
+
+    def _device_mark(self, model: str, address: str, tensor: torch.Tensor) -> None:
+        """The fingerprint of a batch on a device, and whether it is that of the step before."""
+        session = self._session
+        mark = device_fingerprint(tensor)
+        if mark is None:
+            return
+        name = names.FINGERPRINT + (f":{model}" if model else "")
+        session.pending.add(name, mark, keep=names.KEPT_STEPS)
+        known = self._device_last.get(model)
+        row = session.row(address, names.REPEATED)
+        if known is not None and known.device == mark.device and row is not None:
+            same = (mark == known).reshape(1).to(number_type(mark.device))
+            session.train.rows.fold_numbers([row], same)
+        self._device_last[model] = mark
 
     def outputs(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """An outermost call has returned."""
@@ -83,10 +108,10 @@ class Batches:
         samples = first and session.sampled()
         if not (measures or samples):
             return
-        found = tensors(output)
+        found = _held(tensors(output))
         if measures and model not in self.leaves:
             for path, tensor in found[:MOST_INPUTS]:
-                slot = self._slot(model, names.OUTPUTS, training, show_path(path), tensor)
+                slot = self._slot(model, names.OUTPUTS, training, path, tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:
@@ -102,7 +127,7 @@ class Batches:
     def _fold_number(self, address: str, quantity: str, value: float) -> None:
         slot = self._of(address, quantity)
         if slot is not None:
-            self._session.numbers.fold_one(slot.place, value)
+            self._session.numbers.number(slot.place, value)
 
     def _of(self, address: str, quantity: str) -> Slot | None:
         slot = self._slots.get((True, address, quantity))
@@ -113,12 +138,12 @@ class Batches:
         return slot
 
     def _slot(
-        self, model: str, quantity: str, training: bool, path: str, tensor: torch.Tensor
+        self, model: str, quantity: str, training: bool, path: Path, tensor: torch.Tensor
     ) -> Slot | None:
         slot = self._slots.get((training, model, quantity))
         if slot is None:
             info = {
-                "path": path,
+                "path": show_path(path),
                 "shape": list(tensor.shape),
                 "dtype": str(tensor.dtype).removeprefix("torch."),
             }
@@ -128,6 +153,12 @@ class Batches:
             sheet = self._session.train if training else self._session.off_sheet()
             slot = self._slots[training, model, quantity] = sheet.slot(row)
         return slot
+
+
+def _held(found: list[tuple[Path, torch.Tensor]]) -> list[tuple[Path, torch.Tensor]]:
+    """What of each tensor lies in this process; those that only a sum over ranks tells are not."""
+    held = [(path, local_part(tensor)) for path, tensor in found]
+    return [(path, tensor) for path, tensor in held if tensor is not None]
 
 
 def spread(tensor: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,10 @@ from torch import nn
 from nethook.addresses.tree import ParameterSite, Site
 from nethook.runs import names
 from nethook.stats.flat import fingerprint
+from nethook.stats.shards import Part, placements_of
+from nethook.stats.torched import number_type
 from nethook.stats.units import bounds
+from nethook.watching.away import device_fingerprint, is_away
 from nethook.watching.parameters import ParameterFacts
 from nethook.watching.taps import OutputTap
 
@@ -123,6 +126,8 @@ class Facts:
     def step_ended(self, step: int) -> None:
         """A step has ended; the first ones are told at once."""
         done = step - self._session.first_step
+        if done in (0, 3) or self._session.sampled():
+            self._steps.settle_later()
         if done in (0, 3):
             self.write()
         if done & (done - 1) == 0:  # 0, 1, 2, 4, 8, …: the same steps on every rank
@@ -130,11 +135,26 @@ class Facts:
 
     def _mark_parameters(self, step: int) -> None:
         """A number that ranks with the same parameters share."""
-        marks = [fingerprint(facts.parameter.detach()) for facts, _, _ in self._parameters]
-        known = [mark for mark in marks if mark is not None]
-        if known:
+        marks: dict[Part, list[float]] = {}
+        away: dict[Part, list[torch.Tensor]] = {}
+        for facts, _, _ in self._parameters:
+            tensor = facts.local.detach()
+            if is_away(tensor):
+                device_mark = device_fingerprint(tensor)
+                if device_mark is not None:
+                    away.setdefault(facts.part, []).append(device_mark)
+                continue
+            mark = fingerprint(tensor)
+            if mark is not None:
+                marks.setdefault(facts.part, []).append(mark)
+        for part, tensors in away.items():
+            stacked = torch.stack([each.to(tensors[0].device) for each in tensors])
+            places = torch.arange(1, len(tensors) + 1, device=stacked.device)
+            mixed = (stacked * places).sum() & ((1 << 52) - 1)
+            self._session.pending.add(names.fingerprint_name(*part), mixed)
+        for part, known in marks.items():
             total = sum(at * int(mark) for at, mark in enumerate(known, start=1)) % (1 << 52)
-            self._session.writer.log(names.PARAMS_FINGERPRINT, float(total), step)
+            self._session.writer.log(names.fingerprint_name(*part), float(total), step)
 
     def write(self) -> None:
         """Brings the file up to date."""
@@ -155,6 +175,9 @@ class Facts:
                 "moved": facts.moved,
                 **facts.rows,
             }
+            if facts.held is not None:
+                info["placements"] = placements_of(tensor)
+                info["local_shape"] = list(facts.local.shape)
             known = self._requires.get(facts.address)
             if known is not None and known is not tensor.requires_grad:
                 frozen[facts.address] = tensor.requires_grad
@@ -194,26 +217,35 @@ class Facts:
         if step > 3 or track.set is None:
             return
         for facts in track.set.all:
-            weight = facts.parameter.detach()
-            if weight.dim() < 2 or weight.device.type != "cpu" or weight.is_sparse:
+            weight = facts.local.detach()
+            if weight.dim() < 2 or weight.is_meta or weight.is_sparse:
                 continue
             rows = facts.rows
             rows["rows"] = min(ROWS, weight.shape[0])
-            rows.setdefault("distinct_rows", {})[str(step)] = distinct_rows(weight, 1e-13)
-            grad = facts.parameter.grad
+            self._count(rows, "distinct_rows", str(step), distinct_rows(weight, 1e-13))
+            grad = facts.grad
             if grad is not None and grad.layout is torch.strided:
                 # Equal units get gradients that are equal up to the rounding of a matrix product.
                 count = distinct_rows(grad.detach(), 4 * torch.finfo(grad.dtype).eps)
-                rows.setdefault("distinct_grad_rows", {})[str(step)] = count
+                self._count(rows, "distinct_grad_rows", str(step), count)
+
+    def _count(self, rows: dict[str, Any], name: str, step: str, count: torch.Tensor) -> None:
+        """Notes a count: at once, or when it has come from a device."""
+
+        def done(numbers: list[float]) -> None:
+            rows[name] = {**rows.get(name, {}), step: int(numbers[0])}
+
+        self._session.late.put(count.reshape(1), done)
 
 
-def distinct_rows(matrix: torch.Tensor, tolerance: float) -> int:
+def distinct_rows(matrix: torch.Tensor, tolerance: float) -> torch.Tensor:
     """Different rows among the first 512, told apart by a sum with weights of their elements."""
-    some = matrix[:ROWS].reshape(min(ROWS, matrix.shape[0]), -1)[:, :COLUMNS].double()
+    real = number_type(matrix.device)
+    some = matrix[:ROWS].reshape(min(ROWS, matrix.shape[0]), -1)[:, :COLUMNS].to(real)
     if not some.numel():
-        return 0
-    weights = torch.arange(1, some.shape[1] + 1, dtype=torch.float64, device=some.device).sin()
+        return torch.zeros(())
+    weights = torch.arange(1, some.shape[1] + 1, dtype=real, device=some.device).sin()
     marks = (some @ weights).sort().values
     # Sums of equal rows may differ in the last bit: the order of adding is the kernel's affair.
     near = tolerance * (some.abs() @ weights.abs()).max()
-    return int((marks[1:] - marks[:-1] > near).sum()) + 1
+    return (marks[1:] - marks[:-1] > near).sum() + 1

@@ -21,7 +21,8 @@ from torch import nn
 
 from nethook.addresses.wrappers import unwrap
 from nethook.hooks.quiet import quiet
-from nethook.runs.names import NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.runs.names import GRADS, NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.stats.shards import is_shared
 from nethook.watching.contained import contained
 from nethook.watching.flight_file import Flight as Saved
 from nethook.watching.flight_file import flight_path, save, weights_of
@@ -65,6 +66,12 @@ class Flight:
         self._skipped = 0
         self._healthy = False  # whether a step was taken with gradients that were finite
         self.reported = False
+        self._bad_loss: tuple[int, Call | None] | None = None  # a device told of it: step and call
+
+    @property
+    def call(self) -> Call | None:
+        """The outermost call that is or was under way."""
+        return self._call
 
     # -- what the watch tells ---------------------------------------------------------------------
 
@@ -74,8 +81,7 @@ class Flight:
     ) -> None:
         """An outermost call in training begins."""
         if self._ring is not None and not self.reported:
-            with quiet():
-                self._call = self._ring.add(model, module, self._watching.step, (args, kwargs))
+            self._call = self._ring.add(model, module, self._watching.step, (args, kwargs))
 
     @contained
     def non_finite(self, flag: Flag) -> None:
@@ -90,15 +96,16 @@ class Flight:
         """A backward pass is about to begin, and its graph is whole."""
         if self.reported:
             return
-        with quiet():
-            if self._call is not None:
-                self._call.loss = self._keeper.keep(roots)
-            for root in roots:
-                if root.device.type not in {"cpu", "meta"} and root.numel() == 1:
-                    told = functools.partial(self._late_loss, self._watching.step, self._call)
-                    self._late.put(root.detach().reshape(1).float(), told)
-                if root.grad_fn is None or not _is_bad_loss(root):
-                    continue
+        if self._call is not None:
+            self._call.loss = self._keeper.keep(roots)
+        for root in roots:
+            away = not (root.is_cpu or root.is_meta or is_shared(root))
+            if away and root.numel() == 1:
+                told = functools.partial(self._late_loss, self._watching.step, self._call)
+                self._late.put(root.detach().reshape(1).float(), told)
+            if root.grad_fn is None or not _is_bad_loss(root):
+                continue
+            with quiet():
                 cause = cause_of(root.grad_fn)
                 if math.isnan(root.item()) or not cause.only_scaled:
                     self._loss = cause
@@ -120,6 +127,9 @@ class Flight:
         self._late.poll()
         if self.reported:
             return
+        if self._bad_loss is not None and step > self._bad_loss[0] + PATIENCE:
+            self._report_late([], *self._bad_loss)  # nothing else is measured on that device
+            return
         if self._signs:
             if skipped or (skipped is None and self._stepped is False):
                 self._step_was_skipped()
@@ -134,8 +144,41 @@ class Flight:
         self._forget()
 
     @contained
+    def fetch(self) -> None:
+        """A window ends, and devices are waited for anyway."""
+        self._late.fetch()
+
+    @contained
+    def device_flags(
+        self,
+        step: int,
+        call: Call | None,
+        keys: Sequence[tuple[str, str]],
+        skipped: bool | None,
+    ) -> None:
+        """A device tells what was not finite in a step that is over, if anything was."""
+        if self.reported:
+            return
+        bad = self._bad_loss is not None and self._bad_loss[0] == step
+        if not (keys or bad) or skipped:
+            return
+        # Forwards in their order, then gradients from the last site to the first.
+        forward = [key for key in keys if key[1] == OUTPUTS]
+        backward = [key for key in reversed(keys) if key[1] == GRADS]
+        used = [key for key in keys if key[1] in (PARAM_GRADS, PARAMS)]
+        signs = [Suspect(*key, step, call) for key in (*forward, *backward, *used)][:MOST_SIGNS]
+        # Of a fused optimizer under a loss scaler only the device knows whether it has stepped.
+        if bad or (used and skipped is not None):
+            self._report_late(signs, step, call)
+        else:
+            self._harmless.update(sign.key for sign in signs)
+
+    @contained
     def close(self) -> None:
         """Watching ends."""
+        self._late.flush()
+        if self._bad_loss is not None and not self.reported:
+            self._report_late([], *self._bad_loss)
         self._let_go()
 
     def turn_off(self) -> None:
@@ -158,8 +201,14 @@ class Flight:
         scaled = call is not None and abs(call.loss.get("factor", 1.0)) > 1.0
         if self.reported or math.isfinite(values[0]) or (scaled and math.isinf(values[0])):
             return
-        self._signs.append(Suspect("", LOSS, step, call))
-        self._loss = self._loss or LossCause()
+        self._bad_loss = self._bad_loss or (step, call)
+
+    def _report_late(self, signs: list[Suspect], step: int, call: Call | None) -> None:
+        """Of a step whose graph is gone by now, and whose weights have changed since."""
+        if self._bad_loss is not None and self._bad_loss[0] == step:
+            signs = [*signs, Suspect("", LOSS, step, call)]
+            self._loss = self._loss or LossCause()
+        self._signs = [*signs, *self._signs]
         self._report(weights=False)
 
     # -- what is made of it -----------------------------------------------------------------------
@@ -242,7 +291,8 @@ class Flight:
 
 def _is_bad_loss(root: torch.Tensor) -> bool:
     """Whether a loss is not finite; one on a device is looked at by the watch, later."""
-    readable = root.device.type == "cpu" and root.dim() == 0 and root.is_floating_point()
+    plain = root.is_cpu and not is_shared(root)
+    readable = plain and root.dim() == 0 and root.is_floating_point()
     return readable and not math.isfinite(root.item())
 
 

@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from nethook.errors import NoSuchRunError, NotARunError
+from nethook.stats.shards import is_shared
 
 VERSION: Final = 1
 _KEY: Final = "nethook_flight"
@@ -171,9 +172,14 @@ def _read(value: Any, tensor: Any) -> Any:
 
 
 def weights_of(module: nn.Module) -> dict[str, torch.Tensor] | None:
-    """Parameters and buffers by name; None where there are more bytes than are saved."""
+    """Parameters and buffers by name.
+
+    None where there are more bytes than are saved, and where ranks hold parts of them only.
+    """
     found: dict[str, torch.Tensor] = {}
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if is_shared(tensor):
+            return None
         found[name] = tensor.detach()
     if sum(tensor.nbytes for tensor in found.values()) > WEIGHTS_CAP:
         return None

@@ -11,6 +11,7 @@ from nethook.addresses.nested import tensors
 from nethook.addresses.paths import show_path
 from nethook.errors import InputsError
 from nethook.hooks.quiet import quiet
+from nethook.stats.shards import local_part
 from nethook.stats.summary import summarise
 
 
@@ -53,7 +54,10 @@ def range_of(tensor: torch.Tensor, name: str = "") -> Range | None:
     """The range of a tensor; None where it cannot be read (sparse, meta, …) or has no numbers."""
     with quiet():
         try:
-            summary = summarise(tensor.detach(), histogram=False)
+            held = local_part(tensor.detach())
+            if held is None:
+                return None
+            summary = summarise(held, histogram=False)
         except InputsError:
             return None
     return Range(

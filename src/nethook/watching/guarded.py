@@ -93,4 +93,4 @@ def _off_in_child() -> None:
         guard.stop()
 
 
-os.register_at_fork(after_in_child=_off_in_child)
+os.register_at_fork(after_in_child=lambda: _off_in_child())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +24,7 @@ from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Owner
 from nethook.hooks.quiet import quiet
 from nethook.runs import names
+from nethook.stats.shards import is_shared
 from nethook.watching import budget
 from nethook.watching.optimizers import Steps
 from nethook.watching.parameters import ParametersChangedError
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 _now = time.perf_counter
+_counting = Lock()  # backward passes may begin in several threads at once
 
 
 class Loop:
@@ -55,8 +58,7 @@ class Loop:
     def backward(self, roots: list[torch.Tensor]) -> None:
         """A backward pass is about to begin."""
         session = self.session
-        if self._since_step == 0 and self.steps.old_gradients():
-            session.numbers.count(names.OLD_GRADIENTS)
+        self.steps.backward_begins(first=self._since_step == 0)
         self._since_step += 1
         self._fresh += 1
         scale = session.scale
@@ -64,6 +66,7 @@ class Loop:
         if scale is not None:
             self.scaled = True
             session.unscale = 1.0 / scale
+        session.grad_factor = session.unscale / session.averaged
         session.backward_begins(roots)
 
     def stepped(self) -> None:
@@ -122,7 +125,7 @@ class Loop:
         if self.scaled:
             session.numbers.count(names.SCALED_CLIPS)
             factor = session.unscale
-        if norm is not None:
+        if norm is not None and not is_shared(norm):
             if norm.device.type == "cpu":
                 session.numbers.set(names.GRAD_NORM_UNCLIPPED, float(norm) * float(factor))
             else:
@@ -167,13 +170,15 @@ class _Wrapper(Part):
     @property
     def on(self) -> bool:
         """Whether to tell anything."""
-        return not self.off and self.session.guard.alive
+        thread = self.owner.thread
+        mine = thread is None or thread == get_ident()
+        return mine and not self.off and self.session.guard.alive
 
     def guarded(self, tell: Callable[..., None], *args: Any) -> None:
         """Tells the loop something; what goes wrong in that stays here."""
         start = _now()
         try:
-            with quiet():
+            with quiet(), self.session.lock:
                 tell(*args)
         except Exception as error:
             self.failed(error)
@@ -196,11 +201,13 @@ class _OnBackward(_Wrapper):
         if not (self.on and session.called) or torch._C._current_graph_task_id() != -1:
             return function(*args, **kwargs)
         self.guarded(self.before, args, kwargs)
-        session.in_backward += 1
+        with _counting:
+            session.in_backward += 1
         try:
             return function(*args, **kwargs)
         finally:
-            session.in_backward -= 1
+            with _counting:
+                session.in_backward -= 1
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = args[0] if args else kwargs.get("tensors")
@@ -211,8 +218,16 @@ class _OnBackward(_Wrapper):
 class _OnZeroGrad(_Wrapper):
     __slots__ = ()
 
-    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.loop.zeroed(args[0])
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Gradients are about to be cleared."""
+        if self.on:
+            start = _now()
+            try:
+                self.loop.zeroed(args[0])
+            except Exception as error:
+                self.failed(error)
+            self.session.spent[budget.OTHER] += _now() - start
+        return function(*args, **kwargs)
 
 
 class _OnScale(_Wrapper):

@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from nethook.hooks.quiet import quiet
+from nethook.stats.shards import is_shared, local_part
 from nethook.watching.contained import contained
 from nethook.watching.losses_calls import operands_of_call
 from nethook.watching.losses_graph import Node, Term, follow
@@ -70,11 +71,10 @@ class Losses:
     ) -> None:
         """A backward pass from `roots` is about to begin; `scale` is a loss scaler's factor."""
         place = where()
-        with quiet():
-            for root in roots:
-                node = root.grad_fn
-                if node is not None:
-                    self._root(root, node, place, scale)
+        for root in roots:
+            node = root.grad_fn
+            if node is not None:
+                self._root(root, node, place, scale)
 
     def _root(
         self, root: torch.Tensor, node: Node, place: Where, scale: torch.Tensor | float | None
@@ -99,11 +99,12 @@ class Losses:
     def _find(self, node: Node, known: list[_Series]) -> _Series | None:
         for series in known:
             analysis = series.analysis
-            if (
-                analysis is not None
-                and type(node) is analysis.root
-                and all(follow(node, steps) is not None for steps in analysis.steps)
-            ):
+            if analysis is None or type(node) is not analysis.root:
+                continue
+            for steps in analysis.steps:
+                if follow(node, steps) is None:
+                    break
+            else:
                 return series
         return None
 
@@ -209,6 +210,11 @@ class Losses:
         self._late.poll()
 
     @contained
+    def fetch(self) -> None:
+        """A window ends, and devices are waited for anyway."""
+        self._late.fetch()
+
+    @contained
     def close(self) -> None:
         """Watching ends: waits for what is still on its way."""
         self._late.flush()
@@ -221,10 +227,16 @@ class Losses:
 
 def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tensor | float | None:
     """The value of a loss without the factor of a scaler; a tensor where it is on a device."""
-    if root.dim() or root.is_complex() or root.device.type == "meta":
+    if root.dim() or root.is_complex() or root.is_meta:
         return None
-    if root.device.type == "cpu":
-        return root.item() / (1.0 if scale is None else float(scale))
+    if is_shared(root):
+        held = local_part(root.detach())
+        if held is None:  # the loss is a sum over ranks, which only a collective would tell
+            return None
+        root = held
+    if root.is_cpu:
+        number = root.item()
+        return number if scale is None else number / float(scale)
     value = root.detach()
     return value if scale is None else value / scale
 

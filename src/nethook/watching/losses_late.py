@@ -26,24 +26,38 @@ class Late:
 
     late.put(vector, done)     # on CPU `done` is called at once, else by a later `poll`
     late.poll()                # once a step
+    late.fetch()               # when a window ends, and its numbers are waited for anyway
+
+    A device that cannot copy without waiting (it has no pinned memory, or no events) keeps its
+    numbers until `fetch`.
     """
 
     def __init__(self) -> None:
         self._under_way: deque[_Transfer] = deque(maxlen=MOST)
+        self._kept: deque[tuple[torch.Tensor, Done]] = deque(maxlen=MOST)
+        self._waits: set[str] = set()  # types of devices that cannot copy without waiting
 
     def __len__(self) -> int:
-        return len(self._under_way)
+        return len(self._under_way) + len(self._kept)
 
     def put(self, vector: torch.Tensor, done: Done) -> None:
         """Takes a tensor of numbers; `done` gets them as a list."""
-        if vector.device.type == "cpu":
+        kind = vector.device.type
+        if kind == "cpu":
             done(vector.tolist())
             return
-        host = torch.empty(vector.shape, dtype=vector.dtype, pin_memory=True)
-        host.copy_(vector, non_blocking=True)
-        arrived = torch.Event(vector.device)
-        arrived.record()
-        self._under_way.append(_Transfer(host, arrived, done))
+        if kind not in self._waits:
+            try:
+                host = torch.empty(vector.shape, dtype=vector.dtype, pin_memory=True)
+                arrived = torch.Event(vector.device)
+                host.copy_(vector, non_blocking=True)
+                arrived.record()
+            except (RuntimeError, NotImplementedError):
+                self._waits.add(kind)
+            else:
+                self._under_way.append(_Transfer(host, arrived, done))
+                return
+        self._kept.append((vector, done))
 
     def poll(self) -> None:
         """Hands on what has arrived, in the order in which it was put."""
@@ -51,9 +65,25 @@ class Late:
             transfer = self._under_way.popleft()
             transfer.done(transfer.host.tolist())
 
+    def fetch(self) -> None:
+        """Fetches what could not be copied without waiting: one copy a device and type."""
+        kept, self._kept = list(self._kept), deque(maxlen=MOST)
+        groups: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+        for at, (vector, _) in enumerate(kept):
+            groups.setdefault((vector.device, vector.dtype), []).append(at)
+        found: dict[int, list[float]] = {}
+        for places in groups.values():
+            numbers = torch.cat([kept[at][0].reshape(-1) for at in places]).tolist()
+            for at in places:
+                count = kept[at][0].numel()
+                found[at], numbers = numbers[:count], numbers[count:]
+        for at, (_, done) in enumerate(kept):
+            done(found[at])
+
     def flush(self) -> None:
         """Waits for the rest: at the end of watching."""
         while self._under_way:
             transfer = self._under_way.popleft()
             transfer.arrived.synchronize()
             transfer.done(transfer.host.tolist())
+        self.fetch()

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import torch
 
+from nethook.stats.shards import is_shared
 from nethook.watching.losses_kinds import (
     LOG_PROBABILITIES,
     LOGITS,
@@ -111,7 +112,8 @@ def _device_type(operands: Operands) -> str:
 
 def _unreadable(tensor: torch.Tensor | None) -> bool:
     return tensor is not None and (
-        tensor.layout is not torch.strided
+        is_shared(tensor)  # asking it would make ranks talk to each other
+        or tensor.layout is not torch.strided
         or tensor.is_complex()
         or tensor.is_quantized
         or tensor.device.type == "meta"

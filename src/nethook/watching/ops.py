@@ -83,6 +83,12 @@ class OpOrder(OpConsumer):
         """Nothing more is written down; the hooks go when the step ends, outside all operations."""
         self._off = True
 
+    def compiled(self) -> None:
+        """Something is about to be compiled: if that is the model, there is nothing to see."""
+        if self._session.depth == 0 and not self._ops:
+            self._off = True
+            self._remove()
+
     def _done(self, step: int) -> None:
         """The first step has ended."""
         if self._off:

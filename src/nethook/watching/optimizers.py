@@ -11,23 +11,21 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from nethook.hooks.hook import Owner
 from nethook.hooks.optimizers import holds, optimizers_holding
 from nethook.hooks.quiet import quiet
 from nethook.runs import names
+from nethook.stats.shards import local_part
 from nethook.watching import budget
+from nethook.watching.away import device_norms
 from nethook.watching.parameters import ParameterFacts, ParametersChangedError, ParameterSet
-from nethook.watching.taps import Part
+from nethook.watching.resolve import Resolver
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
-
-PROBES: Final = 3
-"""Parameters of an optimizer whose gradient is looked at when a backward pass begins."""
 
 _now = time.perf_counter
 
@@ -48,6 +46,7 @@ class Track:
         self.settings: list[dict[str, object]] = []
         # Gradients that its last step has used: (parameter, address, version).
         self.used: list[tuple[torch.Tensor, int, int]] = []
+        self.mixed = False  # a backward pass has added to these, and nobody has cleared them
 
 
 class Steps:
@@ -58,12 +57,15 @@ class Steps:
         session: Session,
         facts: Sequence[ParameterFacts],
         given: Sequence[torch.optim.Optimizer],
+        resolver: Resolver,
     ) -> None:
         self._session = session
+        self._resolver = resolver
+        self._all = list(facts)
         self._facts = {id(each.parameter): each for each in facts}
-        self._wanted = set(self._facts)
+        self.wanted = set(self._facts)  # ids of the parameters
         self.tracks: dict[int, Track] = {}
-        self._strangers: set[int] = set()
+        self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._looked = bool(given)
         self._expected: set[int] = set()
         self._inside = 0  # steps under way, one inside the other
@@ -90,9 +92,9 @@ class Steps:
         if self._looked:
             return
         self._looked = True
-        for optimizer in optimizers_holding([each.parameter for each in self._facts.values()]):
-            if id(optimizer) not in self.tracks:
-                self._add(optimizer)
+        tensors = [*self._resolver.find().values(), *(each.parameter for each in self._all)]
+        for optimizer in optimizers_holding(tensors):
+            self.track_of(optimizer)
 
     def track_of(self, optimizer: torch.optim.Optimizer) -> Track | None:
         """The track of an optimizer; None where it holds no parameter of ours."""
@@ -100,13 +102,46 @@ class Steps:
         track = self.tracks.get(key)
         if track is not None and track.ref() is optimizer:
             return track
-        if key in self._strangers:
+        if optimizer in self._strangers:
             return None
-        if not holds(optimizer, self._wanted):
-            if len(self._strangers) < 1000:
-                self._strangers.add(key)
+        if not self._found_anew(optimizer) and not holds(optimizer, self.wanted):
+            self._strangers.add(optimizer)
             return None
         return self._add(optimizer)
+
+    def _found_anew(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Whether an optimizer holds what the models have now, in the place of what they had."""
+        if not self._resolver.changed():
+            return False
+        groups = optimizer.param_groups
+        held = {id(parameter) for group in groups for parameter in group["params"]}
+        if not self._resolver.update(held):
+            return False
+        self._renew()
+        return True
+
+    def _renew(self) -> None:
+        """Parameters are other tensors now: everything that is known of tensors is made anew."""
+        self._facts = {id(each.parameter): each for each in self._all}
+        self.wanted.clear()
+        self.wanted.update(self._facts)
+        self._strangers.clear()
+        for track in self.tracks.values():
+            track.sizes = []
+            track.used = []
+        gone = [key for key, track in self.tracks.items() if track.ref() is None]
+        for key in gone:
+            del self.tracks[key]
+            self._expected.discard(key)
+
+    def _look_for_changes(self) -> None:
+        """Now and then: whether the models still have what the optimizers hold."""
+        if not (self._session.sampled() and self._resolver.changed()):
+            return
+        optimizers = [each for track in self.tracks.values() if (each := track.ref()) is not None]
+        groups = [group for each in optimizers for group in each.param_groups]
+        if self._resolver.look({id(each) for group in groups for each in group["params"]}):
+            self._renew()
 
     def _add(self, optimizer: torch.optim.Optimizer) -> Track:
         track = Track(str(len(self.tracks)), optimizer)
@@ -166,6 +201,8 @@ class Steps:
             session.numbers.count(names.SKIPPED_STEPS)
         if session.looks:
             self._measured(track, ParameterSet.gradients, factor, session.on_param_grads)
+        elif track.set is not None:
+            track.set.probe(session.step)
         for told in session.on_gradients:
             told(track)
         session.flight.before_step(optimizer, skipped)
@@ -200,11 +237,15 @@ class Steps:
         session.numbers.count(names.OPTIMIZER_STEPS)
         track.steps += 1
         if track.set is not None:
-            self._measured(track, ParameterSet.updates)
+            if session.on_params:
+                self._measured(track, ParameterSet.updates)
             if session.wants_params and session.looks:
                 self._measured(track, ParameterSet.look, session.step)
             if session.sampled():
                 track.set.second_moments(optimizer)
+        if track.mixed:
+            track.mixed = False
+            session.numbers.count(names.OLD_GRADIENTS)
         self._used(track, optimizer)
         self._rates(track, optimizer)
         session.loop_stepped()
@@ -225,31 +266,42 @@ class Steps:
     def stepped(self, track: Track) -> None:
         """An optimizer has had its turn; the step ends with the last of them."""
         track.stepped = True
-        if all(self.tracks[key].stepped for key in self._expected if key in self.tracks):
+        expected = [self.tracks[key] for key in self._expected if key in self.tracks]
+        if all(each.stepped or each.ref() is None for each in expected):
             self.end_step()
 
     def end_step(self) -> None:
         """Every optimizer has had its turn."""
+        session = self._session
+        if session.looks:
+            self._tell_norms()
+        self._measure_loose()
+        self._look_for_changes()
+        for track in self.tracks.values():
+            track.stepped = False
+        session.end_step()
+
+    def _tell_norms(self) -> None:
+        """Norms over all optimizers that have had their turn."""
         session = self._session
         tracks = [each for each in self.tracks.values() if each.stepped]
         sets = [each.set for each in tracks if each.set is not None]
         grads = math.fsum(each.grad_square for each in sets)
         weights = math.fsum(each.weight_square for each in sets)
         updates = math.fsum(each.update_square for each in sets)
-        if sets:
+        away = [each for every in sets for each in every.away]
+        if away:
+            session.numbers.later(device_norms(away, grads, weights, updates))
+        elif sets:
             session.numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
             if weights > 0 and updates >= 0:
                 session.numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
-            if session.looks:
-                empty = sum(each.empty * len(each.all) for each in sets)
-                count = sum(len(each.all) for each in sets)
-                session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
+        if sets:
+            empty = sum(each.empty * len(each.all) for each in sets)
+            count = sum(len(each.all) for each in sets)
+            session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
         for each in sets:
             each.grad_square = each.weight_square = each.update_square = math.nan
-        self._measure_loose()
-        for track in self.tracks.values():
-            track.stepped = False
-        session.end_step()
 
     def _measured(self, track: Track, method: Callable[..., None], *args: Any) -> None:
         """Calls a method of the track's set; makes the set anew where parameters have changed."""
@@ -264,6 +316,8 @@ class Steps:
             if optimizer is not None:
                 track.sizes = []
                 self._arrange(track, optimizer)
+                if method in (ParameterSet.weights, ParameterSet.gradients):
+                    method(track.set, *args)
         took = _now() - start
         session.spent[place] += took
         session.spent[budget.OTHER] -= took  # the hook around it counts everything as other
@@ -288,6 +342,9 @@ class Steps:
                     facts.groups.append((track.name, number))
                     members.append(facts)
         track.set = ParameterSet(self._session, members)
+        if not self._session.sharded and any(each.part.parts > 1 for each in members):
+            self._session.sharded = True
+            self._session.writer.info(sharded=True)
         held = {id(each.parameter) for every in self.tracks.values() if every.set is not None
                 for each in every.set.all}  # fmt: skip
         loose = [each for key, each in self._facts.items() if key not in held]
@@ -312,6 +369,14 @@ class Steps:
             self.loose.gradients(1.0, "param_grads" in session.wanted)
         except ParametersChangedError:
             self.loose = ParameterSet(session, self.loose.all)
+
+    def settle_later(self) -> None:
+        """Asks devices for what they know of parameters; it is told when it has come."""
+        for each in (*(track.set for track in self.tracks.values()), self.loose):
+            for away in () if each is None else each.away:
+                known = away.settle()
+                if known is not None:
+                    self._session.late.put(*known)
 
     def settle(self) -> None:
         """Brings the facts of all parameters up to date."""
@@ -359,83 +424,33 @@ class Steps:
 
     def _used(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         """Notes which gradients a step has used, to know them again."""
-        track.used = []
+        track.used = used = []
         if track.set is None:
             return
-        for each in track.set.all[:: max(1, len(track.set.all) // PROBES)][:PROBES]:
-            grad = each.parameter.grad
+        for parameter in track.set.probes:
+            grad = parameter.grad
             if grad is not None:
-                track.used.append((each.parameter, id(grad), grad._version))
+                used.append((parameter, id(grad), grad._version))
 
-    def old_gradients(self) -> bool:
-        """Whether gradients that a step has used are still there, as they were."""
+    def backward_begins(self, first: bool) -> None:
+        """Notes whose gradients a pass adds to that a step has used already.
+
+        That is no fault yet: a generator's pass adds to the gradients of its discriminator, which
+        are cleared before they are used. It is one when the next step finds them so.
+        """
         for track in self.tracks.values():
-            for parameter, key, version in track.used:
-                grad = parameter.grad
-                if grad is None or id(grad) != key or grad._version != version:
-                    continue
-                # Zeroed by way of `.data`, the version is what it was.
-                if grad.device.type != "cpu" or bool(grad.detach().count_nonzero()):
-                    return True
+            if first or track.mixed:
+                track.mixed = any(_is_old(*each, track.mixed) for each in track.used)
+
+
+def _is_old(parameter: torch.Tensor, key: int, version: int, mixed: bool) -> bool:
+    """Whether a gradient that a step has used is still there, as it was or with more added."""
+    grad = parameter.grad
+    if grad is None or not (mixed or (id(grad) == key and grad._version == version)):
         return False
-
-
-class StepBegins(Part):
-    """Before any optimizer's step."""
-
-    __slots__ = ("steps",)
-
-    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
-        super().__init__(owner, "*", session)
-        self.steps = steps
-
-    def __call__(
-        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """Reads weights and gradients."""
-        if self.off or not self.session.guard.alive:
-            return None
-        start = _now()
-        result = None
-        try:
-            with quiet(), torch.no_grad():
-                result = self.steps.begins(optimizer, args, kwargs)
-        except Exception as error:
-            self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
-        return result
-
-    def turn_off(self) -> None:
-        """Without it there is no clock."""
-        self.session.guard.stop()
-
-
-class StepEnds(Part):
-    """After any optimizer's step."""
-
-    __slots__ = ("steps",)
-
-    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
-        super().__init__(owner, "*", session)
-        self.steps = steps
-
-    def __call__(
-        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        """Reads updates, and ends the step."""
-        if self.off or not self.session.guard.alive:
-            return
-        start = _now()
-        try:
-            with quiet(), torch.no_grad():
-                self.steps.ends(optimizer)
-        except Exception as error:
-            self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
-
-    def turn_off(self) -> None:
-        """Without it there is no clock."""
-        self.session.guard.stop()
+    # Zeroed by way of `.data`, the version is what it was.
+    held = local_part(grad.detach())
+    return held is None or held.device.type != "cpu" or bool(held.count_nonzero())
 
 
 def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:

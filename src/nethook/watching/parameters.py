@@ -16,6 +16,7 @@ import torch
 from nethook.runs.names import (
     PARAM_GRADS,
     PARAMS,
+    PART,
     SECOND_MOMENT,
     UNCLIPPED,
     UPDATE_COSINE,
@@ -24,6 +25,8 @@ from nethook.runs.names import (
 from nethook.stats import guard
 from nethook.stats.flat import SAMPLE, Follower, Numbers, Table, lies_flat, start_of
 from nethook.stats.rows import Slot
+from nethook.stats.shards import is_shared, local_part, part_of
+from nethook.watching.away import Away, is_away
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -31,23 +34,54 @@ if TYPE_CHECKING:
 SNAPSHOT_CAP: Final = 256 << 20
 """Bytes of weights that are kept from before a step to after it; above, parameters take turns."""
 
-_keys = torch._C._dispatch_keys
-_Tensor = torch.Tensor
+PROBES: Final = 3
+"""Parameters of an optimizer whose gradient is known again when a backward pass begins."""
+
+PROBED: Final = 2
+"""Parameters whose gradient is looked at for NaN in each step: the first, which those of all later
+layers flow into."""
+
+MOST_LOOKED: Final = 1024
+"""Elements of one gradient that are looked at for NaN in a step in which it is not measured."""
 
 
 class ParameterFacts:
     """What is known of one parameter besides its numbers."""
 
-    __slots__ = ("address", "groups", "moved", "parameter", "rows", "steps", "with_grad")
+    __slots__ = (
+        "address", "groups", "held", "local", "moved", "parameter", "part", "rows", "steps",
+        "with_grad",
+    )  # fmt: skip
 
     def __init__(self, address: str, parameter: torch.Tensor) -> None:
         self.address = address
         self.parameter = parameter
+        self.settle()
         self.groups: list[tuple[str, int]] = []
         self.steps = 0  # at which its gradient was looked for
         self.with_grad = 0  # at which it had one
         self.moved = [0, 0]  # steps in which it changed, of those in which that was measured
         self.rows: dict[str, Any] = {}  # distinct ones, see `facts`
+
+    def settle(self) -> None:
+        """Looks up what of the parameter lies in this process."""
+        parameter = self.parameter
+        self.part = part_of(parameter)
+        held = local_part(parameter)
+        self.local: torch.Tensor = parameter if held is None else held
+        # A sharded parameter may be given another piece of memory: then it is looked up anew.
+        spread: Any = parameter
+        self.held: Any = spread._local_tensor if is_shared(parameter) else None
+
+    def info(self, session: Session) -> dict[str, object] | None:
+        """What a reader must know to put the series of several ranks together."""
+        return {PART: list(self.part)} if session.world > 1 else None
+
+    @property
+    def grad(self) -> torch.Tensor | None:
+        """Its gradient, as far as it lies in this process."""
+        grad = self.parameter.grad
+        return None if grad is None else local_part(grad)
 
 
 class ParameterSet:
@@ -62,12 +96,22 @@ class ParameterSet:
         self.session = session
         self.all = list(parameters)
         wanted = session.wanted
-        flat = [each for each in self.all if lies_flat(each.parameter)]
-        self.flat = [each for each in flat if each.parameter.is_contiguous()]
+        for each in self.all:
+            each.settle()
+        flat = [each for each in self.all if lies_flat(each.local) and each.local.numel()]
+        self.flat = [each for each in flat if each.local.is_contiguous()]
         known = {id(each) for each in self.flat}
         self.others = [each for each in self.all if id(each) not in known]
-        self._tensors = [each.parameter for each in self.flat]
-        self._bytes = [each.parameter.nbytes for each in self.flat]
+        self._tensors = [each.local for each in self.flat]
+        self._parameters = [each.parameter for each in self.flat]
+        self.probes = [
+            each.parameter for each in self.all[:: max(1, len(self.all) // PROBES)][:PROBES]
+        ]
+        self._probed = self._parameters[:PROBED]
+        self._bytes = [each.local.nbytes for each in self.flat]
+        self._spread = [each for each in self.all if each.held is not None]
+        # Squares of a part count as many times as there are parts: see `runs.ranks`.
+        self._parts = np.array([each.part.parts for each in self.flat], np.float64)
         count = len(self.flat)
         sheet = session.train
         self._weights = Table(sheet.rows, count)
@@ -76,19 +120,24 @@ class ParameterSet:
         self._after = Table(sheet.rows, count)
         self._follow = Table(sheet.rows, count)
         for at, each in enumerate(self.flat):
-            rows = [session.row(each.address, quantity) or 0 for quantity in _QUANTITIES]
-            self._weights.set(at, rows[0], each.parameter)
-            self._grads.set(at, rows[1], each.parameter)
-            self._clip.set(at, rows[2], each.parameter)
-            self._after.set(at, rows[3], each.parameter)
-            self._follow.set(at, 0, each.parameter)
+            info = each.info(session)
+            rows = [session.row(each.address, quantity, info) or 0 for quantity in _QUANTITIES]
+            self._weights.set(at, rows[0], each.local)
+            self._grads.set(at, rows[1], each.local)
+            self._clip.set(at, rows[2], each.local)
+            self._after.set(at, rows[3], each.local)
+            self._follow.set(at, 0, each.local)
         self.follower = Follower(self._follow)
-        cosines = [session.row(each.address, UPDATE_COSINE) or 0 for each in self.flat]
+        cosines = [
+            session.row(each.address, UPDATE_COSINE, each.info(session)) or 0 for each in self.flat
+        ]
         self._cosines = Numbers(sheet.rows, cosines)
         self._slots: dict[tuple[str, str], Slot] = {}
         self._snapshot = _Snapshot(self._bytes, session.snapshot_cap)
         self._clones: dict[int, torch.Tensor] = {}
         self._has_weights = False
+        self._left_out = np.zeros(0, np.int64)  # lines whose update is not measured in this turn
+        self._factor = 1.0
         self._wants_updates = "updates" in wanted
         self.grad_square = self.weight_square = self.update_square = float("nan")
         self.with_grad = np.zeros(count, np.int64)
@@ -97,90 +146,114 @@ class ParameterSet:
         self._looked_at = -2
         self.empty = 0.0
         self._loose_square = 0.0  # of gradients that do not lie flat
+        self.away = _away(session, self.others)
 
     # -- before the step ----------------------------------------------------------------------
 
     def weights(self) -> None:
         """Reads the weights, and keeps what is needed to tell the update."""
         table = self._weights
-        self._fit()
-        table.address[:] = [start_of(each) for each in self._tensors]
-        if self._wants_updates:
-            self._snapshot.turn()
+        self._find(table)
+        if self._wants_updates and self._snapshot.turn():
             table.lines["copy"] = self._snapshot.current
+            self._after.lines["minus"] = self._snapshot.current
+            self._left_out = np.flatnonzero(self._snapshot.current == 0)
         table.fold()
-        self.weight_square = float(table.squares.sum())
+        self.weight_square = self._square_of(table)
         self._has_weights = True
         for at, each in enumerate(self.others):
-            parameter = each.parameter.detach()
-            self.weight_square += _square(parameter)
+            parameter = each.local.detach()
+            self.weight_square += _square(parameter) * each.part.parts
             self._slot(each, PARAMS).fold(parameter)
             if self._wants_updates and guard.kind(parameter) is None:
                 self._clones[at] = parameter.clone()
+        for away in self.away:
+            away.weights()
 
     def gradients(self, factor: float, measure: bool) -> None:
         """Reads the gradients as the optimizer will use them, or only looks for NaN in them."""
-        session, count = self.session, len(self.flat)
-        self._fit()
         self.looked += 1
-        addresses = self._grad_addresses(PARAM_GRADS if measure else "", factor)
-        there = addresses != 0
-        self.with_grad += there
         table = self._grads
-        table.address[:] = addresses
+        self._find_grads(table, PARAM_GRADS if measure else "", factor)
+        empty = len(self.flat) - int(np.count_nonzero(table.address))
         if measure:
-            table.lines["factor"] = factor
+            if factor != self._factor:
+                table.lines["factor"] = self._factor = factor
             odd = table.fold()
-            squares = table.squares
-            self.grad_square = float(squares.sum()) + self._loose_square
-            empty = int((squares[there] == 0).sum()) + count - int(there.sum())
+            self.grad_square = self._square_of(table) + self._loose_square
+            empty += table.zeros
+            for away in self.away:
+                away.gradients(factor)
         else:
-            odd = table.count_odd()
-            empty = count - int(there.sum())
+            odd = table.count_odd(MOST_LOOKED, self.looked)
         missing = sum(each.parameter.grad is None for each in self.others)
         self.empty = (empty + missing) / max(1, len(self.all))
         if odd:
-            for at in np.flatnonzero(table.odd).tolist():
-                each = self.flat[at]
-                session.flag(each.address, PARAM_GRADS, None, None, each.parameter.grad)
+            self._flag_odd()
+
+    def probe(self, turn: int) -> None:
+        """Looks for NaN in a part of the gradients, in a step that measures nothing."""
+        table = self._grads
+        table.find_grads(self._probed)
+        if table.count_odd(MOST_LOOKED, turn, len(self._probed)):
+            self._ask_grads(table)
+            table.count_odd()
+            self._flag_odd()
+
+    def _flag_odd(self) -> None:
+        for at in np.flatnonzero(self._grads.odd).tolist():
+            each = self.flat[at]
+            self.session.flag(each.address, PARAM_GRADS, None, None, each.grad)
 
     def unclipped(self, factor: float) -> None:
         """Reads the gradients before they are clipped."""
-        self._fit()
         table = self._clip
-        table.address[:] = self._grad_addresses(UNCLIPPED, factor)
+        self._find_grads(table, UNCLIPPED, factor)
         table.lines["factor"] = factor
         table.fold()
 
-    def _grad_addresses(self, quantity: str, factor: float) -> Any:
+    def _find_grads(self, table: Table, quantity: str, factor: float) -> None:
         """Where the gradients lie; those that do not lie flat are measured here."""
-        addresses = []
         self._loose_square = 0.0
-        for each, size in zip(self.flat, self._bytes, strict=True):
-            grad = each.parameter.grad
-            if (
-                grad is not None
-                and type(grad) is _Tensor
-                and _keys(grad).raw_repr() in guard.PLAIN
-                and grad.nbytes == size
-                and grad.dtype is each.parameter.dtype
-                and grad.is_contiguous()
-            ):
-                addresses.append(start_of(grad))
-            else:
-                addresses.append(0)
-                if grad is not None and quantity:
-                    self._slot(each, quantity).fold(grad, factor)
-                    self._loose_square += _square(grad, factor)
+        for at in self._ask_grads(table, counted=quantity != UNCLIPPED):
+            each = self.flat[at]
+            grad = each.grad
+            if grad is not None and quantity:
+                self._slot(each, quantity).fold(grad, factor)
+                self._loose_square += _square(grad, factor) * each.part.parts
         for each in self.others:
-            grad = each.parameter.grad
+            grad = each.grad
             each.steps += quantity != UNCLIPPED
             if grad is not None:
                 each.with_grad += quantity != UNCLIPPED
                 if quantity:
                     self._slot(each, quantity).fold(grad, factor)
-                    self._loose_square += _square(grad, factor)
-        return np.array(addresses, np.int64)
+                    self._loose_square += _square(grad, factor) * each.part.parts
+
+    def _square_of(self, table: Table) -> float:
+        """The squares of all lines; those of a part count once for each part there is."""
+        return float(table.squares @ self._parts) if self._spread else table.square
+
+    def _ask_grads(self, table: Table, counted: bool = False) -> list[int]:
+        """Where the gradients lie that lie flat; the lines of all others that are there."""
+        others = table.find_grads(self._parameters, self.with_grad.ctypes.data if counted else 0)
+        left = []
+        for at in others:
+            each = self.flat[at]
+            # That of a sharded parameter is sharded, too; its part in this process may lie flat.
+            grad = each.grad if each.held is not None else None
+            if (
+                grad is not None
+                and lies_flat(grad)
+                and grad.nbytes == self._bytes[at]
+                and grad.dtype is each.local.dtype
+                and grad.is_contiguous()
+            ):
+                table.address[at] = start_of(grad)
+                self.with_grad[at] += counted
+            else:
+                left.append(at)
+        return left
 
     # -- after the step -----------------------------------------------------------------------
 
@@ -190,59 +263,65 @@ class ParameterSet:
             return
         self._has_weights = False
         table = self._after
-        self._fit()
-        table.address[:] = [start_of(each) for each in self._tensors]
-        table.lines["minus"] = self._snapshot.current
-        table.address[self._snapshot.current == 0] = 0
-        table.fold()
-        measured = table.address != 0
-        if measured.all() and len(self._clones) == len(self.others):
-            self.update_square = float(table.squares.sum())
-        self.moved[0] += table.squares > 0
-        self.moved[1] += measured
+        self._find(table)
+        if len(self._left_out):
+            table.address[self._left_out] = 0
+        table.fold(self.moved.ctypes.data)
+        if not len(self._left_out) and len(self._clones) == len(self.others):
+            self.update_square = self._square_of(table)
+        changes: dict[torch.device, list[torch.Tensor]] = {}
         for at, each in enumerate(self.others):
             before = self._clones.pop(at, None)
             if before is not None:
-                change = each.parameter.detach() - before
+                change = each.local.detach() - before
+                if is_away(change):
+                    changes.setdefault(change.device, []).append(change)
                 self._slot(each, UPDATES).fold(change)
-                self.update_square += _square(change)
+                self.update_square += _square(change) * each.part.parts
                 if change.device.type == "cpu":
                     each.moved[0] += bool(change.any())
                     each.moved[1] += 1
+        for away in self.away:
+            away.updates(changes.get(away.device, ()))
 
     def look(self, step: int) -> None:
         """Follows the sample of coordinates: cosines of this update with the one before."""
-        self._follow.address[:] = [start_of(each) for each in self._tensors]
+        self._find(self._follow)
         if step != self._looked_at + 1:
             self.follower.restart()  # there was a step in between: no two updates in a row
         self._looked_at = step
         if self.follower.look():
             self._cosines.values[:] = self.follower.cosines
             self._cosines.fold()
+        for away in self.away:
+            away.look(step)
 
     def second_moments(self, optimizer: torch.optim.Optimizer) -> None:
         """Reads what Adam and its like keep of the squared gradient, at the sample."""
         for each in self.all:
             state = optimizer.state.get(each.parameter)
             moment = state.get("exp_avg_sq") if isinstance(state, dict) else None
-            if isinstance(moment, torch.Tensor) and moment.numel():
+            moment = local_part(moment) if isinstance(moment, torch.Tensor) else None
+            if moment is not None and moment.numel():
                 flat = moment.detach().reshape(-1)
                 step = max(1, flat.numel() // SAMPLE)
                 self._slot(each, SECOND_MOMENT).fold(flat[::step][:SAMPLE])
 
     # -- helpers ------------------------------------------------------------------------------
 
-    def _fit(self) -> None:
+    def _find(self, table: Table) -> None:
         """Weights that were put into other memory, of another size, are measured otherwise."""
-        for each, size in zip(self._tensors, self._bytes, strict=True):
-            if each.nbytes != size or not each.is_contiguous():
+        if not table.find(self._tensors):
+            raise ParametersChangedError
+        for spread in self._spread:
+            if spread.parameter._local_tensor is not spread.held:  # type: ignore[attr-defined]
                 raise ParametersChangedError
 
     def _slot(self, each: ParameterFacts, quantity: str) -> Slot:
         key = (each.address, quantity)
         slot = self._slots.get(key)
         if slot is None:
-            row = self.session.row(*key)
+            row = self.session.row(*key, each.info(self.session))
             slot = self.session.train.slot(0 if row is None else row)
             self._slots[key] = slot
         return slot
@@ -288,22 +367,44 @@ class _Snapshot:
         self._memory = np.empty(most + 64, np.uint8) if most else np.empty(0, np.uint8)
         self._start = -(-self._memory.ctypes.data // 64) * 64
         self._next = 0
+        self._turned = False
         self.turns = len(self._chunks)
         self.memory = most
         self.current = np.zeros(len(sizes), np.int64)
 
-    def turn(self) -> None:
-        """Says where the copies of the next turn go (`current`): 0 for parameters not in it."""
+    def turn(self) -> bool:
+        """Says where the copies of the next turn go (`current`): 0 for parameters not in it.
+
+        False where that is the same as in the last turn.
+        """
+        if self._turned and self.turns == 1:
+            return False
+        self._turned = True
         self.current[...] = 0
         at = self._start
         for each in self._chunks[self._next]:
             self.current[each] = at
             at += self._sizes[each]
         self._next = (self._next + 1) % len(self._chunks)
+        return True
+
+
+def _away(session: Session, others: Sequence[ParameterFacts]) -> list[Away]:
+    """Those that lie on devices, device by device."""
+    devices: dict[torch.device, list[ParameterFacts]] = {}
+    for each in others:
+        if is_away(each.local) and guard.kind(each.local) is None:
+            devices.setdefault(each.local.device, []).append(each)
+    return [Away(session, facts) for facts in devices.values()]
 
 
 def _square(tensor: torch.Tensor, factor: float = 1.0) -> float:
-    """The sum of a tensor's squares; NaN, a number that is not there, where asking would wait."""
+    """The sum of a tensor's squares; NaN, a number that is not there, where it has none.
+
+    What lies on a device is not asked: `Away` has its squares.
+    """
+    if is_away(tensor) and guard.kind(tensor) is None:
+        return 0.0
     if tensor.device.type != "cpu" or guard.kind(tensor) is not None:
         return float("nan")
     norm = float(torch.linalg.vector_norm(tensor.detach(), dtype=torch.float64))

@@ -9,23 +9,30 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
+from nethook.hooks.attachment import Resting
+from nethook.hooks.in_graph import shown
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
 from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
+from nethook.watching.averaging import Averaging
 from nethook.watching.batches import Batches
-from nethook.watching.budget import QUANTITIES, Budget
+from nethook.watching.budget import GRADS, OUTPUTS, QUANTITIES, Budget
 from nethook.watching.catalogue import Catalogue, Sheet
+from nethook.watching.device_flags import DeviceFlags
 from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
+from nethook.watching.hidden import HiddenCost
 from nethook.watching.losses import Losses
+from nethook.watching.losses_late import Late
 from nethook.watching.numbers import LoopNumbers, Pending
 from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
@@ -34,6 +41,9 @@ from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
 
 QUEUE = 6
 """Windows that may wait for the writer's thread; each has 5.4 KB a series."""
+
+CARRY = 0.1
+"""Seconds between two windows that have histograms, where windows are shorter than that."""
 
 LOOK_EVERY = 16
 """Of so many steps in which nothing is measured, three have a look at gradients and batches."""
@@ -53,6 +63,7 @@ class Session:
         budget: share of the training's time, or None.
         capacity: series.
         batches: steps whose inputs the flight recorder holds on to.
+        world: ranks of the run.
     """
 
     def __init__(
@@ -65,8 +76,12 @@ class Session:
         phases: tuple[str, ...],
         capacity: int,
         batches: int,
+        world: int = 1,
     ) -> None:
         self.writer = writer
+        self.world = world  # ranks
+        self.lock: AbstractContextManager[Any] = nullcontext()  # see `threads`
+        self.sharded = False  # whether this rank holds parts of parameters only
         self.queue = QUEUE
         self.wanted = wanted
         self.phases = phases
@@ -77,6 +92,9 @@ class Session:
         self.silent = False  # whether nothing is said on standard error
         self.in_backward = 0
         self.unscale: Any = 1.0  # one by the factor of a loss scaler; a tensor on a device
+        self.grad_factor: Any = 1.0  # the same, by the number of ranks that average gradients
+        self._averaging = Averaging() if world > 1 else None
+        self.averaged = 1  # ranks
         self.scale: torch.Tensor | float | None = None
         self.called = False  # whether anything that is watched was called in this step
         self.forwards = 0  # in this step
@@ -93,12 +111,19 @@ class Session:
             thinned += ("params",)
         self.budget = Budget(budget, thinned)
         self.spent = self.budget.spent
+        self.hidden = HiddenCost(self.budget)
         self.wants_grads = "grads" in wanted
+        self.resting: Resting | None = None  # the taps, where they may be taken off for a while
+        self._mode: bool | None = None  # `training` of the model at its last training call
+        self._by_parts = False  # whether modules are called without the model around them
+        self._due: list[bool] | None = None
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
         self.train = Sheet(self.catalogue)
         self.guard = Guard(self._tell_failure, self._give_up)
         self.pending = Pending(self)
+        self.late = Late()
+        self.device_flags = DeviceFlags(self)
         self.numbers = LoopNumbers(self)
         self.order = CallOrder(self)
         self.batches = Batches(self)
@@ -106,6 +131,7 @@ class Session:
         self.losses = Losses(self)
         self.flight = Flight(self, batches)
         self.on_give_up: list[Any] = []  # what takes hooks off
+        self.on_first_call: list[Any] = []  # called once, before the first call of a model
         self.on_step: list[Any] = []  # called with the number of the step that has ended
         self.on_window: list[Any] = []  # called before a window is handed over
         self.on_gradients: list[Any] = []  # called with an optimizer's track, before its step
@@ -120,14 +146,16 @@ class Session:
         self._early = False
         self._window_steps = 0
         self._window_first = self.step
-        self._step_began = time.perf_counter()
+        self._step_began = self._carried = time.perf_counter()
         self._own_then = 0.0
 
     # -- what taps ask ------------------------------------------------------------------------
 
-    def row(self, address: str, quantity: str) -> int | None:
+    def row(
+        self, address: str, quantity: str, info: Mapping[str, object] | None = None
+    ) -> int | None:
         """The row of a series."""
-        return self.catalogue.row(address, quantity)
+        return self.catalogue.row(address, quantity, info)
 
     def off_sheet(self) -> Sheet:
         """The rows of passes without gradient."""
@@ -142,9 +170,13 @@ class Session:
         self._first_calls += 1
         return self._first_calls - 1
 
-    def called_alone(self, module: nn.Module) -> bool:
-        """A module was called and no watched model as a whole: whether that is training."""
-        training = torch.is_grad_enabled()
+    def called_alone(self, module: nn.Module, grad_mode: bool | None = None) -> bool:
+        """A module was called and no watched model as a whole: whether that is training.
+
+        `grad_mode` is said where the call is part of a compiled graph, in which it is off.
+        """
+        self._by_parts = True
+        training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
             self._enter_training()
         else:
@@ -166,31 +198,52 @@ class Session:
     # -- calls of watched models --------------------------------------------------------------
 
     def call_begins(
-        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        model: str,
+        module: nn.Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        grad_mode: bool | None = None,
     ) -> None:
-        """A watched model is called; the outermost call decides the phase."""
+        """A watched model is called; the outermost call decides the phase.
+
+        `grad_mode` is said where the call is part of a compiled graph, whose memory is not held.
+        """
         self.depth += 1
         if self.depth > 1:
             return
-        self.training = torch.is_grad_enabled()
+        if self.on_first_call:
+            for told in self.on_first_call:
+                told()
+            self.on_first_call = []
+        self.training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if self.training:
             self._enter_training()
             self.forwards += 1
             self.totals["forwards"] += 1
-            self.flight.forward_begins(model, module, args, kwargs)
+            if self._averaging is not None:
+                self.averaged = self._averaging.over(module)
+            if grad_mode is None:
+                self.flight.forward_begins(model, module, args, kwargs)
+            if module.training is not self._mode:  # so it is with those inside it, maybe
+                self._mode = module.training
+                self._wake()
         else:
-            self.passes.begin(module)
-        self.batches.inputs(model, args, kwargs)
+            self._wake()
+            self.passes.begin(module, args)
+        if self.on_outputs or self.looks or not self.training:
+            self.batches.inputs(model, args, kwargs)
 
     def _enter_training(self) -> None:
-        self.called = True
         if self.passes.open:
             self.passes.end()
+            self._rest_or_wake()
         if self.clock != "optimizer":
             self._tick_without_optimizer()
         elif self.optimizer_steps == 0 and self.backwards >= self.patience():
             self.change_clock("backward")
             self.end_step()
+        self.called = True  # in the step that is under way from here on
         self.order.note("forward")
 
     def patience(self) -> int:
@@ -224,7 +277,8 @@ class Session:
                 if node is not None:
                     marks: Any = node.metadata
                     marks[OUTPUT_MARK] = OutputMark(model, path)
-        self.batches.outputs(model, module, args, output)
+        if self.on_outputs or not self.training or self.sampled():
+            self.batches.outputs(model, module, args, output)
 
     # -- backward passes ----------------------------------------------------------------------
 
@@ -245,10 +299,11 @@ class Session:
         """A step has ended: what it measured goes to the window."""
         step = self.step
         self.order.step_ended(step)
+        self._tell_losses()
         self._time_step()
         self.numbers.end_step()
-        self._tell_losses()
         self.train.step_ended()
+        self.device_flags.ask(step)
         self.losses.step_ended(step)
         self.flight.step_ended(step, self.skipped)
         for told in self.on_step:
@@ -257,6 +312,9 @@ class Session:
         self._tell_modes()
         self._window_ends(step)
         self.step = step + 1
+        # The taps that rest have not seen who was called.
+        if self.called and self.forwards == 0:
+            self._by_parts, self._due = True, None
         self.called = False
         self.forwards = self.backwards = 0
         self.skipped = False
@@ -266,6 +324,7 @@ class Session:
         now, own = time.perf_counter(), self.budget.own
         self.numbers.set(names.STEP_SECONDS, now - self._step_began)
         self.numbers.set(names.WATCH_SECONDS, own - self._own_then)
+        self.hidden.step_ended(now - self._step_began, own - self._own_then)
         self._step_began, self._own_then = now, own
 
     def _next_step(self) -> None:
@@ -283,13 +342,35 @@ class Session:
 
     def _decide(self) -> None:
         due = self.budget.due
+        if self.hidden.without_taps():
+            due = list(due)
+            due[OUTPUTS] = due[GRADS] = False
+        if due is self._due:  # nothing, as in the step before
+            self.looks = self.step % LOOK_EVERY < 3
+            return
+        self._due = due if not any(due) else None
         # Where nothing is due, what costs little is looked at three steps in a row, now and then.
         self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
+        self._rest_or_wake()
+        shown.ask(self, self.on_outputs or self.on_grads)
+
+    def _rest_or_wake(self) -> None:
+        """Taps have nothing to do in a step in which neither outputs nor gradients are due."""
+        if self.resting is not None:
+            if self.on_outputs or self.on_grads or self._by_parts or self.clock != "optimizer":
+                self.resting.wake()
+            else:
+                self.resting.rest()
+
+    def _wake(self) -> None:
+        if self.resting is not None:
+            self.resting.wake()
 
     def measure_all(self) -> None:
         """Everything is measured in this step, whatever the budget says."""
         self.budget.all_due()
+        self._due = None
         self._decide()
 
     def _window_ends(self, step: int) -> None:
@@ -307,8 +388,8 @@ class Session:
             self.write_facts()
             self._show()
 
-    def _fill(self, *, keep: bool) -> None:
-        self._window = self.train.fill(self._window, keep=keep)
+    def _fill(self, *, keep: bool, carries: bool = True) -> None:
+        self._window = self.train.fill(self._window, keep=keep, carries=carries)
         window = self._window
         if window.steps == 0:
             window.first_step = self._window_first
@@ -317,13 +398,21 @@ class Session:
 
     def _hand_over(self, step: int, why: str) -> None:
         self._fetch()
-        self._fill(keep=False)
+        now = time.perf_counter()
+        carries = now - self._carried >= CARRY or step - self.first_step < 16 or bool(why)
+        if carries:
+            self._carried = now
+        self._fill(keep=False, carries=carries)
+        self.device_flags.window += 1
         self._window = self.writer.submit(self._window, why)
         self._window_steps = 0
         self._window_clock.open(step + 1)
 
     def _fetch(self) -> None:
         self.pending.fetch()
+        self.losses.fetch()
+        self.flight.fetch()
+        self.late.fetch()
         for told in self.on_window:
             told()
 
@@ -352,21 +441,22 @@ class Session:
         if phase != "train":
             self.passes.loss(name, value)
             return
-        if name not in self.loss_names:
-            self.loss_names.append(name)
-            self.writer.info(losses=list(self.loss_names))
         slot = self._loss_slots.get(name)
         if slot is None:
+            if name not in self.loss_names:
+                self.loss_names.append(name)
+                self.writer.info(losses=list(self.loss_names))
             row = self.row(names.loss_address(name), names.LOSS)
             if row is None:
                 return
             slot = self._loss_slots[name] = self.train.slot(row)
+            self._loss_sums[name] = []
         if isinstance(value, torch.Tensor):
             slot.fold(value)
             self.pending.add(names.loss_name(name), value, keep=names.KEPT_STEPS)
             return
-        self.numbers.fold_one(slot.place, value)
-        self._loss_sums.setdefault(name, []).append(value)
+        self.numbers.number(slot.place, value)
+        self._loss_sums[name].append(value)
 
     def _tell_losses(self) -> None:
         for name, values in self._loss_sums.items():
@@ -463,6 +553,7 @@ class Session:
         self.order.finish()
         self.passes.finish()
         self._fetch()
+        self.late.flush()
         if self._window_steps:
             self.step -= 1
             self._fill(keep=False)

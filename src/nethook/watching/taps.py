@@ -1,11 +1,14 @@
 """The hooks on modules: what they return, and the gradients of that.
 
-A tap holds a slot for each phase, and no tensor. It returns None, so it changes nothing.
+A tap holds a slot for each phase, and no tensor of the model's. It returns None, so it changes
+nothing. Where its module is compiled, it is part of the graph: see `hooks/in_graph.py`.
 """
 
 from __future__ import annotations
 
 import time
+import weakref
+from threading import get_ident as _thread
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +18,10 @@ from nethook.addresses.nested import tensors
 from nethook.addresses.tree import Site
 from nethook.hooks.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.hooks.in_graph import numbered, show, show_call
+from nethook.hooks.quiet import quiet
+from nethook.hooks.threads import elsewhere
+from nethook.runs import names
 from nethook.stats.rows import Slot
 from nethook.stats.units import bounds, unit_dim
 from nethook.watching import budget
@@ -28,6 +34,10 @@ _now = time.perf_counter
 _graph_task = torch._C._current_graph_task_id
 _in_transform = torch._C._are_functorch_transforms_active
 _is_compiling = torch.compiler.is_compiling
+
+_function_modes = torch._C._len_torch_function_stack
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_NOTHING: dict[str, Any] = {}
 
 MODES = 16
 """Changes of `training` that are kept of one site."""
@@ -57,12 +67,14 @@ class OutputTap(Part):
     """After a module's forward: summarises what it returned, and asks for the gradient of that."""
 
     __slots__ = (
-        "batch", "calls", "first_call", "grad", "mode", "modes", "module_type", "rows", "seen",
-        "slots",
+        "__weakref__", "batch", "calls", "first_call", "grad", "mode", "modes", "module",
+        "module_type", "rows", "seen", "site", "slots",
     )  # fmt: skip
 
     def __init__(self, owner: Owner, address: str, session: Session, site: Site) -> None:
         super().__init__(owner, address, session)
+        self.site = numbered(self)
+        self.module = weakref.ref(site.module)
         self.module_type = type(site.module)
         self.calls = {"train": 0, "eval": 0, "aux": 0, "off": 0}
         self.first_call: int | None = None
@@ -78,19 +90,34 @@ class OutputTap(Part):
         if session.wants_grads:
             grad_row = session.row(address, "grads")
             if grad_row is not None:
-                self.grad = GradTap(owner, address, session, session.train.slot(grad_row))
+                self.grad = self.grad_tap(owner, address, session, session.train.slot(grad_row))
+
+    def grad_tap(self, owner: Owner, address: str, session: Session, slot: Slot) -> GradTap:
+        """The tap on the gradient of what the module returns."""
+        return GradTap(owner, address, session, slot)
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Measures a call."""
-        if _is_compiling() or self.off or not self.session.guard.alive:
+        if _is_compiling():
+            show(self.site, args, output, self.grad is not None)
+            return
+        if self.off or not self.session.guard.alive:
+            return
+        if _thread() != self.owner.thread and elsewhere(self.owner, module):
             return
         start = _now()
         session = self.session
         try:
             if _graph_task() == -1 and not _in_transform():
-                if modes_are_active() or type(output) is not _Tensor:
+                if type(output) is not _Tensor or _function_modes() or _dispatch_modes():
                     with quiet():
                         self.saw(module, args, output)
+                elif session.depth and session.training and module.training is self.mode[0]:
+                    self.calls["train"] += 1  # as `saw`, in short: this is nearly every call
+                    if session.on_outputs:
+                        self.measure(module, args, output, True)
+                    if session.on_grads and self.grad is not None and output.requires_grad:
+                        ask_quickly(output, self.grad, args)
                 else:
                     self.saw(module, args, output)
         except Exception as error:
@@ -120,8 +147,49 @@ class OutputTap(Part):
             if asks and tensor.requires_grad:
                 ask_quickly(tensor, self.grad, args)  # type: ignore[arg-type]
 
+    def value_in_graph(self, value: torch.Tensor, training: bool, first: bool) -> None:
+        """Measures a tensor that the module has returned inside a compiled graph."""
+        if self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        session = self.session
+        try:
+            module = self.module()
+            if module is not None and _graph_task() == -1:
+                if _function_modes() or _dispatch_modes():
+                    with quiet():
+                        self.saw_in_graph(module, value, training, first)
+                else:
+                    self.saw_in_graph(module, value, training, first)
+        except Exception as error:
+            self.failed(error)
+        session.spent[budget.OUTPUTS] += _now() - start
+
+    def saw_in_graph(
+        self, module: nn.Module, value: torch.Tensor, training: bool, first: bool
+    ) -> None:
+        """One tensor of one call. Its memory is the graph's, so it is not held."""
+        session = self.session
+        session.hidden.shown()
+        training = session.training if session.depth else session.called_alone(module, training)
+        if first:
+            self.calls["train" if training else "off"] += 1
+            if module.training is not self.mode[not training]:
+                self.mode_changed(module.training, training)
+        if session.on_outputs if training else True:
+            self.measure(module, None, value, training)
+
+    def grad_in_graph(self, grad: torch.Tensor) -> None:
+        """Measures the gradient of such a tensor."""
+        if self.grad is not None and self.session.on_grads:
+            self.grad(grad)
+
     def measure(
-        self, module: nn.Module, args: tuple[Any, ...], tensor: torch.Tensor, training: bool
+        self,
+        module: nn.Module,
+        args: tuple[Any, ...] | None,
+        tensor: torch.Tensor,
+        training: bool,
     ) -> None:
         """Folds one tensor into the row of the phase."""
         slot = self.slots[not training] or self.first(module, tensor, training)
@@ -131,10 +199,11 @@ class OutputTap(Part):
         if training:
             if odd:
                 self.session.flag(self.address, "outputs", module, args, tensor)
-            shape = tensor.shape
-            if shape and (not self.batch or shape[0] != self.batch[2]):
-                low, high, _ = self.batch or (shape[0],) * 3
-                self.batch = [min(low, shape[0]), max(high, shape[0]), shape[0]]
+            if tensor.dim():
+                size = len(tensor)
+                if not self.batch or size != self.batch[2]:
+                    low, high, _ = self.batch or (size,) * 3
+                    self.batch = [min(low, size), max(high, size), size]
 
     def first(self, module: nn.Module, tensor: torch.Tensor, training: bool) -> Slot | None:
         """The slot of a phase, made at its first tensor: what that is decides what is counted."""
@@ -192,11 +261,11 @@ class GradTap(Part):
         try:
             # `autograd.grad` inside a loss (a gradient penalty) is no gradient of the loss.
             if session.in_backward:
-                if modes_are_active() or type(grad) is not _Tensor:
+                if type(grad) is not _Tensor or _function_modes() or _dispatch_modes():
                     with quiet():
-                        odd = self.slot.fold(grad, session.unscale)
+                        odd = self.slot.fold(grad, session.grad_factor)
                 else:
-                    odd = self.slot.fold(grad, session.unscale)
+                    odd = self.slot.fold(grad, session.grad_factor)
                 if odd:
                     session.flag(self.address, "grads", None, None, grad)
         except Exception as error:
@@ -204,26 +273,59 @@ class GradTap(Part):
         session.spent[budget.GRADS] += _now() - start
 
 
+def takes_over(session: Session, owner: Owner) -> bool:
+    """Whether this thread, which did not open the watch, is the one to be followed from now on."""
+    if session.totals["forwards"] or not torch.is_grad_enabled() or owner.thread in (None, -1):
+        return False
+    owner.thread = _thread()
+    owner.others = 0
+    session.note_event(names.THREAD, "the training runs in another thread than the watch's")
+    return True
+
+
 class RootBegins(Part):
     """Before a watched model is called."""
 
-    __slots__ = ("model",)
+    __slots__ = ("__weakref__", "model", "module", "site")
 
-    def __init__(self, owner: Owner, address: str, session: Session, model: str) -> None:
+    def __init__(
+        self, owner: Owner, address: str, session: Session, model: str, module: nn.Module
+    ) -> None:
         super().__init__(owner, address, session)
         self.model = model
+        self.module = weakref.ref(module)
+        self.site = numbered(self)
 
     def __call__(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> None:
         """Notes that a call begins; the outermost one decides the phase."""
-        if _is_compiling() or self.off or not self.session.guard.alive:
+        if _is_compiling():
+            show_call(self.site, (args, kwargs))
+            return
+        if self.off or not self.session.guard.alive:
+            return
+        if elsewhere(self.owner, module) and not takes_over(self.session, self.owner):
             return
         start = _now()
         try:
             if _graph_task() == -1 and not _in_transform():
                 with quiet():
-                    self.session.call_begins(self.model, module, args, kwargs or {})
+                    self.session.call_begins(self.model, module, args, kwargs or _NOTHING)
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+
+    def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
+        """A call that is part of a compiled graph begins. Its inputs are the graph's."""
+        if self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        try:
+            module = self.module()
+            if module is not None and _graph_task() == -1:
+                with quiet():
+                    self.session.call_begins(self.model, module, tuple(values), {}, training)
         except Exception as error:
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start
@@ -236,21 +338,45 @@ class RootBegins(Part):
 class RootEnds(Part):
     """After a watched model was called, also when it raised; the output is None then."""
 
-    __slots__ = ("model",)
+    __slots__ = ("__weakref__", "model", "module", "site")
 
-    def __init__(self, owner: Owner, address: str, session: Session, model: str) -> None:
+    def __init__(
+        self, owner: Owner, address: str, session: Session, model: str, module: nn.Module
+    ) -> None:
         super().__init__(owner, address, session)
         self.model = model
+        self.module = weakref.ref(module)
+        self.site = numbered(self)
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a call has ended."""
-        if _is_compiling() or self.off or not self.session.guard.alive:
+        if _is_compiling():
+            show_call(self.site, given[-1])
+            return
+        if self.off or not self.session.guard.alive:
+            return
+        if elsewhere(self.owner, module):
             return
         start = _now()
         try:
             if _graph_task() == -1 and not _in_transform():
                 with quiet():
                     self.session.call_ends(self.model, module, given[0], given[-1])
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+
+    def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
+        """A call that is part of a compiled graph has ended."""
+        if self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        try:
+            module = self.module()
+            if module is not None and _graph_task() == -1:
+                output = values[0] if len(values) == 1 else values
+                with quiet():
+                    self.session.call_ends(self.model, module, None, output)
         except Exception as error:
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start

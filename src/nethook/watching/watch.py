@@ -14,10 +14,12 @@ from torch import nn
 
 from nethook.addresses.patterns import Pattern
 from nethook.errors import InputsError, OptionError
+from nethook.hooks.threads import Threads, check_threads
 from nethook.runs import names
 from nethook.watching.attach import attach, given_models, given_optimizers
 from nethook.watching.diagnosis import Diagnosis
 from nethook.watching.session import Session
+from nethook.watching.threads import tell_others
 
 if TYPE_CHECKING:
     from nethook.doctor.finding import Finding
@@ -39,6 +41,7 @@ def watch(
     phases: Sequence[str] = ("train", "eval"),
     snapshots: Mapping[str, int] | None = None,
     batches: int = 3,
+    threads: Threads = "own",
 ) -> Watch:
     """Follows a training run: every layer, every step, into one file. The run is not changed.
 
@@ -64,6 +67,8 @@ def watch(
         snapshots: address of a layer -> how many samples of its output to keep, at steps 0, 1, 2,
             3, 4, 6, 8, 12, …
         batches: steps whose inputs are held on to, to be saved when a NaN appears; 0 holds none.
+        threads: "own" follows one thread, the one that opens the watch or, where that is another,
+            the one that trains; "all" follows every thread that calls the model.
 
     Returns:
         A `Watch`: a context manager, with `close()`, `log(**scalars)`, `findings`, `overhead` and
@@ -77,7 +82,7 @@ def watch(
     """
     return Watch(
         model, optimizer, to, include=include, exclude=exclude, quantities=quantities,
-        budget=budget, phases=phases, snapshots=snapshots, batches=batches,
+        budget=budget, phases=phases, snapshots=snapshots, batches=batches, threads=threads,
     )  # fmt: skip
 
 
@@ -97,7 +102,9 @@ class Watch:
         phases: Sequence[str],
         snapshots: Mapping[str, int] | None,
         batches: int,
+        threads: Threads = "own",
     ) -> None:
+        check_threads(threads)
         models = given_models(model)
         optimizers = given_optimizers(optimizer)
         wanted = _chosen("quantities", quantities, QUANTITIES)
@@ -121,7 +128,7 @@ class Watch:
         self._session, self._hooks = attach(
             models, optimizers, Path("runs") / "{time}.db" if to is None else to,
             include=include, exclude=exclude, wanted=wanted, budget=budget, phases=shown,
-            snapshots=snapshots or {}, batches=batches,
+            snapshots=snapshots or {}, batches=batches, threads=threads,
         )  # fmt: skip
         self._diagnosis = Diagnosis(self._session.writer)
         for each in models.values():
@@ -196,6 +203,9 @@ class Watch:
                 session.losses.close()
                 session.flight.close()
             text = self._summary()
+            others = tell_others(session, self._hooks.owner)
+            if others and not session.totals["forwards"]:
+                text += f"; {others}"  # nothing was seen, and this is why
             session.writer.event(
                 names.CLOSED, max(0, session.step - 1), text, "", session.budget.as_dict()
             )  # fmt: skip

@@ -36,10 +36,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     ratio = history.loop(UPDATE_RATIO)
     went = progress(history)
-    if went is None or len(ratio) < 5:
-        return
     finite = ratio.where(np.isfinite(ratio.value))
-    if not len(finite):
+    if went is None or not len(finite):
+        return
+    # A run that is not finite after two steps has no more of them.
+    if len(finite) < 5 and (went.finite or finite.value.max() < limit.first):
         return
     early = finite.value[:10]
     usual, peak = float(np.median(finite.value)), float(np.quantile(early, 0.9))
@@ -56,11 +57,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     rates = [float(curve.value.max()) for curve in history.rates().values() if len(curve)]
     rate = max(rates, default=float("nan"))
     ends = f"ends at {went.end:.3g}" if went.finite else "is not finite at the end"
+    changed = f"{large:.1%} of their size" if large < 10 else f"{large:.1g} times their size"
     yield Finding(
         "learning-rate-too-high",
         "error",
-        f"a step changes the weights by {large:.1%} of their size (0.1 % is usual); the loss began "
-        f"at {went.start:.3g} and {ends}. The learning rate is {number(rate)}.",
+        f"a step changes the weights by {changed} (0.1 % is usual); the loss began at "
+        f"{went.start:.3g} and {ends}. The learning rate is {number(rate)}.",
         f"Lower the learning rate, to about {number(rate * 0.003 / large)}, or warm it up over the "
         "first steps.",
         first_step=first,

@@ -4,7 +4,8 @@ Cause: a model that was not wrapped, seeds or checkpoints that differ, an optimi
 only.
 Evidence: the fingerprint of the parameters, rank by rank, at the same steps.
 Fix: wrap the model in DistributedDataParallel, or load the same weights everywhere.
-Silent: for runs with one rank, for sharded parameters, and for steps that not all ranks have.
+Silent: for runs with one rank, for parameters of which every rank holds another part, and for
+steps that not all ranks have.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import Curve, History
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -26,9 +27,17 @@ class Thresholds:
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
-    ranks = history.fingerprints()
+    for ranks in history.fingerprints().values():
+        differ = _differ(ranks, limit)
+        if differ:
+            yield _finding(ranks, differ, limit)
+            return
+
+
+def _differ(ranks: dict[int, Curve], limit: Thresholds) -> list[int]:
+    """The steps at which ranks differ, where they still do at the end."""
     if len(ranks) < 2:
-        return
+        return []
     values: dict[int, dict[int, float]] = {}
     for rank, curve in ranks.items():
         for step, value in zip(curve.step.tolist(), curve.value.tolist(), strict=True):
@@ -36,8 +45,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     common = {step: each for step, each in values.items() if len(each) == len(ranks)}
     differ = sorted(step for step, each in common.items() if len(set(each.values())) > 1)
     if len(differ) < limit.steps or differ[-1] != max(common):
-        return
-    yield Finding(
+        return []
+    return differ
+
+
+def _finding(ranks: dict[int, Curve], differ: list[int], limit: Thresholds) -> Finding:
+    return Finding(
         "replica-divergence",
         "error",
         f"the {len(ranks)} ranks hold different weights since step {differ[0]}.",

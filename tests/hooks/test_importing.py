@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nethook.running.importing import when_imported
+from nethook.hooks.importing import when_imported
 
 NAME = "module_that_is_waited_for"
 

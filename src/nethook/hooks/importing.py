@@ -1,4 +1,4 @@
-"""Acting when the script has imported torch, and not before."""
+"""Acting when somebody has imported a module, and not before."""
 
 from __future__ import annotations
 
@@ -10,17 +10,31 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
-def when_imported(name: str, act: Callable[[], None]) -> None:
+def when_imported(name: str, act: Callable[[], None]) -> Waiting:
     """Calls `act` as soon as the module `name` has been imported whole; now, if it has been.
 
     Until then one finder stands first on `sys.meta_path`. It finds nothing itself: it asks the
     others, and leaves when they have found the module, which keeps its own loader and spec.
     """
     module = sys.modules.get(name)
+    finder = _Finder(name, act)
     if module is not None and not getattr(module.__spec__, "_initializing", False):
         act()
     else:
-        sys.meta_path.insert(0, _Finder(name, act))
+        sys.meta_path.insert(0, finder)
+    return Waiting(finder)
+
+
+class Waiting:
+    """A handle: waits until it is removed."""
+
+    def __init__(self, finder: MetaPathFinder) -> None:
+        self._finder = finder
+
+    def remove(self) -> None:
+        """Waits no longer."""
+        if self._finder in sys.meta_path:
+            sys.meta_path.remove(self._finder)
 
 
 class _Finder(MetaPathFinder):

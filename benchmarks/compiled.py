@@ -1,0 +1,134 @@
+"""What watching a compiled training step costs: on against off, in one run.
+
+    OMP_NUM_THREADS=1 python benchmarks/compiled.py [mnist] [gpt2] [--profile]
+
+The model is compiled whole (`fullgraph=True`, Inductor). Every way runs in a process of its own and
+compiles for itself; then they take turns, some steps at a time, and what is compared is the time of
+the processor that a process used, nethook's writer thread included. Compiling is not counted; it
+takes minutes. The last line says how many graphs each way has: with a budget there are two.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from watch import gpt2 as gpt2_with_loss
+from watch import mnist
+
+WAYS = ("without", "nethook, its budget", "nethook, no budget")
+# Steps before it counts, turns, steps a turn; and the bounds of the design: with budget, without.
+SIZES = {"mnist": (40, 8, 6, (1.10, 1.25)), "gpt2": (60, 10, 20, (1.10, 1.25))}
+
+
+def gpt2() -> tuple[nn.Module, Callable[[nn.Module], Tensor]]:
+    """As in watch.py; the loss is taken outside, for what takes it inside cannot be compiled."""
+    tokens = torch.randint(100, (2, 64))
+    model, _ = gpt2_with_loss()
+    return model, lambda model: F.cross_entropy(model(tokens).logits.flatten(0, 1), tokens.flatten())
+
+
+def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
+    """Trains as many steps as it is told to, and says what they took."""
+    from torch._dynamo.utils import counters
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model, loss_of = {"mnist": mnist, "gpt2": gpt2}[name]()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model.compile(fullgraph=True)
+    folder = tempfile.TemporaryDirectory()
+    watch = None
+    if way != WAYS[0]:
+        import nethook
+
+        budget = {"budget": None} if way == WAYS[2] else {}
+        watch = nethook.watch(model, optimizer, to=f"{folder.name}/run.db", **budget)  # type: ignore[arg-type]
+
+    def steps(count: int) -> float:
+        start = time.process_time()
+        for _ in range(count):
+            optimizer.zero_grad()
+            loss_of(model).backward()
+            optimizer.step()
+        return (time.process_time() - start) / count
+
+    while True:
+        count = pipe.recv()
+        if count == 0:
+            break
+        if profile and way == WAYS[2] and count < 0:
+            import cProfile
+            import pstats
+
+            steps(2)
+            run = cProfile.Profile()
+            run.runcall(steps, -count)
+            pstats.Stats(run).sort_stats("tottime").print_stats(30)
+        pipe.send(steps(abs(count)))
+    if watch is not None:
+        watch.close()
+    graphs = counters["stats"]["unique_graphs"]
+    pipe.send((None if watch is None else watch.overhead, graphs))
+
+
+def measure(name: str, profile: bool) -> None:
+    """Runs all ways by turns and prints what a step takes, and the ratios."""
+    warm, turns, each, bounds = SIZES[name]
+    context = multiprocessing.get_context("spawn")
+    pipes: dict[str, Connection] = {}
+    for way in WAYS:
+        ours, theirs = context.Pipe()
+        context.Process(target=work, args=(name, way, theirs, profile), daemon=True).start()
+        pipes[way] = ours
+
+    def ask(way: str, count: int) -> float:
+        pipes[way].send(count)
+        took: float = pipes[way].recv()
+        return took
+
+    for way in WAYS:
+        ask(way, -warm if profile else warm)
+    took: dict[str, list[float]] = {way: [] for way in WAYS}
+    for _ in range(turns):
+        for way in WAYS:
+            took[way].append(ask(way, each))
+    base = _typical(took[WAYS[0]])
+    print(f"{name}: a compiled training step, {base * 1000:.2f} ms without", flush=True)
+    for way, limit in zip(WAYS, (None, *bounds), strict=True):
+        pipes[way].send(0)
+        said, graphs = pipes[way].recv()
+        # The ratio of each turn to the one beside it: what the machine does meanwhile cancels.
+        ratios = [a / b for a, b in zip(took[way], took[WAYS[0]], strict=True)]
+        bound = "" if limit is None else f"  at most {limit}"
+        own = "" if said is None else f"  it says {1 + said:.3f}"
+        typical, median = _typical(took[way]) / base, statistics.median(ratios)
+        shown = f"{typical:6.3f}  (median of turns {median:.3f})"
+        print(f"  {way:22} {shown}{bound}{own}, {graphs} graphs", flush=True)
+
+
+def _typical(seconds: list[float]) -> float:
+    return statistics.mean(sorted(seconds)[: max(1, len(seconds) // 3)])
+
+
+def main() -> None:
+    """Those that are named, or all."""
+    # As in watch.py: memory that is freed stays with the process.
+    for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
+        os.environ.setdefault(name, str(1 << 30))
+    names = [each for each in sys.argv[1:] if not each.startswith("-")] or list(SIZES)
+    for name in names:
+        measure(name, "--profile" in sys.argv)
+
+
+if __name__ == "__main__":
+    main()

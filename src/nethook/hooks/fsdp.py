@@ -1,0 +1,42 @@
+"""Parameters that FSDP2 (`fully_shard`) keeps in shards.
+
+It puts gathered tensors in the place of the shards while a layer runs, adds up gradients by itself
+when the backward pass has ended, and calls no hook on the parameters meanwhile.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+NO_HOOKS = (
+    "FSDP2 (fully_shard) computes the gradient of a shard by itself when the backward pass has "
+    "ended, and calls no hook on it: read `parameter.grad` after backward(), which is this rank's "
+    "shard"
+)
+
+
+def groups_of(root: nn.Module) -> Iterator[Any]:
+    """The groups of parameters that FSDP2 gathers together."""
+    fsdp: Any = getattr(sys.modules.get("torch.distributed.fsdp"), "FSDPModule", None)
+    if fsdp is None:
+        return
+    for module in root.modules():
+        if isinstance(module, fsdp):
+            yield from getattr(module._get_fsdp_state(), "_fsdp_param_groups", ())
+
+
+def shards_of(root: nn.Module) -> dict[int, torch.Tensor]:
+    """The shard of each parameter, by the id of the shard and of the gathered tensor."""
+    found: dict[int, torch.Tensor] = {}
+    for group in groups_of(root):
+        for each in group.fsdp_params:
+            found[id(each.sharded_param)] = each.sharded_param
+            whole = getattr(each, "_unsharded_param", None)
+            if whole is not None:
+                found[id(whole)] = each.sharded_param
+    return found

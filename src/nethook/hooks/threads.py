@@ -1,0 +1,118 @@
+"""Whose calls a scope sees: those of the thread, and of the context, that opened it.
+
+A model may be called by several threads at once: a server with requests, an evaluation beside the
+training. A hook of torch is called for all of them, so each hook asks `elsewhere` first.
+
+- A `with` block sees the calls of its context (`contextvars`): of the thread that entered it, of an
+  asyncio task that entered it and of no other, and of what `asyncio.to_thread` runs for it.
+- What is attached without a block sees the calls of the thread that attached it.
+- `threads="all"` sees every call.
+
+In a process that was forked nothing is seen: what it would record nobody can read.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from contextvars import ContextVar
+from threading import get_ident
+from typing import Final, Literal
+
+import torch
+from torch import nn
+
+from nethook.errors import OptionError
+from nethook.hooks.hook import Owner
+
+Threads = Literal["own", "all"]
+
+_graph_task = torch._C._current_graph_task_id
+
+CONTEXT: Final = 0
+"""As the thread of an owner: the contexts in which it is open."""
+NOWHERE: Final = -1
+"""As the thread of an owner: none."""
+
+_open: ContextVar[tuple[Owner, ...]] = ContextVar("nethook scopes", default=())
+_staying: weakref.WeakSet[Owner] = weakref.WeakSet()
+
+
+def check_threads(threads: str) -> None:
+    """Refuses what is neither of the two."""
+    if threads not in ("own", "all"):
+        raise OptionError(
+            f'threads is "own" (calls of the thread that opens the scope) or "all"; got '
+            f"{threads!r}."
+        )
+
+
+def enter(owner: Owner, threads: Threads) -> None:
+    """From now on a scope sees the calls of this context, or all."""
+    if threads == "own":
+        owner.thread = CONTEXT
+        _open.set((*_open.get(), owner))
+
+
+def leave(owner: Owner) -> None:
+    """The scope has ended. In whatever context this is called, it is no error."""
+    if owner.thread == CONTEXT:
+        _open.set(tuple([each for each in _open.get() if each is not owner]))
+
+
+def stay(owner: Owner, threads: Threads) -> None:
+    """From now on what was attached sees the calls of this thread, or all, until it is removed."""
+    _staying.add(owner)
+    if threads == "own":
+        owner.thread = get_ident()
+
+
+def elsewhere(owner: Owner, module: nn.Module | None = None) -> bool:
+    """Whether the call that is under way is none of the scope's; that is counted."""
+    thread = owner.thread
+    if thread is None:
+        return False
+    if thread == CONTEXT:
+        if owner in _open.get():
+            return False
+    elif thread == get_ident():
+        return False
+    if thread != NOWHERE:
+        # nn.DataParallel runs copies of a model in threads of its own, for the one that called it.
+        if module is not None and module.__dict__.get("_is_replica"):
+            return False
+        # A device's backward pass runs in a thread of torch's, and with it what a checkpoint
+        # computes again.
+        if _graph_task() != -1 and isinstance(threading.current_thread(), threading._DummyThread):
+            return False
+    owner.others += 1
+    return True
+
+
+def taken_off(told: tuple[object, ...]) -> bool:
+    """Whether a hook that asked for keyword arguments is called without them.
+
+    Torch calls the hooks that were there when a forward began; how to call them it looks up when it
+    comes to them. One that another thread has taken off meanwhile is called as if it had not asked.
+    """
+    return len(told) != 2
+
+
+def others_ran(owner: Owner, option: str) -> str:
+    """What to add to a message where a scope saw nothing: "" if no other thread ran the model."""
+    if not owner.others:
+        return ""
+    return (
+        " Another thread has called the model meanwhile, and this scope sees the calls of its own "
+        f'thread: open it in the thread that runs the model, or with {option}(…, threads="all").'
+    )
+
+
+def _off_in_child() -> None:
+    _open.set(())  # of the thread that forked, the only one that there is in the child
+    for owner in list(_staying):
+        owner.thread = NOWHERE
+
+
+os.register_at_fork(after_in_child=lambda: _off_in_child())

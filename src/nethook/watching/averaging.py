@@ -1,0 +1,41 @@
+"""Over how many ranks gradients are averaged, which each rank computes from its own samples.
+
+DDP and FSDP2 train on the mean of the ranks' losses. The gradient of that with respect to an output
+is what the rank computes, by the number of ranks: only then do the gradients of all ranks together
+equal those of one process with all samples.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from torch import nn
+
+from nethook.hooks.fsdp import groups_of
+
+
+class Averaging:
+    """Asks the wrappers of a model, which know; nothing is asked of other ranks."""
+
+    def __init__(self) -> None:
+        self._sharded: dict[int, int] = {}  # id of a model -> ranks that FSDP2 averages over
+
+    def over(self, model: nn.Module) -> int:
+        """The number of ranks; asked while the model is called."""
+        parallel: Any = getattr(
+            sys.modules.get("torch.nn.parallel.distributed"), "DistributedDataParallel", None
+        )
+        active = None if parallel is None else parallel._active_ddp_module
+        if active is not None:
+            return int(active.process_group.size())
+        known = self._sharded.get(id(model))
+        if known is None:
+            known = self._sharded[id(model)] = _sharded_over(model)
+        return known
+
+
+def _sharded_over(model: nn.Module) -> int:
+    for group in groups_of(model):
+        return int(group.mesh_info.mesh.size())
+    return 1

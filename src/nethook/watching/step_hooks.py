@@ -1,0 +1,77 @@
+"""The hooks before and after every step of an optimizer."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from nethook.hooks.hook import Owner
+from nethook.hooks.quiet import unrecorded
+from nethook.watching import budget
+from nethook.watching.taps import Part
+
+if TYPE_CHECKING:
+    from nethook.watching.optimizers import Steps
+    from nethook.watching.session import Session
+
+_now = time.perf_counter
+
+
+class StepBegins(Part):
+    """Before any optimizer's step."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
+        super().__init__(owner, "*", session)
+        self.steps = steps
+
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Reads weights and gradients."""
+        if self.off or not self.session.guard.alive:
+            return None
+        start = _now()
+        result = None
+        try:
+            with unrecorded():
+                result = self.steps.begins(optimizer, args, kwargs)
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+        return result
+
+    def turn_off(self) -> None:
+        """Without it there is no clock."""
+        self.session.guard.stop()
+
+
+class StepEnds(Part):
+    """After any optimizer's step."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
+        super().__init__(owner, "*", session)
+        self.steps = steps
+
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Reads updates, and ends the step."""
+        if self.off or not self.session.guard.alive:
+            return
+        start = _now()
+        try:
+            with unrecorded():
+                self.steps.ends(optimizer)
+        except Exception as error:
+            self.failed(error)
+        self.session.spent[budget.OTHER] += _now() - start
+
+    def turn_off(self) -> None:
+        """Without it there is no clock."""
+        self.session.guard.stop()

@@ -1,0 +1,165 @@
+"""torch.compile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from tests.modes import compiling as c
+from tests.modes.matrix import Mode, cell, mode
+from tests.modes.steps import Rows, batches, network, patched, same, train, watching
+
+PASSED_BY = "compiled code passes the hooks by, and nothing is recorded"
+NOT_EDITED = "compiled code passes the edit by"
+
+_WAYS: tuple[tuple[str, str, Callable[..., Any], tuple[str, ...], str], ...] = (
+    (
+        "`torch.compile(model, fullgraph=True)`", "the whole model is one graph", c.whole,
+        ("conv", "blocks"), "embed",
+    ),
+    ("`dynamic=True`", "one graph for every size of batch", c.dynamic, ("blocks",), "embed"),
+    ("`model.compile()`", "compiled in place", c.in_place, ("blocks",), "embed"),
+    (
+        "`block.compile()`", "repeated blocks, which share one graph", c.regional, ("blocks",),
+        "blocks.2.act",
+    ),
+)  # fmt: skip
+
+
+def _cells(declared: Mode, compile_: Callable[..., Any], models: tuple[str, ...], at: str) -> None:
+    name = models[-1]
+
+    @cell("trace", declared, name, guard=c.trace_stays_compiled, without=PASSED_BY)
+    def trace(model: str) -> None:
+        c.check_trace(model, compile_)
+
+    @cell("edit", declared, name, guard=c.edit_stays_compiled, without=NOT_EDITED)
+    def edit(model: str) -> None:
+        c.check_edit(model, compile_, at)
+
+    @cell("features", declared, name, guard=c.trace_stays_compiled, without=PASSED_BY)
+    def features(model: str) -> None:
+        c.check_features(model, compile_, at)
+
+    @cell("watch", declared, *models, guard=c.no_taps_in_graphs, without=PASSED_BY)
+    def watch(model: str) -> None:
+        c.check_watch(model, compile_, "aot_eager" if compile_ is c.regional else "eager")
+
+
+for _name, _what, _compile, _models, _at in _WAYS:
+    _cells(mode("torch.compile", _name, _what), _compile, _models, _at)
+
+
+_TRACED = {each: "hooks come after the first call in every cell above" for each in ("trace", "edit")}
+AFTER = mode(
+    "torch.compile", "attached after the first call", "the code was compiled without hooks",
+    features=_TRACED["trace"], **_TRACED,
+)  # fmt: skip
+
+
+@cell(
+    "watch", AFTER, "mlp", guard=c.hooks_unchecked,
+    without="the graph without taps goes on being used",
+)  # fmt: skip
+def watch_after_the_first_call(model: str) -> None:
+    c.check_watch(model, c.whole, called=True)
+
+
+SIBLING = mode(
+    "torch.compile", "one block of several",
+    "hooks on one of the blocks that share a graph",
+    edit="the cell of `block.compile()` edits one block", features="as `edit`",
+    trace="as `edit`",
+)  # fmt: skip
+
+
+@cell(
+    "watch", SIBLING, "blocks", guard=c.hooks_unchecked,
+    without="the graph of a block without taps is used for the one with them",
+)  # fmt: skip
+def watch_one_sibling(model: str) -> None:
+    def watched(compiled: bool) -> Rows:
+        net = network(model)
+        if compiled:
+            c.regional(net)
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        with watching(net, optimizer, include="blocks.2.**") as rows:
+            train(net, batches(model), optimizer)
+        return rows
+
+    with c.fresh():
+        same(watched(True), watched(False))
+
+
+COPY = mode(
+    "torch.compile", "a copy without hooks", "a teacher of the same class, compiled first",
+    trace="runs eagerly", edit="runs eagerly", features="runs eagerly",
+)  # fmt: skip
+
+
+@cell(
+    "watch", COPY, "mlp", guard=c.hooks_unchecked,
+    without="the teacher's graph is used for the student, without taps",
+)  # fmt: skip
+def watch_beside_a_teacher(model: str) -> None:
+    expected, _ = c.watched_eagerly(model)
+    with c.fresh():
+        teacher, student = network(model, seed=1), network(model)
+        optimizer = torch.optim.SGD(student.parameters(), 0.1)
+        with watching(student, optimizer) as rows:
+            taught, learning = c.whole(teacher), c.whole(student)
+            taught(batches(model)[0][0])
+            train(learning, batches(model), optimizer)
+    same(rows, expected)
+
+
+INDUCTOR = mode(
+    "torch.compile", "Inductor", "the default backend, fused kernels",
+    trace="runs eagerly, whatever the backend", edit="runs eagerly", features="runs eagerly",
+)  # fmt: skip
+
+
+@cell("watch", INDUCTOR, "conv", guard=c.no_taps_in_graphs, without=PASSED_BY)
+def watch_with_inductor(model: str) -> None:
+    c.check_watch(model, c.whole, "inductor")
+
+
+IN_PLACE = mode(
+    "torch.compile", "written in place", "`Linear` on 3-D input, then `ReLU(inplace=True)`",
+    trace="runs eagerly", edit="runs eagerly", features="runs eagerly",
+)  # fmt: skip
+
+
+def _views_asked() -> Any:
+    return patched("nethook.hooks.in_graph._asked", lambda value, _: value)
+
+
+@cell(
+    "watch", IN_PLACE, "views", guard=_views_asked,
+    without="the gradient of the view is lost when the view is written to",
+)  # fmt: skip
+def watch_views_written_in_place(model: str) -> None:
+    c.check_watch(model, c.whole)
+
+
+FUNCTION = mode(
+    "torch.compile", "a compiled function", "that calls the model and takes the loss",
+    trace="refused: see `docs/look.md`", edit="as `trace`", features="calls the model itself",
+)  # fmt: skip
+
+
+@cell("watch", FUNCTION, "mlp", guard=c.no_taps_in_graphs, without=PASSED_BY)
+def watch_inside_a_compiled_function(model: str) -> None:
+    expected, _ = c.watched_eagerly(model)
+    with c.fresh():
+        net = network(model)
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        step = torch.compile(lambda x, y: c.loss(net(x), y), backend="aot_eager", fullgraph=True)
+        with watching(net, optimizer) as rows:
+            for x, y in batches(model):
+                optimizer.zero_grad()
+                step(x, y).backward()
+                optimizer.step()
+    same(rows, expected)

@@ -51,6 +51,10 @@ class Opened:
             self.page.bring_to_front()
             self.page.screenshot(path=path, full_page=True, timeout=120_000)
 
+    def leave(self) -> None:
+        """Ask nothing more of a server that is about to end."""
+        self.page.goto("about:blank")
+
     def until(self, expression: str, timeout: float = 30.0) -> None:
         """Wait until something is so. (The page's policy forbids what Playwright would do.)"""
         deadline = time.monotonic() + timeout

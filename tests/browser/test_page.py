@@ -183,6 +183,7 @@ def test_the_keyboard_goes_everywhere(visit, site, ids):
     for key, path in (("4", "/findings"), ("5", "/model"), ("3", "/depth"), ("1", ids["training"])):
         page.keyboard.press(key)
         opened.until(f"location.pathname.endsWith('{path}')")
+    page.wait_for_selector(".verdict")
     page.keyboard.press("?")
     assert page.locator("#keys-box").is_visible()
     opened.picture("page-keys")
@@ -275,6 +276,7 @@ def test_a_hostile_name_of_a_file_is_text(visit, tmp_path):
         opened.draw_all()
         assert opened.page.locator("h1").text_content() == name
         assert opened.page.locator("main img:not(.spark)").count() == 0
+        opened.leave()
 
 
 def test_fifty_runs_in_a_folder(visit, tmp_path):
@@ -292,6 +294,7 @@ def test_fifty_runs_in_a_folder(visit, tmp_path):
         assert "find=RUN-4" in page.url
         page.click("text=run-43")
         page.wait_for_selector(".verdict")
+        opened.leave()
 
 
 def test_another_name_is_refused(site):

@@ -53,14 +53,21 @@ def test_it_follows_a_run_and_says_when_its_writer_has_gone(visit, tmp_path):
         begin = page.evaluate(STEP)
         # Neither the page nor the figure is made anew, and a zoom stays.
         page.evaluate(f"window.mine = {CURVES}; window.frames_seen = 0")
-        page.evaluate("Plotly.relayout(window.mine, {'xaxis.range': [0, 5]})")
+        box = page.locator("[id*=curves] .nsewdrag").first.bounding_box()
+        page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 30)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 34, steps=5)
+        page.mouse.up()
+        page.wait_for_timeout(300)
+        zoomed = page.evaluate("window.mine.layout.xaxis.range")
         page.evaluate(REMOVED)
         first.until(f"{STEP} > {begin} + 20")
-        points = page.evaluate("window.mine.data[0].x.length")
-        first.until(f"window.mine.data[0].x.length > {points}")
+        points = page.evaluate("window.mine._fullData[0].x.length")
+        first.until(f"window.mine._fullData[0].x.length > {points}")
         assert page.evaluate(f"window.mine === {CURVES}")
         assert page.evaluate("window.frames_seen") == 0
-        assert page.evaluate("window.mine.layout.xaxis.range") == [0, 5]
+        assert page.evaluate("window.mine.layout.xaxis.range") == pytest.approx(zoomed)
+        assert zoomed[1] < begin
         assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
         second.page.wait_for_selector("text=live")
         first.picture("page-live")
@@ -69,6 +76,8 @@ def test_it_follows_a_run_and_says_when_its_writer_has_gone(visit, tmp_path):
         assert "cut off" in page.locator(".state").text_content()
         first.picture("page-killed")
         second.page.wait_for_selector("text=cut off", timeout=20_000)
+        first.leave()
+        second.leave()
 
 
 def test_a_run_that_was_killed_before(visit, tmp_path):
@@ -80,6 +89,7 @@ def test_a_run_that_was_killed_before(visit, tmp_path):
         opened = visit(address)  # a single run: its page is the first
         opened.page.wait_for_selector("text=The writer has gone")
         opened.draw_all()
+        opened.leave()
 
 
 def test_a_server_that_has_gone_is_said(visit, tmp_path):
@@ -120,6 +130,7 @@ def test_the_page_of_a_script_that_trains(visit, tmp_path):
         assert process.wait(30) == 0  # the script's process has ended, with its own code
     assert rest.rstrip().endswith(str(tmp_path / "run.db"))
     assert page.evaluate("fetch('/').then((answer) => answer.status)") == 200  # still looked at
+    opened.leave()
     _end(address[0])
 
 

@@ -21,6 +21,7 @@ from nethook.views.depth import Profile
 from nethook.views.depth import depth as draw_depth
 from nethook.views.distribution import bands as draw_bands
 from nethook.views.distribution import histogram_over_time, units_over_time
+from nethook.views.escape import shorten
 from nethook.views.findings import Finding, read_findings
 from nethook.views.heatmap import heatmap as draw_heatmap
 from nethook.views.plain import Grid, Mark, Quantity, Spec
@@ -163,7 +164,7 @@ def histogram_spec(
 ) -> Spec:
     """The spec of `histogram`."""
     found = reading.histograms(address, quantity, phase)
-    title = f"{address or 'model'}: {WORDS.get(quantity, quantity)} over time"
+    title = f"{shorten(address or 'model', 40)}: {WORDS.get(quantity, quantity)} over time"
     return histogram_over_time(
         title, found.first_step, found.last_step, found.counts, found.values, columns=columns
     )
@@ -197,7 +198,7 @@ def bands(
 def bands_spec(reading: Reading, address: str, quantity: str, phase: str = "train") -> Spec:
     """The spec of `bands`."""
     found = reading.histograms(address, quantity, phase)
-    title = f"{address or 'model'}: percentiles of {WORDS.get(quantity, quantity)}"
+    title = f"{shorten(address or 'model', 40)}: percentiles of {WORDS.get(quantity, quantity)}"
     return draw_bands(title, found.first_step, found.last_step, found.quantiles(SHARES), SHARES)
 
 
@@ -222,7 +223,7 @@ def units(run: AnyRun, address: str, *, phase: str = "train", theme: str = "ligh
 def units_spec(reading: Reading, address: str, phase: str = "train", columns: int = 256) -> Spec:
     """The spec of `units`."""
     found = reading.units(address, phase)
-    title = f"{address}: units that were ever active"
+    title = f"{shorten(address, 40)}: units that were ever active"
     spans = (found.first_step, found.last_step)
     return units_over_time(title, *spans, found.active, found.measured, columns=columns)
 

@@ -31,7 +31,9 @@ from nethook.views.palette import BLUE, GREEN, LINES, PURPLE
 from nethook.views.plain import Line, Panel, Spec
 from nethook.views.quantities import QUANTITIES
 from nethook.views.table import size
+from nethook.views.thin import thin_line
 
+_POINTS: Final = 60  # of what was measured
 _COVERED: Final = ("spread", "output_gradients", "gradients", "updates", "weights")
 _STATES: Final = {"open": "good", "finished": "quiet", "died": "warning"}
 
@@ -103,13 +105,14 @@ def courses(reading: Reading) -> Spec:
         step, watch = found[names.STEP_SECONDS], found[names.WATCH_SECONDS]
         with np.errstate(divide="ignore", invalid="ignore"):
             own = watch["mean"] / (step["mean"] - watch["mean"])
-        own = np.where(np.isfinite(own) & (own >= 0), own, np.nan)
-        cost = Line("watching", step.last_step, own, colour=PURPLE)
+        there = np.isfinite(own) & (own > 0)
+        cost = Line("watching", step.last_step[there], 100 * own[there], colour=PURPLE)
+        budget = _budget(reading)
         panels.append(
             Panel(
                 "cost of watching", [cost],
-                "Nethook's time in a step by the training's own time in it.",
-                "of the step", "share", _budget(reading), 1.2,
+                "Nethook's time in a step by the training's own time in it; the budget is drawn.",
+                "% of the step", "log", None if budget is None else 100 * budget, 1.2,
             )
         )  # fmt: skip
         times = Line("a step", step.last_step, step["mean"], colour=BLUE)
@@ -119,7 +122,8 @@ def courses(reading: Reading) -> Spec:
     for at, name in enumerate(_COVERED):
         line = coverage_line(reading, name)
         if line is not None:
-            shown = Line(QUANTITIES[name].title, line.step, line.value, colour=LINES[at])
+            few = thin_line(line, _POINTS)  # means: what was measured in turns is a share
+            shown = Line(QUANTITIES[name].title, few.step, few.value, colour=LINES[at])
             measured.append(shown)
     if not measured and coverage(reading) is not None:
         ends = np.array([0, reading.last_step])

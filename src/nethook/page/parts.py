@@ -125,10 +125,38 @@ def time_of(finding: Finding) -> Node:
     return html.Span(when(finding), className="when")
 
 
+EXPLAINED: Final = {
+    "steps": "Steps of the optimizer that were recorded.",
+    "loss": "The training loss, from its first to its last value.",
+    "loss, evaluation": "The loss in evaluation passes, from its first to its last value.",
+    "parameters": "Numbers in all parameters of the model.",
+    "layers": "Modules without modules in them, whose outputs are recorded.",
+    "cost of watching": "Nethook's own time, as a share of the training's.",
+    "measured": "The share of the steps that the numbers are from; 100 % is exact.",
+    "budget": "What watching may cost, as a share of the training's time.",
+    "series": "Quantities of sites that are recorded, each over all steps.",
+    "mean": "Mean of all elements in these steps.",
+    "spread": "Standard deviation of all elements in these steps.",
+    "least": "The least finite element in these steps.",
+    "greatest": "The greatest finite element in these steps.",
+    "zeros": "The share of elements that are exactly zero.",
+    "NaN, ∞": "The share of elements that are NaN or infinite.",
+    "returns": "The shape of what the layer returned last.",
+    "calls": "How often the layer was called, in each phase.",
+    "threshold": "The number that what was found was held against.",
+    "verdict": "What the doctor found while the run was written.",
+    "apart by": "The relative difference that is passed here for the first time.",
+}
+"""What a name in a table or a list means, in one sentence: shown when it is pointed at."""
+
+
 def facts(rows: Sequence[tuple[str, Node]]) -> Node:
     """Names with their values."""
     return html.Dl(
-        [html.Div([html.Dt(shorten(name, 40)), html.Dd(value)]) for name, value in rows],
+        [
+            html.Div([html.Dt(shorten(name, 40)), html.Dd(value)], title=EXPLAINED.get(name))
+            for name, value in rows
+        ],
         className="facts",
     )
 
@@ -138,7 +166,10 @@ def table(
 ) -> Node:
     """A table; the columns with these numbers stand at the right."""
     side = dict.fromkeys(right, "right")
-    head = [html.Th(name, className=side.get(at), scope="col") for at, name in enumerate(columns)]
+    head = [
+        html.Th(name, className=side.get(at), scope="col", title=EXPLAINED.get(name))
+        for at, name in enumerate(columns)
+    ]
     body = [
         html.Tr([html.Td(cell, className=side.get(at)) for at, cell in enumerate(row)])
         for row in rows

@@ -59,6 +59,8 @@
     if (!window.nethookFirst) window.nethookFirst = performance.now(); // for benchmarks/page.py
   }
 
+  window.nethookTag = (frame) => have.tags[JSON.parse(frame.id).frame];
+
   function wait(name, tries) {
     if (!finished(name) && tries > 0) setTimeout(() => wait(name, tries - 1), 40);
   }
@@ -81,6 +83,29 @@
     const data = draw.themed(draw.traces(figure.data));
     setTimeout(() => wait(name, 200), 0);
     return { data, layout };
+  }
+
+  // What is not seen is drawn after what is, when it comes near.
+  const AHEAD = 400; // pixels
+  const later = new Set();
+  const observer = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      const name = entry.isIntersecting && JSON.parse(entry.target.id).frame;
+      if (!name || !later.delete(name)) continue;
+      observer.unobserve(entry.target);
+      const figure = made(name);
+      if (figure !== nothing()) window.dash_clientside.set_props({ figure: name }, { figure });
+    }
+  }, { rootMargin: `${AHEAD}px 0px` });
+  function isFar(name) {
+    const frame = element("frame", name);
+    if (!frame || !figures.get(name)) return false;
+    const { top, bottom } = frame.getBoundingClientRect();
+    if (top < window.innerHeight && bottom > 0) { later.delete(name); return false; }
+    if (frame.dataset.drawn !== "yes") frame.style.height = `${figures.get(name).layout.height || 300}px`;
+    later.add(name);
+    setTimeout(() => { observer.unobserve(frame); observer.observe(frame); }, 200);
+    return true;
   }
 
   // A mark of a finding leads to the finding, a cell of a heatmap to its layer at that step.
@@ -126,7 +151,7 @@
         const name = id.figure;
         const fromView = !triggered().every((each) => each.startsWith("theme."));
         if (fromView && !(name in view.parts)) return nothing();
-        return made(name);
+        return isFar(name) ? nothing() : made(name);
       },
       nodes(view, id) {
         if (!view || !(id.part in view.parts)) return nothing();
@@ -140,12 +165,13 @@
     if (view === taken) return;
     taken = view;
     const tags = view.new ? {} : { ...have.tags };
-    if (view.new) figures.clear();
+    if (view.new) { figures.clear(); later.clear(); }
     for (const [name, part] of Object.entries(view.parts)) {
       tags[name] = part.tag;
       if ("figure" in part) figures.set(name, part.figure);
     }
     have = { skeleton: view.skeleton, tags };
+    window.nethookSent = (window.nethookSent || 0) + 1; // for benchmarks/page.py
     if (document.title !== view.title) {
       document.title = view.title;
       const said = document.getElementById("said");

@@ -57,7 +57,6 @@ class MadeSeries:
     steps: npt.NDArray[np.int64]
     counted = 1
     info: dict[str, Any] = field(default_factory=dict)
-    counted: int = 1
 
     def __getitem__(self, name: str) -> npt.NDArray[np.float64]:
         return self.columns.get(name, np.zeros(len(self.steps)))

@@ -22,10 +22,11 @@ from nethook.hooks.routing import RouterPair, routed_modules
 from nethook.runs.writer import RunWriter
 from nethook.watching.facts import Facts, SiteFacts
 from nethook.watching.loop import Loop, wrap_loop
+from nethook.watching.open_window import QUEUE
 from nethook.watching.ops import OpOrder
 from nethook.watching.optimizers import StepBegins, StepEnds, Steps
 from nethook.watching.parameters import ParameterFacts
-from nethook.watching.session import QUEUE, Session
+from nethook.watching.session import Session
 from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds
 

@@ -320,6 +320,7 @@ HEALTHY: dict[str, list[Run]] = {
     "clipping-too-tight": [
         lambda: well().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1e-3),
         lambda: stuck().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1.0),
+        lambda: stuck().loop("grad_norm_unclipped", 3e5).loop("grad_norm", 1.0),
     ],
     "adam-instability": [lambda: spikes(well(), 50), lambda: spikes(stuck(), 2)],
     "batchnorm-small-batch": [

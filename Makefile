@@ -76,7 +76,7 @@ zoo: $(NATIVE) ## Measure the doctor on the zoo: 5 seeds, 2 of them jittered as 
 
 .PHONY: zoo-quick
 zoo-quick: $(NATIVE) ## Measure the doctor on one program a code, one seed (2 minutes)
-	@$(BIN)/python zoo/measure.py --quick --seeds 1 --again $(ARGS)
+	@$(BIN)/python zoo/measure.py --quick --seeds 1 --runs build/zoo-quick --anew $(ARGS)
 
 .PHONY: mutants
 mutants: $(READY) ## Take each guard of hooks/ away in turn and see that a test fails (half an hour)

@@ -65,11 +65,12 @@ class Job:
     program: Program
     seed: int
     jitter: int
+    folder: Path = RUNS
 
     @property
     def path(self) -> Path:
         """Its run file."""
-        return RUNS / f"{self.program.name}-{self.seed}-{self.jitter}.db"
+        return self.folder / f"{self.program.name}-{self.seed}-{self.jitter}.db"
 
 
 def programs() -> list[Program]:
@@ -112,7 +113,7 @@ class Workers:
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
             )  # fmt: skip
             self._all.append(worker)
-        job = {"arguments": arguments, "log": str(log), "folder": str(RUNS), "timeout": TIMEOUT}
+        job = {"arguments": arguments, "log": str(log), "folder": str(log.parent), "timeout": TIMEOUT}
         worker.stdin.write(json.dumps(job) + "\n")
         worker.stdin.flush()
         code = int(worker.stdout.readline() or -1)
@@ -130,7 +131,7 @@ def run(job: Job, workers: Workers, *, again: bool) -> dict[str, Any]:
     if kept.exists() and not again:
         return dict(json.loads(kept.read_text()))
     if not job.path.exists():
-        for old in RUNS.glob(f"{job.path.stem}.*"):
+        for old in job.folder.glob(f"{job.path.stem}.*"):
             old.unlink()
         code, said = workers.run(
             ["--to", str(job.path), "--quiet", str(PROGRAMS / f"{job.program.name}.py"),
@@ -259,13 +260,15 @@ def main() -> int:
     parser.add_argument("--half", choices=["first", "second", "fresh"])
     parser.add_argument("--only", action="append", default=[], help="a program, or a code")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--runs", type=Path, default=RUNS, help="where runs are kept")
     parser.add_argument("--anew", action="store_true", help="forget earlier runs")
     parser.add_argument("--again", action="store_true", help="diagnose the kept runs anew")
     parser.add_argument("--show", action="store_true", help="what was found in each run")
     options = parser.parse_args()
-    RUNS.mkdir(parents=True, exist_ok=True)
+    folder = options.runs.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
     if options.anew:
-        for old in RUNS.glob("*.*"):
+        for old in folder.glob("*.*"):
             old.unlink()
     chosen = [
         each
@@ -276,7 +279,7 @@ def main() -> int:
     if options.quick:
         chosen = _quick(chosen)
     jobs = [
-        Job(program, seed, jitter)
+        Job(program, seed, jitter, folder)
         for program in chosen
         for seed in range(options.seeds)
         for jitter in ([0, 1] if seed < options.jitter else [0])

@@ -13,6 +13,7 @@ from torch import nn
 
 import nethook
 from nethook.errors import InputsError, OptionError
+from nethook.hooks.newcomers import Newcomers
 
 CE = nn.CrossEntropyLoss()
 
@@ -324,3 +325,17 @@ def test_an_error_of_the_model_comes_as_it_is() -> None:
     assert error.value.__notes__ == [
         "nethook.checkup called the model with tensors of shapes (32, 5)."
     ]
+
+
+def test_copies_are_nobodys_newcomers() -> None:
+    met: list[object] = []
+    newcomers = Newcomers("test", called=met.append, stepped=met.append, built=lambda: None)
+    newcomers.turn_on()
+    try:
+        model = mlp()
+        nethook.checkup(model, data(), CE, steps=12)
+        assert not met
+        model(data()[0])
+        assert met[0] is model
+    finally:
+        newcomers.remove()

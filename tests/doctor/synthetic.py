@@ -55,6 +55,7 @@ class MadeSeries:
     seen: npt.NDArray[np.int64]
     last_step: npt.NDArray[np.int64]
     steps: npt.NDArray[np.int64]
+    counted = 1
     info: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> npt.NDArray[np.float64]:

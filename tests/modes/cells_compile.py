@@ -52,7 +52,7 @@ for _name, _what, _compile, _models, _at in _WAYS:
     _cells(mode("torch.compile", _name, _what), _compile, _models, _at)
 
 
-_TRACED = {each: "hooks come after the first call in every cell above" for each in ("trace", "edit")}
+_TRACED = dict.fromkeys(("trace", "edit"), "hooks come after the first call in every cell above")
 AFTER = mode(
     "torch.compile", "attached after the first call", "the code was compiled without hooks",
     features=_TRACED["trace"], **_TRACED,

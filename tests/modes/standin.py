@@ -216,6 +216,7 @@ def register() -> None:
     aten.impl("empty_strided", _empty_strided, "PrivateUse1")
     aten.impl("empty.memory_format", _empty, "PrivateUse1")
     aten.impl("_copy_from", _copy_from, "PrivateUse1")
+    aten.impl("_lazy_clone", lambda each: _device(_host(each)), "PrivateUse1")
     for name in _WHOLE:
         packet, _, overload = name.partition(".")
         op = getattr(getattr(torch.ops.aten, packet), overload or "default")

@@ -21,7 +21,7 @@ STEPS = 3
 Rows = dict[tuple[str, str], Any]
 """(address, quantity) -> its fields, each with a number a step."""
 
-EXACT = ("tensors", "count", "nan", "posinf", "neginf", "zeros")
+EXACT = ("tensors", "skipped", "count", "nan", "posinf", "neginf", "zeros")
 CLOSE = ("mean", "std", "min", "max")
 
 

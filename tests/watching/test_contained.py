@@ -47,7 +47,8 @@ def functions() -> list[str]:
 # Not on the way of the training below: other devices and kinds of values, what only a replay
 # needs, rules for other operations; and what cleans up after a failure.
 ELSEWHERE = {
-    "flight:Flight._is_fault", "flight:Flight._late_loss",
+    "flight:Flight._is_fault", "flight:Flight._late_loss", "flight:Flight._report_late",
+    "flight:Flight.device_flags",
     "flight:Flight._let_go", "flight:Flight._step_was_skipped",
     "flight:Flight.turn_off", "flight:_gradients_finite",
     "flight_file:_read", "flight_file:_read_all", "flight_file:load",
@@ -149,7 +150,7 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
 
 
 # With one of these the watch itself is broken, which cannot know that only a part of it is.
-ENTRIES = ("forward_begins", "non_finite", "before_step", "step_ended", "backward_begins")
+ENTRIES = ("forward_begins", "non_finite", "before_step", "step_ended", "backward_begins", "fetch")
 
 
 @pytest.mark.filterwarnings("ignore:Using a target size")

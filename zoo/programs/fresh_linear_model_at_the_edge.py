@@ -1,4 +1,4 @@
-"""A linear model at a rate just beyond what its largest direction bears.
+"""A linear model at a rate just beyond what its steepest direction bears.
 
 expect: oscillating-loss
 or: learning-rate-too-high
@@ -14,7 +14,8 @@ args = arguments(samples=400, steps=200)
 x = torch.randn(args.samples, 8) * torch.tensor([5.0, 3, 2, 1, 1, 1, 1, 1])
 y = x @ torch.randn(8, 1) + 0.1 * torch.randn(args.samples, 1)
 model = nn.Linear(8, 1)
-opt = torch.optim.SGD(model.parameters(), lr=0.04)
+steepest = torch.linalg.eigvalsh(2 * x.T @ x / len(x)).max().item()
+opt = torch.optim.SGD(model.parameters(), lr=2.02 / steepest)
 for step in range(args.steps):
     opt.zero_grad()
     loss = nn.functional.mse_loss(model(x), y)

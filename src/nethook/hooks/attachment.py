@@ -6,7 +6,9 @@ nothing else, so it holds no module and no graph alive.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import time
 import weakref
 from types import TracebackType
 from typing import Any, Self
@@ -213,6 +215,32 @@ class Resting:
 
     def __len__(self) -> int:
         return len(self._hooks)
+
+
+@functools.cache
+def seconds_of_a_hook() -> float:
+    """What a module with a hook on it takes longer to be called, whatever the hook does.
+
+    Measured once in a process, in some tenths of a millisecond: the least of several tries.
+    """
+    module = nn.Identity()
+
+    def least() -> float:
+        took = []
+        for _ in range(12):
+            start = time.perf_counter()
+            for _ in range(4):
+                module(None)
+            took.append(time.perf_counter() - start)
+        return min(took) / 4
+
+    without = least()
+    module.register_forward_hook(_nothing)
+    return max(0.0, least() - without)
+
+
+def _nothing(*_: object) -> None:
+    """A hook that does nothing."""
 
 
 def register_on_tensor(tensor: torch.Tensor, hook: Hook) -> Handle:

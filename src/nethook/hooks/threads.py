@@ -115,4 +115,5 @@ def _off_in_child() -> None:
         owner.thread = NOWHERE
 
 
-os.register_at_fork(after_in_child=lambda: _off_in_child())
+# Looked up when it is called, so that a test can switch it off.
+os.register_at_fork(after_in_child=lambda: _off_in_child())  # noqa: PLW0108

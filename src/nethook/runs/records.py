@@ -52,7 +52,7 @@ class Basis:
 
     def learn(self, rows: Matrix) -> list[int]:
         """Take the basis of series that have none from their first rows; returns which."""
-        learned = []
+        learned: list[int] = []
         new = self.table()[: len(rows), 0] == 0
         if not new.any():
             return learned

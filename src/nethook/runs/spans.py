@@ -64,8 +64,8 @@ class SpanTrack:
         """Fold a closed window in; `number` is its number in the phase."""
         self._grow(window.layout)
         # The histograms of windows that carry none are in one that follows, and in its span.
-        whole = self._open is not None and self._carried
-        if whole and self._open.windows >= max(1, number // (self._most // 2)):
+        most = max(1, number // (self._most // 2))
+        if self._open is not None and self._carried and self._open.windows >= most:
             self._close()
         if self._open is None:
             self._open = Span(number, 0, window.first_step, window.last_step)

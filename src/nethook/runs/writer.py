@@ -269,6 +269,10 @@ class RunWriter:
         """Seconds of the processor that writing has taken so far, on its own thread."""
         return self._health.seconds
 
+    def stay_open(self) -> None:
+        """At the end of the program somebody will close it, and it need not do so by itself."""
+        self._finish.atexit = False
+
     def flush(self, timeout: float = 30.0) -> bool:
         """Wait until everything so far is in the file; False if it is not. Not for training."""
         if not self._mine() or not self._finish.alive:

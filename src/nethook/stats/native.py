@@ -81,9 +81,11 @@ fold: Fold | None = None if _module is None else _module.fold
 It returns how many elements are not finite.
 """
 
-fold_tensor: Fold = fold if _module is None else _module.fold_tensor
-"""Where there is `fold`: folds a tensor into the slot at an address, see `rows.Slot`. It returns how
-many elements are not finite, NOT_PLAIN or OTHER_UNITS."""
+fold_tensor: Fold = getattr(_module, "fold_tensor", None)  # type: ignore[assignment]
+"""Where there is `fold`: folds a tensor into the slot at an address, see `rows.Slot`.
+
+It returns how many elements are not finite, NOT_PLAIN or OTHER_UNITS.
+"""
 
 NOT_PLAIN: Final = -1
 """The kernel may not read the tensor."""

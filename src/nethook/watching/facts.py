@@ -17,6 +17,7 @@ from nethook.stats.units import bounds
 from nethook.watching.away import device_fingerprint, is_away
 from nethook.watching.parameters import ParameterFacts
 from nethook.watching.taps import OutputTap
+from nethook.watching.telling import tell_frozen
 
 if TYPE_CHECKING:
     from nethook.watching.optimizers import Steps, Track
@@ -184,7 +185,7 @@ class Facts:
             self._requires[facts.address] = tensor.requires_grad
             self._tell(facts.address, "Parameter", info)
         if frozen:
-            session.tell_frozen(frozen)
+            tell_frozen(session, frozen)
         steps = {track.name: track.steps for track in self._steps.tracks.values()}
         writer.info(
             totals={**session.totals, "optimizer_steps": steps},

@@ -67,6 +67,7 @@ class Flight:
         self._healthy = False  # whether a step was taken with gradients that were finite
         self.reported = False
         self._bad_loss: tuple[int, Call | None] | None = None  # a device told of it: step and call
+        self._from_device: dict[int, list[Suspect]] = {}  # step -> signs, of the last few steps
 
     @property
     def call(self) -> Call | None:
@@ -127,9 +128,12 @@ class Flight:
         self._late.poll()
         if self.reported:
             return
-        if self._bad_loss is not None and step > self._bad_loss[0] + PATIENCE:
-            self._report_late([], *self._bad_loss)  # nothing else is measured on that device
-            return
+        if self._bad_loss is not None:
+            bad = self._bad_loss[0]
+            # What else a device has to tell of a step comes right after its loss, if at all.
+            if bad in self._from_device or step >= bad + 2:
+                self._report_late(*self._bad_loss)
+                return
         if self._signs:
             if skipped or (skipped is None and self._stepped is False):
                 self._step_was_skipped()
@@ -157,28 +161,28 @@ class Flight:
         skipped: bool | None,
     ) -> None:
         """A device tells what was not finite in a step that is over, if anything was."""
-        if self.reported:
-            return
-        bad = self._bad_loss is not None and self._bad_loss[0] == step
-        if not (keys or bad) or skipped:
+        if self.reported or skipped:
             return
         # Forwards in their order, then gradients from the last site to the first.
         forward = [key for key in keys if key[1] == OUTPUTS]
         backward = [key for key in reversed(keys) if key[1] == GRADS]
         used = [key for key in keys if key[1] in (PARAM_GRADS, PARAMS)]
         signs = [Suspect(*key, step, call) for key in (*forward, *backward, *used)][:MOST_SIGNS]
+        self._from_device[step] = signs
         # Of a fused optimizer under a loss scaler only the device knows whether it has stepped.
-        if bad or (used and skipped is not None):
-            self._report_late(signs, step, call)
-        else:
-            self._harmless.update(sign.key for sign in signs)
+        if used and skipped is not None:
+            self._report_late(step, call)
+        elif len(self._from_device) > PATIENCE:
+            # The loss of that step has come by now, and it was finite.
+            first = next(iter(self._from_device))
+            self._harmless.update(sign.key for sign in self._from_device.pop(first))
 
     @contained
     def close(self) -> None:
         """Watching ends."""
         self._late.flush()
         if self._bad_loss is not None and not self.reported:
-            self._report_late([], *self._bad_loss)
+            self._report_late(*self._bad_loss)
         self._let_go()
 
     def turn_off(self) -> None:
@@ -203,8 +207,9 @@ class Flight:
             return
         self._bad_loss = self._bad_loss or (step, call)
 
-    def _report_late(self, signs: list[Suspect], step: int, call: Call | None) -> None:
+    def _report_late(self, step: int, call: Call | None) -> None:
         """Of a step whose graph is gone by now, and whose weights have changed since."""
+        signs = self._from_device.get(step, [])
         if self._bad_loss is not None and self._bad_loss[0] == step:
             signs = [*signs, Suspect("", LOSS, step, call)]
             self._loss = self._loss or LossCause()

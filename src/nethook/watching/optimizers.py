@@ -74,6 +74,7 @@ class Steps:
             self._add(optimizer)
         session.optimizers = self.by_name  # type: ignore[method-assign]
         session.patience = self._patience  # type: ignore[method-assign]
+        session.snapshot_turns = lambda: self.turns  # type: ignore[method-assign]
 
     def by_name(self) -> dict[str, torch.optim.Optimizer]:
         """The optimizers that were seen and are still there."""
@@ -383,6 +384,12 @@ class Steps:
         for each in (*(track.set for track in self.tracks.values()), self.loose):
             if each is not None:
                 each.settle()
+
+    @property
+    def turns(self) -> int:
+        """Steps that it takes until the update of every parameter was measured."""
+        sets = (*(track.set for track in self.tracks.values()), self.loose)
+        return max([each.turns for each in sets if each is not None], default=1)
 
     @property
     def memory(self) -> int:

@@ -135,6 +135,7 @@ class ParameterSet:
         self._slots: dict[tuple[str, str], Slot] = {}
         self._snapshot = _Snapshot(self._bytes, session.snapshot_cap)
         self._clones: dict[int, torch.Tensor] = {}
+        self._followed: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
         self._has_weights = False
         self._left_out = np.zeros(0, np.int64)  # lines whose update is not measured in this turn
         self._factor = 1.0
@@ -287,6 +288,9 @@ class ParameterSet:
     def look(self, step: int) -> None:
         """Follows the sample of coordinates: cosines of this update with the one before."""
         self._find(self._follow)
+        following = step == self._looked_at + 1
+        for at, other in enumerate(self.others):
+            self._look_at(at, other, following)
         if step != self._looked_at + 1:
             self.follower.restart()  # there was a step in between: no two updates in a row
         self._looked_at = step
@@ -295,6 +299,23 @@ class ParameterSet:
             self._cosines.fold()
         for away in self.away:
             away.look(step)
+
+    def _look_at(self, at: int, each: ParameterFacts, following: bool) -> None:
+        """The same for a parameter that does not lie flat: by torch, where it is."""
+        parameter = each.parameter.detach()
+        if guard.kind(parameter) is not None or not parameter.is_floating_point():
+            return
+        flat = parameter.reshape(-1)
+        now = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE].float()
+        before, move = self._followed.get(at, (None, None)) if following else (None, None)
+        moved = None if before is None or before.shape != now.shape else now - before
+        self._followed[at] = (now.clone(), moved)
+        if move is not None and moved is not None:
+            sizes = move.norm() * moved.norm()
+            cosine = (move * moved).sum() / sizes
+            # Where one of them did not move there is none; on a device asking for that would wait.
+            there = cosine[sizes > 0] if sizes.is_cpu else cosine.nan_to_num(0.0)
+            self._slot(each, UPDATE_COSINE).fold(there)
 
     def second_moments(self, optimizer: torch.optim.Optimizer) -> None:
         """Reads what Adam and its like keep of the squared gradient, at the sample."""
@@ -332,6 +353,11 @@ class ParameterSet:
             each.steps = self.looked
             each.with_grad = int(self.with_grad[at])
             each.moved = [int(self.moved[0, at]), int(self.moved[1, at])]
+
+    @property
+    def turns(self) -> int:
+        """Steps that it takes until every update was measured."""
+        return self._snapshot.turns
 
     @property
     def memory(self) -> int:

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
-from nethook.hooks.attachment import Resting
+from nethook.hooks.attachment import Resting, seconds_of_a_hook
 from nethook.hooks.in_graph import shown
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
@@ -32,12 +32,12 @@ from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
 from nethook.watching.hidden import HiddenCost
 from nethook.watching.losses import Losses
-from nethook.watching.losses_late import Late
 from nethook.watching.numbers import LoopNumbers, Pending
 from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
 from nethook.watching.passes import Passes
 from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
+from nethook.watching.telling import tell_modes
 
 QUEUE = 6
 """Windows that may wait for the writer's thread; each has 5.4 KB a series."""
@@ -117,13 +117,13 @@ class Session:
         self._mode: bool | None = None  # `training` of the model at its last training call
         self._by_parts = False  # whether modules are called without the model around them
         self._due: list[bool] | None = None
+        self.hook_seconds = seconds_of_a_hook()  # that no hook can see by itself
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
         self.train = Sheet(self.catalogue)
         self.guard = Guard(self._tell_failure, self._give_up)
         self.pending = Pending(self)
-        self.late = Late()
-        self.device_flags = DeviceFlags(self)
+        self.late = DeviceFlags(self)
         self.numbers = LoopNumbers(self)
         self.order = CallOrder(self)
         self.batches = Batches(self)
@@ -303,13 +303,13 @@ class Session:
         self._time_step()
         self.numbers.end_step()
         self.train.step_ended()
-        self.device_flags.ask(step)
+        self.late.ask(step)
         self.losses.step_ended(step)
         self.flight.step_ended(step, self.skipped)
         for told in self.on_step:
             told(step)
         self.totals["steps"] += 1
-        self._tell_modes()
+        tell_modes(self, self._modes)
         self._window_ends(step)
         self.step = step + 1
         # The taps that rest have not seen who was called.
@@ -403,7 +403,7 @@ class Session:
         if carries:
             self._carried = now
         self._fill(keep=False, carries=carries)
-        self.device_flags.window += 1
+        self.late.window += 1
         self._window = self.writer.submit(self._window, why)
         self._window_steps = 0
         self._window_clock.open(step + 1)
@@ -425,14 +425,12 @@ class Session:
     def write_facts(self) -> None:
         """Brings sites and totals in the file up to date; `facts` puts itself in its place."""
 
+    def snapshot_turns(self) -> int:
+        """Steps until each update was measured; `optimizers` puts itself in its place."""
+        return 1
+
     def loop_stepped(self) -> None:
         """An optimizer has stepped; `loop` puts itself in its place."""
-
-    def tell_frozen(self, changed: Mapping[str, bool]) -> None:
-        """`requires_grad` of parameters has changed."""
-        data = {"requires_grad": dict(list(changed.items())[:200])}
-        message = f"requires_grad of {len(changed)} parameters changed"
-        self.event(names.PARAMETERS, message, data=data)
 
     # -- losses -------------------------------------------------------------------------------
 
@@ -507,20 +505,6 @@ class Session:
         return str(self.writer.path)
 
     # -- ends ---------------------------------------------------------------------------------
-
-    def _tell_modes(self) -> None:
-        for phase, changed in self._modes.items():
-            count = len(changed)
-            flags = set(changed.values())
-            what = f"training={flags.pop()}" if len(flags) == 1 else "another mode"
-            noun = "module is" if count == 1 else "modules are"
-            self.event(
-                names.MODE,
-                f"{count} {noun} in {what} from here on (phase {phase})",
-                next(iter(changed)) if count == 1 else "",
-                {"phase": phase, "training": dict(list(changed.items())[:100])},
-            )
-        self._modes.clear()
 
     def _tell_failure(self, part: str, error: str, trace: str) -> None:
         self.writer.event(

@@ -108,21 +108,37 @@ class OutputTap(Part):
         start = _now()
         session = self.session
         try:
-            if _graph_task() == -1 and not _in_transform():
-                if type(output) is not _Tensor or _function_modes() or _dispatch_modes():
-                    with quiet():
-                        self.saw(module, args, output)
-                elif session.depth and session.training and module.training is self.mode[0]:
-                    self.calls["train"] += 1  # as `saw`, in short: this is nearly every call
-                    if session.on_outputs:
-                        self.measure(module, args, output, True)
-                    if session.on_grads and self.grad is not None and output.requires_grad:
-                        ask_quickly(output, self.grad, args)
-                else:
+            if _in_transform():
+                pass
+            elif _graph_task() != -1:
+                self.again(args, output)
+            elif type(output) is not _Tensor or _function_modes() or _dispatch_modes():
+                with quiet():
                     self.saw(module, args, output)
+            elif session.depth and session.training and module.training is self.mode[0]:
+                self.calls["train"] += 1  # as `saw`, in short: this is nearly every call
+                if session.on_outputs:
+                    self.measure(module, args, output, True)
+                if session.on_grads and self.grad is not None and output.requires_grad:
+                    ask_quickly(output, self.grad, args)
+            else:
+                self.saw(module, args, output)
         except Exception as error:
             self.failed(error)
-        session.spent[budget.OUTPUTS] += _now() - start
+        session.spent[budget.OUTPUTS] += _now() - start + session.hook_seconds
+
+    def again(self, args: tuple[Any, ...], output: Any) -> None:
+        """A checkpoint has run the module again, inside a backward pass: only its gradient counts.
+
+        Under a reentrant checkpoint the first run had none. Under the other kind what is returned
+        now is not what gradients flow through, and the hook never fires.
+        """
+        session = self.session
+        if session.training and session.on_grads and self.grad is not None:
+            with quiet():
+                for _, tensor in tensors(output):
+                    if tensor.requires_grad:
+                        ask_quickly(tensor, self.grad, args)
 
     def saw(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """One call of the module has returned."""
@@ -364,7 +380,7 @@ class RootEnds(Part):
                     self.session.call_ends(self.model, module, given[0], given[-1])
         except Exception as error:
             self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
+        self.session.spent[budget.OTHER] += _now() - start + self.session.hook_seconds
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph has ended."""

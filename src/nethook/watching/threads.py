@@ -67,6 +67,9 @@ class SharedGradTap(GradTap):
 
     def __call__(self, grad: torch.Tensor | None) -> None:
         """Measures a gradient."""
+        if torch.compiler.is_compiling():  # a graph has no locks in it
+            super().__call__(grad)
+            return
         with _ONE_AT_A_TIME:
             super().__call__(grad)
 
@@ -82,6 +85,9 @@ class SharedOutputTap(OutputTap):
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Measures a call."""
+        if torch.compiler.is_compiling():  # a graph has no locks in it
+            super().__call__(module, args, output)
+            return
         with _ONE_AT_A_TIME:
             super().__call__(module, args, output)
 
@@ -95,6 +101,9 @@ class SharedRootBegins(RootBegins):
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> None:
         """Notes that a call begins."""
+        if torch.compiler.is_compiling():  # a graph has no locks in it
+            super().__call__(module, args, kwargs)
+            return
         with _ONE_AT_A_TIME:
             super().__call__(module, args, kwargs)
 
@@ -106,6 +115,9 @@ class SharedRootEnds(RootEnds):
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a call has ended."""
+        if torch.compiler.is_compiling():  # a graph has no locks in it
+            super().__call__(module, *given)
+            return
         with _ONE_AT_A_TIME:
             super().__call__(module, *given)
 

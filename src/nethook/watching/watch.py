@@ -187,6 +187,18 @@ class Watch:
 
         return Live(self.path, lambda: self._ended, theme=theme)
 
+    def be_silent(self) -> None:
+        """Says nothing on standard error from now on: what is to be said is in the run's events."""
+        self._session.silent = self._session.guard.silent = True
+
+    def keep(self, **facts: object) -> None:
+        """Keeps facts about the run, as plain data: `run.info` has them."""
+        self._session.writer.info(**facts)
+
+    def outlive_script(self) -> None:
+        """Somebody will close this after everything that the script registered with `atexit`."""
+        self._session.writer.stay_open()
+
     def close(self) -> None:
         """Ends watching: takes every hook off and writes the rest. A second call does nothing."""
         if self._closed:
@@ -225,9 +237,13 @@ class Watch:
         shown = f"{share:.1%}" if math.isfinite(share) else "?"
         every = session.budget.every
         thin = "" if every == 1 else f", at the end each quantity in every {every}. step"
+        turns = session.snapshot_turns()
+        # The weights of before a step are kept up to a cap: larger models are measured in parts.
+        kept = f"{session.snapshot_cap / (1 << 20):,.0f} MB of weights kept at a time"
+        capped = "" if turns == 1 else f", each update in every {turns}. of these ({kept})"
         return (
             f"nethook: {steps:,} steps of {len(session.catalogue.keys):,} series in "
-            f"{session.writer.path}; watching cost {shown}{thin}"
+            f"{session.writer.path}; watching cost {shown}{thin}{capped}"
         )
 
     def __enter__(self) -> Self:

@@ -1,0 +1,34 @@
+"""Sentences for the run's events about modes and parameters that have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from nethook.runs import names
+
+if TYPE_CHECKING:
+    from nethook.watching.session import Session
+
+
+def tell_modes(session: Session, modes: dict[str, dict[str, bool]]) -> None:
+    """Modules are in another mode than in the last pass of a phase; what was told is forgotten."""
+    for phase, changed in modes.items():
+        count = len(changed)
+        flags = set(changed.values())
+        what = f"training={flags.pop()}" if len(flags) == 1 else "another mode"
+        noun = "module is" if count == 1 else "modules are"
+        session.event(
+            names.MODE,
+            f"{count} {noun} in {what} from here on (phase {phase})",
+            next(iter(changed)) if count == 1 else "",
+            {"phase": phase, "training": dict(list(changed.items())[:100])},
+        )
+    modes.clear()
+
+
+def tell_frozen(session: Session, changed: Mapping[str, bool]) -> None:
+    """`requires_grad` of parameters has changed."""
+    data = {"requires_grad": dict(list(changed.items())[:200])}
+    message = f"requires_grad of {len(changed)} parameters changed"
+    session.event(names.PARAMETERS, message, data=data)

@@ -1,0 +1,125 @@
+"""Whose calls a scope sees; tests/modes has it with whole models."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+
+import pytest
+import torch
+from torch import nn
+
+import nethook
+from nethook import edits
+from nethook.errors import OptionError
+from nethook.hooks.hook import Owner
+from nethook.hooks.threads import elsewhere, enter, leave, others_ran, stay
+
+
+def in_thread(call):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(call()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_a_block_belongs_to_its_context() -> None:
+    owner = Owner("nethook.test")
+    before = contextvars.copy_context()
+    enter(owner, "own")
+    assert not elsewhere(owner)
+    assert contextvars.copy_context().run(elsewhere, owner) is False
+    assert before.run(elsewhere, owner) is True
+    assert in_thread(lambda: elsewhere(owner)) is True
+    assert owner.others == 2
+    assert 'threads="all"' in others_ran(owner, "trace")
+    leave(owner)
+    assert elsewhere(owner)
+
+
+def test_a_scope_may_be_left_in_another_context() -> None:
+    owner = Owner("nethook.test")
+    inside = contextvars.copy_context()
+    inside.run(enter, owner, "own")
+    leave(owner)  # no error
+    assert elsewhere(owner)
+
+
+def test_what_is_attached_belongs_to_its_thread() -> None:
+    owner = Owner("nethook.test")
+    before = contextvars.copy_context()
+    stay(owner, "own")
+    assert not before.run(elsewhere, owner)
+    assert in_thread(lambda: elsewhere(owner))
+
+
+def test_all_is_all() -> None:
+    owner = Owner("nethook.test")
+    stay(owner, "all")
+    assert not in_thread(lambda: elsewhere(owner))
+    assert others_ran(owner, "trace") == ""
+
+
+def test_copies_that_data_parallel_runs_in_threads_are_ours() -> None:
+    owner = Owner("nethook.test")
+    stay(owner, "own")
+    replica = nn.Linear(1, 1)._replicate_for_data_parallel()
+    assert not in_thread(lambda: elsewhere(owner, replica))
+    assert in_thread(lambda: elsewhere(owner, nn.Linear(1, 1)))
+
+
+def test_nothing_is_seen_after_a_fork() -> None:
+    staying, entered = Owner("nethook.test"), Owner("nethook.test")
+    stay(staying, "own")
+    enter(entered, "own")
+    child = os.fork()
+    if child == 0:
+        os._exit(int(elsewhere(staying)) + 2 * int(elsewhere(entered)))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    leave(entered)
+
+
+def test_an_attached_edit_is_of_its_thread() -> None:
+    model = nn.Linear(2, 2)
+    x = torch.ones(1, 2)
+    plain = model(x)
+    scope = nethook.edit(model, outputs={"": edits.zero()}).attach()
+    assert torch.equal(in_thread(lambda: model(x)), plain)
+    assert not model(x).any()
+    scope.remove()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: nethook.trace(model, threads="both"),
+        lambda model: nethook.edit(model, outputs={"": edits.zero()}, threads="both"),
+        lambda model: nethook.watch(model, threads="both"),
+    ],
+)
+def test_another_word_is_refused(call) -> None:
+    with pytest.raises(OptionError, match=r'threads is "own" .* or "all"; got \'both\''):
+        call(nn.Linear(1, 1))
+
+
+def test_stopping_and_all_threads_do_not_go_together() -> None:
+    with pytest.raises(OptionError, match="stop=True ends the forward of one thread"):
+        nethook.trace(nn.Linear(1, 1), stop=True, threads="all")
+
+
+def test_a_hook_that_another_thread_takes_off_does_no_harm() -> None:
+    """Torch looks up how to call a hook after it has decided to call it."""
+    model = nn.Sequential(nn.Linear(2, 2))
+    scope = nethook.trace(model, inputs=True)
+
+    def take_off(*_: object) -> None:
+        scope.__exit__(None, None, None)
+
+    other = model[0].register_forward_hook(take_off)
+    tape = scope.__enter__()
+    out = model(torch.ones(1, 2))  # ours is called without the keyword arguments it asked for
+    assert out.shape == (1, 2)
+    assert len(tape["0"].calls) == 1  # it began, and how it ended nobody was there to see
+    other.remove()

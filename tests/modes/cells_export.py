@@ -1,0 +1,113 @@
+"""Exports of a model that is watched: the same artefact as without."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import nethook
+from nethook.errors import ScopeError
+from tests.modes import compiling as c
+from tests.modes.matrix import Mode, cell, mode
+from tests.modes.steps import batches, network, patched, watching
+
+_BESIDE = {
+    "trace": "a trace is a block around a call: leave it, or export inside `nethook.suspended`",
+    "edit": "an edit is part of what is exported; `nethook.suspended` leaves it out",
+    "features": "its hooks are gone when it returns",
+}
+
+
+def _scripted(model: nn.Module, x: torch.Tensor) -> Any:
+    return str(torch.jit.script(model).inlined_graph)
+
+
+def _traced(model: nn.Module, x: torch.Tensor) -> Any:
+    return str(torch.jit.trace(model, x).inlined_graph)
+
+
+def _exported(model: nn.Module, x: torch.Tensor) -> Any:
+    return str(torch.export.export(model, (x,)).graph)
+
+
+def _exported_strictly(model: nn.Module, x: torch.Tensor) -> Any:
+    return str(torch.export.export(model, (x,), strict=True).graph)
+
+
+def _onnx(model: nn.Module, x: torch.Tensor) -> Any:
+    buffer = io.BytesIO()
+    torch.onnx.export(model, (x,), buffer, dynamo=False)
+    return buffer.getvalue()
+
+
+def _hooks_stay() -> Any:
+    return patched("nethook.watching.attach.export_without_hooks", lambda *_: None)
+
+
+def _check(name: str, export: Callable[[nn.Module, torch.Tensor], Any]) -> None:
+    model = network(name)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with c.fresh(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = export(network(name), batches(name)[0][0])
+        with watching(model, optimizer) as rows:
+            for x, y in batches(name):
+                found = export(model, x)
+                if optimizer.state_dict()["state"] == {} and found != alone:
+                    raise AssertionError("another artefact")
+                optimizer.zero_grad()
+                c.loss(model(x), y).backward()
+                optimizer.step()
+                if isinstance(alone, bytes):
+                    break  # weights are in the file
+            else:
+                assert found == alone
+    assert all(rows["0", "outputs"]["tensors"] == 1)  # and exporting is no call
+
+
+def _cells(declared: Mode, export: Callable[[nn.Module, torch.Tensor], Any]) -> None:
+    @cell(
+        "watch", declared, "mlp", guard=_hooks_stay,
+        without="taps are refused by torch, or stay in the artefact, or count its calls",
+    )  # fmt: skip
+    def watch(name: str) -> None:
+        _check(name, export)
+
+
+for _name, _what, _export in (
+    ("`torch.jit.script`", "refuses hooks in Python", _scripted),
+    ("`torch.jit.trace`", "runs the model, and bakes what hooks do in", _traced),
+    ("`torch.export`", "traces without a strict mode", _exported),
+    ("`torch.export(strict=True)`", "traces with Dynamo", _exported_strictly),
+    ("`torch.onnx.export`", "by way of TorchScript", _onnx),
+):
+    _cells(mode("Export", _name, _what, **_BESIDE), _export)
+
+GRAPHED = mode(
+    "Export", "`torch.cuda.make_graphed_callables`", "a recording, in which no Python runs",
+    **_BESIDE,
+)  # fmt: skip
+
+
+@cell(
+    "watch", GRAPHED, "mlp", guard=_hooks_stay,
+    without="torch asks for a GPU, or complains of hooks without saying whose",
+    refused="`ScopeError`: the model is hooked by nethook.watch, and a CUDA graph would replay its "
+    "kernels without calling a hook: close the watch first",
+)  # fmt: skip
+def watch_graphed_callables(name: str) -> None:
+    model = network(name)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for x, _ in batches(name):
+        with watching(model, optimizer):
+            with pytest.raises(ScopeError, match="close the watch first"):
+                torch.cuda.make_graphed_callables(model, (x,))
+            model(x).sum().backward()
+            optimizer.step()
+        assert not nethook.audit(model).ours

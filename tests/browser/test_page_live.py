@@ -53,6 +53,8 @@ def test_it_follows_a_run_and_says_when_its_writer_has_gone(visit, tmp_path):
         begin = page.evaluate(STEP)
         # Neither the page nor the figure is made anew, and a zoom stays.
         page.evaluate(f"window.mine = {CURVES}; window.frames_seen = 0")
+        page.evaluate("window.scrollTo({top: 0, behavior: 'instant'})")
+        page.wait_for_timeout(200)
         box = page.locator("[id*=curves] .nsewdrag").first.bounding_box()
         page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 30)
         page.mouse.down()
@@ -62,8 +64,8 @@ def test_it_follows_a_run_and_says_when_its_writer_has_gone(visit, tmp_path):
         zoomed = page.evaluate("window.mine.layout.xaxis.range")
         page.evaluate(REMOVED)
         first.until(f"{STEP} > {begin} + 20")
-        points = page.evaluate("window.mine._fullData[0].x.length")
-        first.until(f"window.mine._fullData[0].x.length > {points}")
+        last = page.evaluate("window.mine._fullData[0].x.at(-1)")
+        first.until(f"window.mine._fullData[0].x.at(-1) > {last}")
         assert page.evaluate(f"window.mine === {CURVES}")
         assert page.evaluate("window.frames_seen") == 0
         assert page.evaluate("window.mine.layout.xaxis.range") == pytest.approx(zoomed)

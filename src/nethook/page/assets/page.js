@@ -44,9 +44,27 @@
       plot.nethook = name;
       plot.on("plotly_click", (event) => clicked(plot, event));
       plot.on("plotly_afterplot", () => { mark(name); });
+      plot.on("plotly_relayout", (change) => zoomed(name, change));
+      plot.on("plotly_doubleclick", () => setTimeout(() => zooms.delete(name), 0));
     }
     mark(name);
     return true;
+  }
+
+  // What was zoomed stays so while new steps come, until it is undone or other rows are shown.
+  const zooms = new Map(); // name -> axis -> range
+  function zoomed(name, change) {
+    const found = { ...zooms.get(name) };
+    for (const [key, value] of Object.entries(change)) {
+      const [, axis, end] = key.match(/^([xy]axis\d*)\.(range\[[01]\]|range|autorange)$/) || [];
+      if (!axis) continue;
+      if (end === "autorange") delete found[axis];
+      else if (end === "range") found[axis] = value;
+      else found[axis] = Object.assign([...(found[axis] || [])], { [+end[6]]: value });
+      const own = figures.get(name) && (figures.get(name).layout[axis] || {}).range;
+      if (own && found[axis] && String(own) === String(found[axis])) delete found[axis];
+    }
+    zooms.set(name, found);
   }
 
   function mark(name) {
@@ -78,8 +96,7 @@
     if (frame && least && wide < least) { frame.style.overflowX = "auto"; }
     const layout = draw.fitted(figure, wide);
     if (frame) frame.style.height = `${layout.height || 300}px`; // the graph fills its frame
-    layout.uirevision = have.skeleton; // what was zoomed stays so while new steps come
-    if (layout.yaxis && layout.yaxis.type === "category") layout.yaxis = { ...layout.yaxis, uirevision: figure.data[0].y.join() };
+    for (const [axis, range] of Object.entries(zooms.get(name) || {})) layout[axis] = { ...layout[axis], range, autorange: false };
     const data = draw.themed(draw.traces(figure.data));
     setTimeout(() => wait(name, 200), 0);
     return { data, layout };
@@ -160,15 +177,18 @@
     },
   });
 
+  const rowsOf = (figure) => (figure && figure.data[0] && figure.data[0].type === "heatmap" ? String(figure.data[0].y) : "");
   let taken = null;
   function take(view) {
     if (view === taken) return;
     taken = view;
     const tags = view.new ? {} : { ...have.tags };
-    if (view.new) { figures.clear(); later.clear(); }
+    if (view.new) { figures.clear(); later.clear(); zooms.clear(); }
     for (const [name, part] of Object.entries(view.parts)) {
       tags[name] = part.tag;
-      if ("figure" in part) figures.set(name, part.figure);
+      if (!("figure" in part)) continue;
+      if (rowsOf(figures.get(name)) !== rowsOf(part.figure)) zooms.delete(name);
+      figures.set(name, part.figure);
     }
     have = { skeleton: view.skeleton, tags };
     window.nethookSent = (window.nethookSent || 0) + 1; // for benchmarks/page.py

@@ -13,6 +13,10 @@ class Elsewhere(torch.Tensor):
     def device(self):
         return torch.device("cuda", 0)
 
+    @property
+    def is_cpu(self):
+        return False
+
 
 class Event:
     """An event of a device that is as far as the test says."""

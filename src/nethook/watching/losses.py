@@ -71,10 +71,11 @@ class Losses:
     ) -> None:
         """A backward pass from `roots` is about to begin; `scale` is a loss scaler's factor."""
         place = where()
-        for root in roots:
-            node = root.grad_fn
-            if node is not None:
-                self._root(root, node, place, scale)
+        with quiet():
+            for root in roots:
+                node = root.grad_fn
+                if node is not None:
+                    self._root(root, node, place, scale)
 
     def _root(
         self, root: torch.Tensor, node: Node, place: Where, scale: torch.Tensor | float | None

@@ -39,7 +39,7 @@ from nethook.watching.passes import Passes
 from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
 from nethook.watching.telling import tell_modes
 
-LOOK_EVERY = 16
+LOOK_EVERY = 32
 """Of so many steps in which nothing is measured, three have a look at gradients and batches."""
 
 # Backward passes without a step of an optimizer after which each counts as a step; accumulation
@@ -111,6 +111,7 @@ class Session:
         self._mode: bool | None = None  # `training` of the model at its last training call
         self._by_parts = False  # whether modules are called without the model around them
         self._due: list[bool] | None = None
+        self._marks: dict[Any, OutputMark] = {}  # (model, path) -> what its nodes are marked with
         self.hook_seconds = seconds_of_a_hook()  # that no hook can see by itself
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
@@ -262,11 +263,17 @@ class Session:
         if self.depth or output is None:
             return
         if self.training and self.in_backward == 0:
-            for path, tensor in tensors(output):
+            found = [((), output)] if type(output) is torch.Tensor else tensors(output)
+            for path, tensor in found:
                 node = tensor.grad_fn
                 if node is not None:
                     marks: Any = node.metadata
-                    marks[OUTPUT_MARK] = OutputMark(model, path)
+                    mark = self._marks.get((model, path))
+                    if mark is None:
+                        mark = OutputMark(model, path)
+                        if len(self._marks) < 256:
+                            self._marks[model, path] = mark
+                    marks[OUTPUT_MARK] = mark
         if self.on_outputs or not self.training or self.sampled():
             self.batches.outputs(model, module, args, output)
 

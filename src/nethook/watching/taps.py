@@ -327,8 +327,15 @@ class RootBegins(Part):
         start = _now()
         try:
             if _graph_task() == -1 and not _in_transform() and _traced() is None:
-                with quiet():
-                    self.session.call_begins(self.model, module, args, kwargs or _NOTHING)
+                if (
+                    len(args) == 1
+                    and type(args[0]) is _Tensor
+                    and not (kwargs or _function_modes() or _dispatch_modes())
+                ):
+                    self.session.call_begins(self.model, module, args, _NOTHING)
+                else:
+                    with quiet():
+                        self.session.call_begins(self.model, module, args, kwargs or _NOTHING)
         except Exception as error:
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start
@@ -377,8 +384,12 @@ class RootEnds(Part):
         start = _now()
         try:
             if _graph_task() == -1 and not _in_transform() and _traced() is None:
-                with quiet():
-                    self.session.call_ends(self.model, module, given[0], given[-1])
+                output = given[-1]
+                if type(output) is _Tensor and not (_function_modes() or _dispatch_modes()):
+                    self.session.call_ends(self.model, module, given[0], output)
+                else:
+                    with quiet():
+                        self.session.call_ends(self.model, module, given[0], output)
         except Exception as error:
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start + self.session.hook_seconds

@@ -72,7 +72,7 @@ bench: $(NATIVE) ## Run the benchmarks, one after the other, on a quiet machine
 # was broken off goes on where it was; make zoo ARGS=--anew forgets them.
 .PHONY: zoo
 zoo: $(NATIVE) ## Measure the doctor on the zoo: 5 seeds, 2 of them jittered as well (half an hour)
-	@$(BIN)/python zoo/measure.py --seeds 5 --jitter 2 --again $(ARGS)
+	@$(BIN)/python zoo/measure.py --seeds 5 --jitter 2 --again --page $(ARGS)
 
 .PHONY: zoo-quick
 zoo-quick: $(NATIVE) ## Measure the doctor on one program a code, one seed (2 minutes)

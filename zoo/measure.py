@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "zoo" / "programs"
 RUNS = ROOT / "build" / "zoo"
 TIMEOUT = 180
+PAGE = ROOT / "docs" / "doctor.md"
+BEGIN, END = "<!-- figures: written by zoo/measure.py --page -->", "<!-- end of figures -->"
 TARGETS = {"recall": 0.95, "first cause": 0.9, "site": 0.9, "false alarms": 0.02}
 SPARE = 1
 """One run may miss a target that its number is too small for: one false alarm among thirty is 3 %."""
@@ -113,7 +115,12 @@ class Workers:
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
             )  # fmt: skip
             self._all.append(worker)
-        job = {"arguments": arguments, "log": str(log), "folder": str(log.parent), "timeout": TIMEOUT}
+        job = {
+            "arguments": arguments,
+            "log": str(log),
+            "folder": str(log.parent),
+            "timeout": TIMEOUT,
+        }
         worker.stdin.write(json.dumps(job) + "\n")
         worker.stdin.flush()
         code = int(worker.stdout.readline() or -1)
@@ -263,6 +270,7 @@ def main() -> int:
     parser.add_argument("--runs", type=Path, default=RUNS, help="where runs are kept")
     parser.add_argument("--anew", action="store_true", help="forget earlier runs")
     parser.add_argument("--again", action="store_true", help="diagnose the kept runs anew")
+    parser.add_argument("--page", action="store_true", help="put the figures into docs/doctor.md")
     parser.add_argument("--show", action="store_true", help="what was found in each run")
     options = parser.parse_args()
     folder = options.runs.resolve()
@@ -315,10 +323,40 @@ def main() -> int:
         print(f"{name}: {score.shown()}")
     for job, error in broken:
         print(f"\nBROKEN {job.program.name} seed {job.seed} jitter {job.jitter}: {error}")
+    if options.page:
+        write_page(scores, by_code)
     missed = {name: score.missed() for name, score in scores.items() if score.missed()}
     for name, targets in missed.items():
         print(f"\nMISSED {name}: {', '.join(targets)}")
     return 1 if broken or missed else 0
+
+
+def write_page(scores: dict[str, Score], by_code: dict[str, Score]) -> None:
+    """Puts the figures into docs/doctor.md."""
+    words = " ".join(each for each in sys.argv[1:] if each != "--page")
+    parts = [
+        f"| {name} | {score.runs + score.healthy} | {_share(score.found, score.runs)} | "
+        f"{_share(score.first, score.runs)} | {_share(score.right_sites, score.sites)} | "
+        f"{_share(score.alarms, score.healthy)} |"
+        for name, score in sorted(scores.items())
+    ]
+    codes = [
+        f"| `{code}` | {_share(score.found, score.runs)} | {_share(score.first, score.runs)} | "
+        f"{_share(score.right_sites, score.sites)} | "
+        f"{f'{statistics.median(score.steps):.0f}' if score.steps else '–'} |"
+        for code, score in sorted(by_code.items())
+        if code != "nothing"
+    ]
+    lines = [
+        BEGIN, "", f"`python zoo/measure.py {words}`:", "",
+        "| programs | runs | recall | first cause | site | false alarms |",
+        "| --- | --- | --- | --- | --- | --- |", *parts, "",
+        "| code | recall | first cause | site | named after steps |",
+        "| --- | --- | --- | --- | --- |", *codes, "", END,
+    ]  # fmt: skip
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    PAGE.write_text(before + "\n".join(lines) + rest.partition(END)[2], encoding="utf-8")
 
 
 def _quick(chosen: list[Program]) -> list[Program]:

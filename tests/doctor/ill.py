@@ -307,6 +307,7 @@ HEALTHY: dict[str, list[Run]] = {
     "learning-rate-too-high": [
         lambda: well().loop("update_ratio", 0.4),
         lambda: stuck().loop("update_ratio", 1e-3),
+        lambda: bad(np.tile([0.03, 0.06, 0.3, 0.9, 2.5, 5.7], 2)).loop("update_ratio", 0.05),
     ],
     "learning-rate-too-low": [
         lambda: well().loop("update_ratio", 1e-7).loop("grad_norm", 1.0),

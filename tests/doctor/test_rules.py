@@ -214,3 +214,13 @@ def test_an_optimizer_with_a_decay_that_outweighs_all_else() -> None:
         .series("fc.weight", "params", rms=np.geomspace(1.0, 0.7, 200))
         .found("weight-decay-too-strong")
     )
+
+
+def test_a_loss_that_swings_to_the_last_and_ends_low_by_chance() -> None:
+    swings = np.exp(2.5 * np.sin(np.arange(200) / 6)) * 5
+    losses = np.r_[21.0, swings[:190], np.full(9, 0.4)]
+    made = Made().loss(losses).record(kind="mse", floored=True)
+    made.parameter("w").series("w", "update_cosine", mean=-0.99)
+    assert made.found("oscillating-loss")
+    made.series("w", "update_cosine", mean=-0.1)
+    assert not made.found("oscillating-loss")

@@ -29,6 +29,7 @@ class Thresholds:
 
     ratio: float = 0.03  # update by weights, where the loss diverges
     stuck: float = 0.1  # and where it merely does not fall
+    steps: float = 20  # before which a loss that is finite does not diverge
     first: float = 0.5  # in the first steps, where it does not fall: the start is overwritten
 
 
@@ -45,7 +46,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     early = finite.value[:10]
     usual, peak = float(np.median(finite.value)), float(np.quantile(early, 0.9))
     beginning = float(early.max())
-    worse = went.diverges and max(usual, peak) > limit.ratio
+    # In a few steps batches that are sorted look like a loss that rises.
+    known = history.steps >= limit.steps or not went.finite
+    worse = known and went.diverges and max(usual, peak) > limit.ratio
     stuck = not went.improves and usual > limit.stuck
     overwritten = not went.improves and beginning > limit.first
     if not (worse or stuck or overwritten):

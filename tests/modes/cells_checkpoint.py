@@ -152,6 +152,4 @@ def _cells(declared: Mode, run: Run, compile_: bool) -> None:
 
 
 for _name, _what, _way, _compile in _WAYS:
-    _cells(
-        mode("Activation checkpointing", _name, _what, features=_NO_BACKWARD), _way, _compile
-    )
+    _cells(mode("Activation checkpointing", _name, _what, features=_NO_BACKWARD), _way, _compile)

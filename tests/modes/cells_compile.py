@@ -52,7 +52,7 @@ for _name, _what, _compile, _models, _at in _WAYS:
     _cells(mode("torch.compile", _name, _what), _compile, _models, _at)
 
 
-_TRACED = {each: "hooks come after the first call in every cell above" for each in ("trace", "edit")}
+_TRACED = dict.fromkeys(("trace", "edit"), "hooks come after the first call in every cell above")
 AFTER = mode(
     "torch.compile", "attached after the first call", "the code was compiled without hooks",
     features=_TRACED["trace"], **_TRACED,
@@ -133,7 +133,16 @@ IN_PLACE = mode(
 
 
 def _views_asked() -> Any:
-    return patched("nethook.hooks.in_graph._asked", lambda value, _: value)
+    """Gradients are asked for by plain tensor hooks."""
+
+    def show_one(
+        site: Any, args: Any, value: Any, training: bool, first: bool, grads: bool
+    ) -> None:
+        torch.ops.nethook.value(value, site, training, first)
+        if grads and training and value.requires_grad:
+            value.register_hook(lambda grad: torch.ops.nethook.grad(grad, site))
+
+    return patched("nethook.hooks.in_graph._show_one", show_one)
 
 
 @cell(

@@ -1,6 +1,7 @@
 """The hooks on modules: what they return, and the gradients of that.
 
-A tap holds a slot for each phase, and no tensor of the model's. It changes nothing. Where its module is compiled, it is part of the graph: see `hooks/in_graph.py`.
+A tap holds a slot for each phase, and no tensor of the model's. It changes nothing. Where its
+module is compiled, it is part of the graph: see `hooks/in_graph.py`.
 """
 
 from __future__ import annotations

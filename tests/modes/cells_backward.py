@@ -292,7 +292,7 @@ def trace_in_a_transform(name: str) -> None:
         with nethook.trace(model, "0") as tape:
             _mapped(model, x, y)
         with pytest.raises(NotRunError, match=r"inside a torch\.func transform"):
-            tape["0"].output  # noqa: B018
+            tape["0"].output
 
 
 @cell("edit", VMAP, "mlp", guard=no_hooks, without="nothing is changed")

@@ -28,7 +28,7 @@ def test_cell(cell: Cell) -> None:
 @each_cell
 def test_it_would_fail_without_its_guard(cell: Cell) -> None:
     # An assertion of the check, an error of torch's, or an expected one that did not come.
-    with pytest.raises((Exception, pytest.fail.Exception)):  # noqa: PT011
+    with pytest.raises((Exception, pytest.fail.Exception)):
         cell.run(guarded=False)
 
 

@@ -8,11 +8,18 @@ of their own, which run Python whenever the graph runs:
     if torch.compiler.is_compiling():           # in the hook
         return show(self.site, args, output)    # self.value_in_graph(…) whenever the graph runs
 
+`show` returns what the hook has to return: None, or the output by way of an operation whose
+gradient is shown.
+
 - Which hook an operation means is data, a tensor with its number: blocks that share one compiled
   graph differ in that input alone. As a Python number it would be one graph a block.
 - The number is declared to be written to, though it never is: an operation that changes nothing and
   returns nothing would be removed from the graph.
-- A gradient is asked for by a tensor hook, which becomes part of the backward graph.
+- A gradient is seen by an operation that hands its input on, as a copy that the compiler removes:
+  its formula for the gradient shows it. A tensor hook would do as well, but while torch 2.13 traces
+  one it forgets attributes of objects that were made in the same graph (the caches of language
+  models, for one). It serves where a module returns its own input: a copy of that would not be
+  written to when the input is.
 - Whether a graph has these operations at all is decided by `shown.on`, when it is compiled: there
   are two graphs then, one with and one without, and changing between them compiles nothing.
 
@@ -93,20 +100,24 @@ def numbered(told: Told) -> Tensor:
 # -- what is traced -------------------------------------------------------------------------------
 
 
-def show(site: Tensor, args: tuple[Any, ...], output: Any, grads: bool = True) -> None:
-    """Traced: shows what a module returned, and asks for the gradients of it."""
+def show(site: Tensor, args: tuple[Any, ...], output: Any, grads: bool = True) -> Any:
+    """Traced: shows what a module returned, and its gradients; what to return in its place."""
     if _is_exporting() or _in_transform():
-        return
+        return None
     training = torch.is_grad_enabled()
     if training and not shown.on:
-        return
+        return None
     if type(output) is Tensor:
-        _show_one(site, args, output, training, True, grads)
-        return
+        return _show_one(site, args, output, training, True, grads)
+    if type(output) is tuple:
+        new = _show_all(site, args, output, training, grads)
+        return None if new is None else tuple(new)
     first = True
     for each in _plain(output):
-        _show_one(site, args, each, training, first, grads)
+        _show_one(site, args, each, training, first, False)
+        _ask(site, args, each, training and grads)
         first = False
+    return None
 
 
 def show_call(site: Tensor, values: Any) -> None:
@@ -116,11 +127,55 @@ def show_call(site: Tensor, values: Any) -> None:
     torch.ops.nethook.call(_plain(values), site, torch.is_grad_enabled())
 
 
+def _show_all(
+    site: Tensor, args: tuple[Any, ...], values: tuple[Any, ...], training: bool, grads: bool
+) -> list[Any] | None:
+    """A tuple, as recurrent layers return it; None where nothing in it is replaced."""
+    new: list[Any] = []
+    first, replaced = True, False
+    for each in values:
+        put = None
+        if type(each) is Tensor:
+            put = _show_one(site, args, each, training, first, grads)
+            first = False
+        elif type(each) is tuple:
+            inner = _show_all(site, args, each, training, grads)
+            put = None if inner is None else tuple(inner)
+        replaced = replaced or put is not None
+        new.append(each if put is None else put)
+    return new if replaced else None
+
+
 def _show_one(
     site: Tensor, args: tuple[Any, ...], value: Tensor, training: bool, first: bool, grads: bool
-) -> None:
+) -> Tensor | None:
     torch.ops.nethook.value(value, site, training, first)
-    if grads and training and value.requires_grad:
+    if not (grads and training and value.requires_grad):
+        return None
+    if _is_given(value, args):
+        _ask(site, args, value, True)
+        return None
+    passed: Tensor = torch.ops.nethook.through(value, site)
+    return passed
+
+
+def _is_given(value: Tensor, args: tuple[Any, ...]) -> bool:
+    """Whether a module returns what it was given, or a view of it."""
+    if value.is_leaf:
+        return True
+    base = value._base
+    for each in args:
+        if isinstance(each, Tensor) and (
+            each is value
+            or (base is not None and (each is base or each._base is base))
+            or (each._base is not None and each._base is value)
+        ):
+            return True
+    return False
+
+
+def _ask(site: Tensor, args: tuple[Any, ...], value: Tensor, wanted: bool) -> None:
+    if wanted and value.requires_grad:
         asked = _asked(value, args)
         if not asked.is_leaf:  # a leaf outlives the graph, and hooks on it would pile up
             asked.register_hook(lambda grad: torch.ops.nethook.grad(grad, site))
@@ -164,6 +219,25 @@ def _value(value: Tensor, site: Tensor, training: bool, first: bool) -> None:
         told.value_in_graph(value, training, first)
 
 
+class _Through(torch.autograd.Function):
+    """Hands a tensor on, and shows its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, site: Tensor) -> Tensor:
+        ctx.save_for_backward(site)
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+        torch.ops.nethook.grad(grad, ctx.saved_tensors[0])
+        return grad, None
+
+
+def _through(value: Tensor, site: Tensor) -> Tensor:
+    passed: Tensor = _Through.apply(value, site)
+    return passed
+
+
 def _grad(grad: Tensor, site: Tensor) -> None:
     told = _told(site)
     if told is not None:
@@ -196,4 +270,8 @@ def _define(name: str, arguments: str, run: Any) -> None:
 
 _define("value", "Tensor value, Tensor(a!) site, bool training, bool first", _value)
 _define("grad", "Tensor grad, Tensor(a!) site", _grad)
+_LIBRARY.define("through(Tensor value, Tensor site) -> Tensor", tags=_TAGS)
+_LIBRARY.impl("through", lambda value, _: value.clone(), "CompositeExplicitAutograd")
+_LIBRARY.impl("through", _through, "Autograd")
+register_fake("nethook::through", lambda value, _: value.clone(), lib=_LIBRARY)
 _define("call", "Tensor[] values, Tensor(a!) site, bool training", _call)

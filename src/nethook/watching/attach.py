@@ -343,6 +343,6 @@ class _Routed(OutputTap):
         self.address = tap.address
         self._tap = tap
 
-    def __call__(self, module: nn.Module, args: Any, *rest: Any) -> None:
+    def __call__(self, module: nn.Module, args: Any, *rest: Any) -> Any:
         """Hands on what came out."""
-        self._tap(module, args, rest[-1])
+        return self._tap(module, args, rest[-1])

@@ -1,7 +1,6 @@
 """The hooks on modules: what they return, and the gradients of that.
 
-A tap holds a slot for each phase, and no tensor of the model's. It returns None, so it changes
-nothing. Where its module is compiled, it is part of the graph: see `hooks/in_graph.py`.
+A tap holds a slot for each phase, and no tensor of the model's. It changes nothing. Where its module is compiled, it is part of the graph: see `hooks/in_graph.py`.
 """
 
 from __future__ import annotations
@@ -92,15 +91,14 @@ class OutputTap(Part):
         """The tap on the gradient of what the module returns."""
         return GradTap(owner, address, session, slot)
 
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
         """Measures a call."""
         if _is_compiling():
-            show(self.site, args, output, self.grad is not None)
-            return
+            return show(self.site, args, output, self.grad is not None)
         if self.off or not self.session.guard.alive:
-            return
+            return None
         if _thread() != self.owner.thread and elsewhere(self.owner, module):
-            return
+            return None
         start = _now()
         session = self.session
         try:
@@ -116,6 +114,7 @@ class OutputTap(Part):
         except Exception as error:
             self.failed(error)
         session.spent[budget.OUTPUTS] += _now() - start
+        return None
 
     def again(self, args: tuple[Any, ...], output: Any) -> None:
         """A checkpoint has run the module again, inside a backward pass: only its gradient counts.

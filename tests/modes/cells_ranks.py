@@ -19,7 +19,7 @@ from tests.modes.steps import batches, network, patched, train, watching
 from tests.modes.two_ranks import STEPS, checked, outcome, run_path
 
 AS_TRACE = "as `trace`, of which it is made"
-ONLY_WATCH = dict.fromkeys(("trace", "edit", "features"), "a scope does not last over steps")
+ONLY_WATCH = dict.fromkeys(("trace", "edit", "features"), "as in the first row")
 LOCAL = ("outputs", "grads")
 OF_PARAMETERS = ("params", "param_grads", "updates")
 
@@ -36,7 +36,9 @@ FSDP = mode("FSDP2", "`fully_shard`", "each rank holds a part of every parameter
 FSDP_BEFORE = mode("FSDP2", "`fully_shard` after `watch`", "sharded when watched", **ONLY_WATCH)
 FSDP_KEPT = mode("FSDP2", "`reshard_after_forward=False`", "gathered till backward", **ONLY_WATCH)
 FSDP_MIXED = mode("FSDP2", "`MixedPrecisionPolicy`", "bfloat16, reduced in float32", **ONLY_WATCH)
-COLLECTIVES = mode("FSDP2", "collectives", "counted with a watch and without", **ONLY_WATCH)
+COLLECTIVES = mode(
+    "FSDP2", "collectives", "counted with and without, of DDP and tensor parallel too", **ONLY_WATCH
+)
 PARALLEL = mode("Tensor parallel", "`parallelize_module`", "layers are split by columns and rows")
 PARALLEL_BEFORE = mode(
     "Tensor parallel", "`parallelize_module` after `watch`", "split when watched", **ONLY_WATCH
@@ -200,8 +202,10 @@ def _fsdp_mixed(name: str) -> None:
 
 
 def _counted(name: str) -> None:
-    for without, with_watch in outcome(name):
-        assert without == with_watch > 0
+    for counts in outcome(name):
+        assert len(counts) == 3
+        for without, with_watch in counts.values():
+            assert without == with_watch > 0
 
 
 SHARDS = "nothing of parameters is measured"
@@ -217,7 +221,7 @@ for _mode, _name, _check, _guard in (
 cell(
     "watch", COLLECTIVES, "mlp", guard=program.ranks_wait,
     without="a watch that asked the other ranks would show", elsewhere=True,
-)(checked(_counted, "fsdp_collectives"))  # fmt: skip
+)(checked(_counted, "collectives"))  # fmt: skip
 
 
 def _says_why(name: str) -> None:

@@ -207,8 +207,15 @@ def _requests(name: str, answer: Callable[[nn.Module, int, torch.Tensor], None])
     """Sixty requests in eight threads."""
     model = network(name).eval()
     x = batches(name)[0][0]
+
+    def request(number: int) -> None:
+        try:
+            answer(model, number, x + number)
+        except BaseException as error:  # also what ends the forward of another request
+            raise AssertionError(str(error)) from error
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: answer(model, number, x + number), range(60)))
+        list(pool.map(request, range(60)))
     assert len(nethook.audit(model)) == 0
 
 

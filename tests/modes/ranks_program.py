@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -285,14 +285,16 @@ def fsdp_mixed(rank: int, path: Path) -> Any:
     return _fsdp(rank, path, mp_policy=policy)
 
 
-def _count(rank: int, path: Path, *, watched: bool) -> int:
-    model = _sharded(network("mlp"))
+def _count(rank: int, path: Path, make: Any, *, watched: bool) -> int:
+    """Collectives of three steps, and of what nethook does besides them."""
+    model = make(network("mlp"))
     optimizer = _adam(model)
     begin = _collectives()
     watch = nethook.watch(model, optimizer, to=path, budget=None) if watched else None
     for x, y in _part(rank):
         optimizer.zero_grad()
-        F.cross_entropy(model(x), y).backward()
+        with nethook.trace(model, inputs=True, grads=True) if watched else nullcontext():
+            F.cross_entropy(model(x), y).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 0.5)
         optimizer.step()
     if watch is not None:
@@ -312,8 +314,14 @@ def ranks_wait() -> Any:
 
 
 @scenario(ranks_wait)
-def fsdp_collectives(rank: int, path: Path) -> Any:
-    return [_count(rank, path, watched=watched) for watched in (False, True)]
+def collectives(rank: int, path: Path) -> Any:
+    counts = {}
+    for make in (_sharded, DistributedDataParallel, _parallel):
+        place = path.with_stem(f"{path.stem}_{make.__name__}")
+        counts[make.__name__] = [
+            _count(rank, place, make, watched=watched) for watched in (False, True)
+        ]
+    return counts
 
 
 @scenario(no_shards_known)

@@ -261,6 +261,7 @@ class Callbacks:
         entries = [entry for _, entry in sorted(self._entries, key=lambda each: -each[0])]
         scope = EditScope(self._model, entries, strict=False)
         hooks = Attachment(Owner("nethook.Callbacks"))
+        stay(hooks.owner, "own")
         try:
             # First before the forward and last after it, so that every callback is inside.
             root = unwrap(self._model)
@@ -273,7 +274,6 @@ class Callbacks:
             scope.remove()
             hooks.remove()
             raise
-        stay(hooks.owner, "own")
         self._scope, self._hooks = scope, hooks
         self._fired_at = [entry.fired for entry in entries]
         return self

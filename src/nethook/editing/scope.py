@@ -145,6 +145,7 @@ class EditScope:
         tree = Tree(self._model)
         self._owner = Owner("nethook.edit")
         hooks = Attachment(self._owner)
+        stay(self._owner, self._threads)  # first: others may call the model right now
         try:
             run_eagerly_where_compiled(tree, hooks)
             asked = {entry.quantity for entry in self._entries}
@@ -158,7 +159,6 @@ class EditScope:
             hooks.remove()
             raise
         self._hooks = hooks
-        stay(self._owner, self._threads)
         return self
 
     def _attach_modules(

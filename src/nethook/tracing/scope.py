@@ -150,13 +150,13 @@ class TraceScope:
             self._plan = _stop_plan(tree, sites, ops)
         self._hooks = Attachment(Owner("nethook.trace"))
         owner = self._state.owner = self._hooks.owner
+        enter(owner, self._state.options.threads)  # first: others may call the model right now
         try:
-            tape = self._attach(tree, sites, ops, self._hooks)
+            return self._attach(tree, sites, ops, self._hooks)
         except BaseException:
             self._hooks.remove()
+            leave(owner)
             raise
-        enter(owner, self._state.options.threads)
-        return tape
 
     def _attach(
         self, tree: Tree, sites: list[Site], ops: OpRecords | None, hooks: Attachment

@@ -123,6 +123,7 @@ def attach(
         },
     )  # fmt: skip
     hooks = Attachment(Owner(OWNER))
+    stay(hooks.owner, threads)  # first: others may call the model right now
     try:
         session = (Session if threads == "own" else SessionOfThreads)(
             writer, models, wanted=wanted, budget=budget, phases=phases,
@@ -134,7 +135,6 @@ def attach(
         hooks.remove()
         writer.close()
         raise
-    stay(hooks.owner, threads)
     return session, hooks
 
 

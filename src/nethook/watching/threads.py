@@ -83,13 +83,12 @@ class SharedOutputTap(OutputTap):
         """The tap on the gradient of what the module returns."""
         return SharedGradTap(owner, address, session, slot)
 
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
         """Measures a call."""
         if torch.compiler.is_compiling():  # a graph has no locks in it
-            super().__call__(module, args, output)
-            return
+            return super().__call__(module, args, output)
         with _ONE_AT_A_TIME:
-            super().__call__(module, args, output)
+            return super().__call__(module, args, output)
 
 
 class SharedRootBegins(RootBegins):

@@ -147,7 +147,7 @@ ILL: dict[str, Run] = {
     "missing-zero-grad": lambda: Made().loop("old_gradients", np.r_[0.0, np.ones(199)]),
     "gradient-wiped": lambda: Made().loop("wiped_backwards", 1).loop("empty_gradients", 1),
     "optimizer-misses-parameters": lambda: cut(groups=[], moved=[0, 40]),
-    "no-gradient": lambda: cut(with_grad=0),
+    "no-gradient": lambda: cut(with_grad=0, moved=[0, 40]),
     "eval-mode-training": lambda: modes(
         "norm", ON, [40, "train", False], parameters=["n"]
     ).parameter("n"),
@@ -217,7 +217,12 @@ HEALTHY: dict[str, list[Run]] = {
         lambda: cut(groups=[], moved=[0, 40], with_grad=2),
         lambda: cut(groups=[], moved=[0, 40], requires_grad=False),
     ],
-    "no-gradient": [cut, lambda: cut(with_grad=0, groups=[]), lambda: cut(with_grad=0, steps=3)],
+    "no-gradient": [
+        cut,
+        lambda: cut(with_grad=0, moved=[0, 40], groups=[]),
+        lambda: cut(with_grad=0, moved=[0, 3], steps=3),
+        lambda: cut(with_grad=0, moved=[40, 40]),
+    ],
     "eval-mode-training": [
         lambda: modes("norm", ON),
         lambda: modes("norm", OFF, parameters=["n"]).parameter("n", groups=[]),
@@ -315,6 +320,7 @@ HEALTHY: dict[str, list[Run]] = {
     "clipping-too-tight": [
         lambda: well().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1e-3),
         lambda: stuck().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1.0),
+        lambda: stuck().loop("grad_norm_unclipped", 3e5).loop("grad_norm", 1.0),
     ],
     "adam-instability": [lambda: spikes(well(), 50), lambda: spikes(stuck(), 2)],
     "batchnorm-small-batch": [

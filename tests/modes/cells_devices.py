@@ -19,7 +19,7 @@ import torch
 
 import nethook
 from nethook import edits
-from tests.modes.device_program import no_such_device, waits_for_numbers
+from tests.modes.device_guards import no_such_device, waits_for_numbers
 from tests.modes.matrix import cell, mode
 from tests.modes.steps import STEPS, batches, network, patched, recorded, watching
 

@@ -17,21 +17,8 @@ from torch.nn import functional as F
 import nethook
 from nethook import edits
 from tests.modes import standin
-from tests.modes.steps import STEPS, batches, network, patched
-
-
-def waits_for_numbers() -> Any:
-    """Numbers that would come later are waited for."""
-
-    def put(self: Any, vector: torch.Tensor, done: Any) -> None:
-        done(vector.tolist())
-
-    return patched("nethook.watching.losses_late.Late.put", put)
-
-
-def no_such_device() -> Any:
-    """Everything is measured as if it lay on the CPU."""
-    return patched("nethook.watching.parameters._away", lambda session, others: [])
+from tests.modes.device_guards import no_such_device, waits_for_numbers
+from tests.modes.steps import STEPS, batches, network
 
 
 def _watch(path: Path, device: Any) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """A stand-in accelerator: a device of torch's whose every operation goes through Python.
 
     import tests.modes.standin as standin
+    standin.register()
     x = torch.randn(4, 3).to(standin.DEVICE)      # plain tensors, on the device "standin"
     with standin.counting() as waits:
         (x @ x.T).sum()
@@ -26,8 +27,7 @@ from torch._prims_common import is_non_overlapping_and_dense_or_false as _is_den
 from torch.utils import _pytree as pytree
 from torch.utils import backend_registration
 
-backend_registration.rename_privateuse1_backend("standin")
-DEVICE = torch.device("standin", 0)
+DEVICE = torch.device("privateuseone", 0)  # "standin" once it is registered
 
 # What makes the host wait: reading a number, and everything whose shape depends on values.
 _WAITING = frozenset(
@@ -116,7 +116,7 @@ def _strided(tensor: torch.Tensor, size: Any, stride: Any, offset: int) -> torch
 
 
 def _is_ours(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.device.type == "standin"
+    return isinstance(value, torch.Tensor) and value.device.type == DEVICE.type
 
 
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:

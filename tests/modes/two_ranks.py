@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +116,9 @@ def run_all(rank: int, place: Path) -> dict[str, Any]:
 
 def checked(check: Callable[[str], None], name: str) -> Callable[..., None]:
     """A check of a cell `(model, off)` that looks at the scenario, or at its twin."""
-    return partial(_checked, check, name)
 
+    def on_ranks(model: str, off: Any) -> None:
+        check(name if off is nullcontext else f"{name} without")
 
-def _checked(check: Callable[[str], None], name: str, model: str, off: Any) -> None:
-    check(name if off is nullcontext else f"{name} without")
+    on_ranks.__module__ = check.__module__
+    return on_ranks

@@ -659,3 +659,21 @@ def test_gradients_are_old_only_where_a_step_uses_them(follow, cleared):
 
     run = follow(model, optimizers, script)
     assert (loop(run, "old_gradients").sum() > 0) is not cleared
+
+
+def test_every_rule_of_the_doctor_has_a_test_here():
+    from nethook.doctor.rules import own_rules
+
+    written = " ".join(name for name in globals() if name.startswith("test_"))
+    together = {
+        "learning_rate_too_high": "learning_rate_too_high_or_too_low",
+        "learning_rate_too_low": "learning_rate_too_high_or_too_low",
+        "vanishing_gradient": "vanishing_and_exploding_gradient",
+        "exploding_gradient": "vanishing_and_exploding_gradient",
+        "input_collapsed": "input_collapsed_and_input_ignored",
+        "not_learning": "not_learning_and_overfitting",
+        "overfitting": "not_learning_and_overfitting",
+    }
+    codes = [rule.code.replace("-", "_") for rule in own_rules()]
+    assert len(codes) > 35
+    assert [code for code in codes if together.get(code, code) not in written] == []

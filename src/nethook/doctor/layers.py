@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from nethook.doctor.history import NOTHING, Curve, History, SiteFacts
-from nethook.runs.names import GRADS, INPUTS, OUTPUTS
+from nethook.runs.names import GRADS, INPUTS, OUTPUTS, PARAMS
 
 
 def leaves(history: History) -> list[SiteFacts]:
@@ -154,6 +154,16 @@ def gradient_profile(history: History, first: int, last: int) -> list[tuple[str,
         if len(part):
             found.append((module.address, float(np.median(part.value))))
     return found
+
+
+def norm_of_weights(history: History) -> float:
+    """The norm of all parameters when they were measured first; 1 where they were not."""
+    total = 0.0
+    for each in history.parameters:
+        rms = history.curve(each.address, PARAMS, "rms")
+        if len(rms) and np.isfinite(rms.value[0]):
+            total += float(rms.value[0]) ** 2 * int(each.fact("elements", 0))
+    return math.sqrt(total) or 1.0
 
 
 def fades(history: History, share: float = 1e-3) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -21,8 +22,8 @@ from nethook.hooks.attachment import Attachment
 from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Hook
 from nethook.hooks.importing import when_imported
-from nethook.hooks.listing import hooks_on
-from nethook.hooks.suspend import suspended
+from nethook.hooks.listing import global_hooks, hooks_on
+from nethook.hooks.suspend import suspended, take_off
 
 _SCRIPT: Final = "torch.jit.script"
 _GRAPHED: Final = "make_graphed_callables"
@@ -82,5 +83,14 @@ class _Exporter(Hook):
         model = args[0] if args else kwargs.get("obj", kwargs.get("func", kwargs.get("mod")))
         if not isinstance(model, nn.Module):
             return original(*args, **kwargs)
-        with suspended(model):
+        with suspended(model), _without_global_hooks():
             return original(*args, **kwargs)
+
+
+@contextmanager
+def _without_global_hooks() -> Iterator[None]:
+    """Our hooks on every module, which `suspended` silences, are off: torch looks for them."""
+    with ExitStack() as back:
+        for place in list(global_hooks()):
+            take_off(place, back)
+        yield

@@ -29,7 +29,7 @@ def suspended(model: nn.Module) -> Iterator[None]:
     modules = {id(site.module) for site in tree.sites}
     with ExitStack() as back:
         for place in list(hooks_on(tree)):
-            _take_off(place, back)
+            take_off(place, back)
         for place in global_hooks():
             for hook in place.hooks.values():
                 if isinstance(hook, Router | ModuleHook):
@@ -37,7 +37,8 @@ def suspended(model: nn.Module) -> Iterator[None]:
         yield
 
 
-def _take_off(place: HookDict, back: ExitStack) -> None:
+def take_off(place: HookDict, back: ExitStack) -> None:
+    """Takes our hooks out of one of torch's dicts, until `back` is closed."""
     ours = {key: hook for key, hook in place.hooks.items() if isinstance(hook, Hook)}
     if not ours:
         return

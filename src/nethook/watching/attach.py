@@ -28,11 +28,12 @@ from nethook.runs.writer import RunWriter
 from nethook.stats.shards import is_shared
 from nethook.watching.facts import Facts, SiteFacts
 from nethook.watching.loop import Loop, wrap_loop
+from nethook.watching.open_window import QUEUE
 from nethook.watching.ops import OpOrder
 from nethook.watching.optimizers import Steps
 from nethook.watching.parameters import ParameterFacts
 from nethook.watching.resolve import Resolver
-from nethook.watching.session import QUEUE, Session
+from nethook.watching.session import Session
 from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.step_hooks import StepBegins, StepEnds
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds

@@ -19,7 +19,6 @@ from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Resting, seconds_of_a_hook
 from nethook.hooks.in_graph import shown
 from nethook.runs import names
-from nethook.runs.clock import WindowClock
 from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
@@ -33,17 +32,12 @@ from nethook.watching.guarded import Guard
 from nethook.watching.hidden import HiddenCost
 from nethook.watching.losses import Losses
 from nethook.watching.numbers import LoopNumbers, Pending
+from nethook.watching.open_window import QUEUE, OpenWindow
 from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
 from nethook.watching.passes import Passes
 from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
 from nethook.watching.telling import tell_modes
-
-QUEUE = 6
-"""Windows that may wait for the writer's thread; each has 5.4 KB a series."""
-
-CARRY = 0.1
-"""Seconds between two windows that have histograms, where windows are shorter than that."""
 
 LOOK_EVERY = 16
 """Of so many steps in which nothing is measured, three have a look at gradients and batches."""
@@ -141,12 +135,8 @@ class Session:
         self.loss_names: list[str] = []
         self._loss_sums: dict[str, list[float]] = {}
         self._modes: dict[str, dict[str, bool]] = {}
-        self._window = writer.window("train")
-        self._window_clock = WindowClock(self.step)
-        self._early = False
-        self._window_steps = 0
-        self._window_first = self.step
-        self._step_began = self._carried = time.perf_counter()
+        self.window = OpenWindow(self)
+        self._step_began = time.perf_counter()
         self._own_then = 0.0
 
     # -- what taps ask ------------------------------------------------------------------------
@@ -310,7 +300,7 @@ class Session:
             told(step)
         self.totals["steps"] += 1
         tell_modes(self, self._modes)
-        self._window_ends(step)
+        self.window.step_ended(step)
         self.step = step + 1
         # The taps that rest have not seen who was called.
         if self.called and self.forwards == 0:
@@ -373,55 +363,6 @@ class Session:
         self._due = None
         self._decide()
 
-    def _window_ends(self, step: int) -> None:
-        self._window_steps += 1
-        if self._window_steps == 1:
-            self._window_first = step
-        early, self._early = self._early, False
-        ends = self._window_clock.ends_with(step)
-        if early and not ends:
-            ends = self._window_clock.close_early()
-        # The last two places in the queue are for evaluations, which are rare.
-        if ends and self.budget.may_write() and self.writer.waiting < QUEUE - 2:
-            self._hand_over(step, "event" if early else "")
-        elif self.writer.provisional_due:
-            self.write_facts()
-            self._show()
-
-    def _fill(self, *, keep: bool, carries: bool = True) -> None:
-        self._window = self.train.fill(self._window, keep=keep, carries=carries)
-        window = self._window
-        if window.steps == 0:
-            window.first_step = self._window_first
-        window.last_step = self.step
-        window.steps += self._window_steps
-
-    def _hand_over(self, step: int, why: str) -> None:
-        self._fetch()
-        now = time.perf_counter()
-        carries = now - self._carried >= CARRY or step - self.first_step < 16 or bool(why)
-        if carries:
-            self._carried = now
-        self._fill(keep=False, carries=carries)
-        self.late.window += 1
-        self._window = self.writer.submit(self._window, why)
-        self._window_steps = 0
-        self._window_clock.open(step + 1)
-
-    def _fetch(self) -> None:
-        self.pending.fetch()
-        self.losses.fetch()
-        self.flight.fetch()
-        self.late.fetch()
-        for told in self.on_window:
-            told()
-
-    def _show(self) -> None:
-        if self._window.steps == 0:
-            self._fill(keep=True)
-            self.writer.submit_provisional(self._window)
-            self._window.clear()
-
     def write_facts(self) -> None:
         """Brings sites and totals in the file up to date; `facts` puts itself in its place."""
 
@@ -478,7 +419,7 @@ class Session:
         self, kind: str, message: str, address: str = "", data: Mapping[str, object] | None = None
     ) -> None:
         """An event at this step; it closes the open window."""
-        self._early = True
+        self.window.close_early()
         self.note_event(kind, message, address, data)
 
     def note_event(
@@ -536,11 +477,5 @@ class Session:
             self.end_step()
         self.order.finish()
         self.passes.finish()
-        self._fetch()
-        self.late.flush()
-        if self._window_steps:
-            self.step -= 1
-            self._fill(keep=False)
-            self.step += 1
-            self._window = self.hand_in(self._window)
+        self.window.finish()
         self.write_facts()

@@ -33,6 +33,7 @@ _Tensor = torch.Tensor
 _now = time.perf_counter
 _graph_task = torch._C._current_graph_task_id
 _in_transform = torch._C._are_functorch_transforms_active
+_traced = torch._C._get_tracing_state  # of torch.jit: there, sizes are tensors of the trace
 _is_compiling = torch.compiler.is_compiling
 
 _function_modes = torch._C._len_torch_function_stack
@@ -108,7 +109,7 @@ class OutputTap(Part):
         start = _now()
         session = self.session
         try:
-            if _in_transform():
+            if _in_transform() or _traced() is not None:
                 pass
             elif _graph_task() != -1:
                 self.again(args, output)
@@ -325,7 +326,7 @@ class RootBegins(Part):
             return
         start = _now()
         try:
-            if _graph_task() == -1 and not _in_transform():
+            if _graph_task() == -1 and not _in_transform() and _traced() is None:
                 with quiet():
                     self.session.call_begins(self.model, module, args, kwargs or _NOTHING)
         except Exception as error:
@@ -375,7 +376,7 @@ class RootEnds(Part):
             return
         start = _now()
         try:
-            if _graph_task() == -1 and not _in_transform():
+            if _graph_task() == -1 and not _in_transform() and _traced() is None:
                 with quiet():
                     self.session.call_ends(self.model, module, given[0], given[-1])
         except Exception as error:

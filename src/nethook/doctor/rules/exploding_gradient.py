@@ -9,7 +9,6 @@ Silent: where the run does its job, and for steps that a loss scaler left out.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,11 +16,11 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import gradient_profile, pairs
+from nethook.doctor.layers import gradient_profile, norm_of_weights, pairs
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
-from nethook.runs.names import GRAD_NORM, GRAD_NORM_UNCLIPPED, PARAMS
+from nethook.runs.names import GRAD_NORM, GRAD_NORM_UNCLIPPED
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     growth = peak / max(usual, 1e-30)
     sizes = list(pairs(gradient_profile(history, 0, max(3, history.steps // 10))))
     steep = sizes[0][1] / sizes[-1][1] if len(sizes) >= 3 else 0.0
-    size = peak / max(_weights(history), 1e-30)
+    size = peak / max(norm_of_weights(history), 1e-30)
     huge = size > limit.size
     if not ((growth > limit.growth and huge) or (steep > limit.profile and huge)):
         return
@@ -72,16 +71,6 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "largest norm by that of the weights": Evidence(size, limit.size),
         },
     )
-
-
-def _weights(history: History) -> float:
-    """The norm of all parameters when they were measured first."""
-    total = 0.0
-    for each in history.parameters:
-        rms = history.curve(each.address, PARAMS, "rms")
-        if len(rms) and np.isfinite(rms.value[0]):
-            total += float(rms.value[0]) ** 2 * int(each.fact("elements", 0))
-    return math.sqrt(total) or 1.0
 
 
 RULE = Rule(

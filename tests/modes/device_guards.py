@@ -1,0 +1,23 @@
+"""What nethook does for accelerators, switched off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tests.modes.steps import patched
+
+
+def waits_for_numbers() -> Any:
+    """Numbers that would come later are waited for."""
+
+    def put(self: Any, vector: torch.Tensor, done: Any) -> None:
+        done(vector.tolist())
+
+    return patched("nethook.watching.losses_late.Late.put", put)
+
+
+def no_such_device() -> Any:
+    """Everything is measured as if it lay on the CPU."""
+    return patched("nethook.watching.parameters._away", lambda session, others: [])

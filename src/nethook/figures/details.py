@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -182,4 +183,4 @@ def layer_panels(reading: Reading, address: str) -> list[Panel]:
 
 def _short(line: Line, address: str) -> Line:
     name = line.name.removeprefix(f"{address}.") or line.name
-    return Line(name, line.step, line.value, line.least, line.greatest)
+    return replace(line, name=name)

@@ -20,6 +20,7 @@ from nethook.views.quantities import QUANTITIES
 from nethook.views.thin import COLUMNS
 
 _PARTS: Final = ("least", "greatest", "last")
+_SPARSE: Final = 0.6  # share of columns below which each measurement is marked
 _AT_ONCE: Final = 4000  # series whose courses are kept in memory together
 _UNITS_READ: Final = 400  # layers whose units are read for one figure
 
@@ -142,12 +143,15 @@ class Reading:
             return None
         at = list(grid.rows).index(address)
         same = grid.least is grid.greatest
+        # Where watching was thinned there are gaps: what was measured is joined, and marked.
+        there = ~np.isnan(grid.greatest[at])
         return Line(
             address or "(model)",
-            grid.last_step,
-            grid.last[at],
-            None if same else grid.least[at],
-            None if same else grid.greatest[at],
+            grid.last_step[there],
+            grid.last[at][there],
+            None if same else grid.least[at][there],
+            None if same else grid.greatest[at][there],
+            markers=bool(there.mean() < _SPARSE),
         )
 
     def overview(self, quantity: str, phase: str) -> Overview | None:

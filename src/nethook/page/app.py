@@ -172,10 +172,10 @@ def _callbacks(app: Dash, views: Views) -> None:
     beside(ours("have"), Output("have", "data"), Input("view", "data"))
     beside(
         ours("figure"),
-        Output({"figure": MATCH}, "figure"),
+        Output({"frame": MATCH}, "children"),
         Input("view", "data"),
         Input("theme", "data"),
-        State({"figure": MATCH}, "id"),
+        State({"frame": MATCH}, "id"),
     )
     beside(
         ours("nodes"),

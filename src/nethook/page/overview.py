@@ -42,6 +42,7 @@ _POINTS: Final = 500  # of a line
 _TALL: Final = 68  # pixels of a panel: all of them and the heatmap below fit a large screen
 _CELLS: Final = 16_000  # of a heatmap
 _MOST_FINDINGS: Final = 8  # in the strip; the view of findings has all
+_FIRST: Final = ("gradients", "output_gradients", "spread")  # what is shown unless it is chosen
 _NEEDS: Final = {
     "gradients": names.PARAM_GRADS,
     "output_gradients": names.GRADS,
@@ -53,7 +54,9 @@ _NEEDS: Final = {
 def overview(opened: Opened, reading: Reading, where: Place) -> Shown:
     """The first screen."""
     offered = offered_quantities(reading)
-    chosen = where.quantity(offered[0] if offered else "spread")
+    chosen = where.quantity(
+        next((each for each in (*_FIRST, *offered) if each in offered), "spread")
+    )
     state = (opened.tag, chosen, where.text("fold"), "fold" in where.query, where.flag("all"))
     tag = repr(state)
     body = [

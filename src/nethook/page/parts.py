@@ -47,32 +47,14 @@ def place(name: str, **options: Any) -> Node:
 
 
 def figure(name: str, label: str, height: int = 300) -> Node:
-    """Where a figure stands; it has this height until it is drawn."""
-    graph = dcc.Graph(
-        id={"figure": name},
-        figure={"data": [], "layout": {"height": height}},
-        config=CONFIG,
-        responsive=True,
-        className="graph",
-    )
+    """Where a figure stands; it has this height until it is drawn. page.js puts the graph in."""
     return html.Div(
-        graph,
         role="group",
         className="figure waiting",
         id={"frame": name},
         style={"height": f"{height}px"},
         **attributes(aria_label=label, data_drawn="no"),
     )
-
-
-CONFIG: Final[Any] = {
-    "displaylogo": False,
-    "showSendToCloud": False,
-    "plotlyServerURL": "",
-    "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"],
-    "toImageButtonOptions": {"format": "svg", "filename": "nethook"},
-}
-"""As in draw.js: nothing leaves the page, and a figure can be kept as a file."""
 
 
 def attributes(**named: object) -> Any:

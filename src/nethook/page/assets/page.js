@@ -102,6 +102,19 @@
     return { data, layout };
   }
 
+  // A graph is made with its first figure, so that it is drawn once, and given others later.
+  function put(name) {
+    const figure = made(name);
+    if (figure === nothing()) return figure;
+    const id = { figure: name };
+    if (element("figure", name)) {
+      window.dash_clientside.set_props(id, { figure });
+      return nothing();
+    }
+    const config = draw.config(element("frame", name) || root);
+    return { namespace: "dash_core_components", type: "Graph", props: { id, figure, config, responsive: true, className: "graph" } };
+  }
+
   // What is not seen is drawn after what is, when it comes near.
   const AHEAD = 400; // pixels
   const later = new Set();
@@ -110,8 +123,8 @@
       const name = entry.isIntersecting && JSON.parse(entry.target.id).frame;
       if (!name || !later.delete(name)) continue;
       observer.unobserve(entry.target);
-      const figure = made(name);
-      if (figure !== nothing()) window.dash_clientside.set_props({ figure: name }, { figure });
+      const children = put(name);
+      if (children !== nothing()) window.dash_clientside.set_props({ frame: name }, { children });
     }
   }, { rootMargin: `${AHEAD}px 0px` });
   function isFar(name) {
@@ -165,10 +178,10 @@
       figure(view, theme, id) {
         if (!view) return nothing();
         take(view);
-        const name = id.figure;
+        const name = id.frame;
         const fromView = !triggered().every((each) => each.startsWith("theme."));
         if (fromView && !(name in view.parts)) return nothing();
-        return isFar(name) ? nothing() : made(name);
+        return isFar(name) ? nothing() : put(name);
       },
       nodes(view, id) {
         if (!view || !(id.part in view.parts)) return nothing();

@@ -36,7 +36,9 @@ def _transformer(kind: str) -> Made:
         "GPT-2": lambda: (t.GPT2LMHeadModel(t.GPT2Config(
             n_embd=16, n_layer=2, n_head=2, vocab_size=32, n_positions=8, **ids,
         )), {"input_ids": _text()}),
-        "BERT": lambda: (t.BertModel(t.BertConfig(**small, **ids)), {"input_ids": _text()}),
+        "BERT": lambda: (t.BertForSequenceClassification(t.BertConfig(
+            **small, **ids,
+        )), {"input_ids": _text()}),
         "Llama": lambda: (t.LlamaForCausalLM(t.LlamaConfig(
             **small, num_key_value_heads=1, **ids,
         )), {"input_ids": _text()}),

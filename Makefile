@@ -71,12 +71,12 @@ bench: $(NATIVE) ## Run the benchmarks, one after the other, on a quiet machine
 # The doctor, on programs with one fault each or none. Runs are kept in build/zoo: a measurement that
 # was broken off goes on where it was; make zoo ARGS=--anew forgets them.
 .PHONY: zoo
-zoo: $(NATIVE) ## Measure the doctor on the zoo: 5 seeds, plain and jittered (half an hour)
-	@$(BIN)/python zoo/measure.py --seeds 5 --jitter --again $(ARGS)
+zoo: $(NATIVE) ## Measure the doctor on the zoo: 5 seeds, 2 of them jittered as well (half an hour)
+	@$(BIN)/python zoo/measure.py --seeds 5 --jitter 2 --again --page $(ARGS)
 
 .PHONY: zoo-quick
-zoo-quick: $(NATIVE) ## Measure the doctor on the zoo with one seed (minutes)
-	@$(BIN)/python zoo/measure.py --seeds 1 --again $(ARGS)
+zoo-quick: $(NATIVE) ## Measure the doctor on one program a code, one seed (2 minutes)
+	@$(BIN)/python zoo/measure.py --quick --seeds 1 --runs build/zoo-quick --anew $(ARGS)
 
 .PHONY: mutants
 mutants: $(READY) ## Take each guard of hooks/ away in turn and see that a test fails (half an hour)

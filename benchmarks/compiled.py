@@ -34,7 +34,9 @@ def gpt2() -> tuple[nn.Module, Callable[[nn.Module], Tensor]]:
     """As in watch.py; the loss is taken outside, for what takes it inside cannot be compiled."""
     tokens = torch.randint(100, (2, 64))
     model, _ = gpt2_with_loss()
-    return model, lambda model: F.cross_entropy(model(tokens).logits.flatten(0, 1), tokens.flatten())
+    return model, lambda model: F.cross_entropy(
+        model(tokens).logits.flatten(0, 1), tokens.flatten()
+    )
 
 
 def work(name: str, way: str, pipe: Connection, profile: bool) -> None:

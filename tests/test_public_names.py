@@ -24,6 +24,7 @@ PUBLIC = [
     "attention_probs",
     "audit",
     "autograd_graph",
+    "checkup",
     "classic",
     "diagnose",
     "edit",

@@ -48,10 +48,12 @@ def _shown(rule: Rule) -> list[str]:
         f"`{each.name}` {getattr(rule.defaults, each.name):g}"
         for each in dataclasses.fields(rule.defaults)
     ]
-    return [
-        *lines,
-        *textwrap.wrap(f"- Thresholds: {', '.join(limits)}", 100, subsequent_indent="  "),
-    ]
+    reads = [f"`{field}`" for field in sorted(rule.reads)]
+    for label, names in (("Thresholds", limits), ("Reads", reads)):
+        lines += textwrap.wrap(
+            f"- {label}: {', '.join(names)}", 100, subsequent_indent="  ", break_on_hyphens=False
+        )
+    return lines
 
 
 def page() -> str:

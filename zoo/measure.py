@@ -4,6 +4,9 @@
 
 Every run is kept in `build/zoo`, so a measurement that was broken off goes on where it was; `--anew`
 forgets them. `--again` makes the diagnosis anew from the run files that are there, without training.
+
+It ends with code 0 when the figures of all runs together reach `TARGETS`, with 1 when they do not
+or a program broke, and with 2 when the call is wrong.
 """
 
 from __future__ import annotations
@@ -13,12 +16,13 @@ import ast
 import concurrent.futures
 import json
 import os
+import statistics
 import subprocess
 import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "zoo" / "programs"
 RUNS = ROOT / "build" / "zoo"
 TIMEOUT = 180
+PAGE = ROOT / "docs" / "doctor.md"
+BEGIN, END = "<!-- figures: written by zoo/measure.py --page -->", "<!-- end of figures -->"
+TARGETS = {"recall": 0.95, "first cause": 0.9, "site": 0.9, "false alarms": 0.02}
+SPARE = 1
+"""One run may miss a target that its number is too small for: one false alarm among thirty is 3 %."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,7 @@ class Program:
     site: str
     onset: tuple[int, int] | None
     half: str
+    net: str
 
     @property
     def healthy(self) -> bool:
@@ -57,11 +67,12 @@ class Job:
     program: Program
     seed: int
     jitter: int
+    folder: Path = RUNS
 
     @property
     def path(self) -> Path:
         """Its run file."""
-        return RUNS / f"{self.program.name}-{self.seed}-{self.jitter}.db"
+        return self.folder / f"{self.program.name}-{self.seed}-{self.jitter}.db"
 
 
 def programs() -> list[Program]:
@@ -81,6 +92,7 @@ def programs() -> list[Program]:
                 said.get("site", "").strip(),
                 (int(first), int(last or first)) if first else None,
                 said["half"].strip(),
+                said.get("net", path.stem.partition("_")[0]).strip(),
             )
         )
     return found
@@ -103,7 +115,12 @@ class Workers:
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
             )  # fmt: skip
             self._all.append(worker)
-        job = {"arguments": arguments, "log": str(log), "folder": str(RUNS), "timeout": TIMEOUT}
+        job = {
+            "arguments": arguments,
+            "log": str(log),
+            "folder": str(log.parent),
+            "timeout": TIMEOUT,
+        }
         worker.stdin.write(json.dumps(job) + "\n")
         worker.stdin.flush()
         code = int(worker.stdout.readline() or -1)
@@ -121,7 +138,7 @@ def run(job: Job, workers: Workers, *, again: bool) -> dict[str, Any]:
     if kept.exists() and not again:
         return dict(json.loads(kept.read_text()))
     if not job.path.exists():
-        for old in RUNS.glob(f"{job.path.stem}.*"):
+        for old in job.folder.glob(f"{job.path.stem}.*"):
             old.unlink()
         code, said = workers.run(
             ["--to", str(job.path), "--quiet", str(PROGRAMS / f"{job.program.name}.py"),
@@ -137,8 +154,27 @@ def run(job: Job, workers: Workers, *, again: bool) -> dict[str, Any]:
     except Exception as error:  # a measurement of two hundred runs goes on
         return {"error": repr(error), "findings": []}
     result: dict[str, Any] = {"findings": findings}
+    if not job.program.healthy and (job.seed, job.jitter) == (0, 0):
+        result["steps"] = detection(job.path, job.program)
     kept.write_text(json.dumps(result))
     return result
+
+
+def detection(path: Path, program: Program) -> int | None:
+    """The steps after which the doctor names the fault: 8, 16, 32 and so on, or all of them."""
+    from nethook import open_run
+    from nethook.doctor.diagnose import examine
+
+    with open_run(path) as run:
+        steps = int((run.info.get("totals") or {}).get("steps") or 0)
+        for known in (2**power for power in range(3, 20)):
+            found, _ = examine(run, until=min(known, steps) - 1)
+            told = all_of(each.to_dict() for each in found)
+            if any(each["code"] in program.codes for each in told):
+                return min(known, steps)
+            if known >= steps:
+                break
+    return None
 
 
 def all_of(findings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -161,9 +197,14 @@ class Score:
     right_onsets: int = 0
     healthy: int = 0
     alarms: int = 0
+    steps: list[int] = field(default_factory=list)
 
-    def add(self, program: Program, findings: list[dict[str, Any]]) -> None:
-        """One more run."""
+    def add(
+        self, program: Program, findings: list[dict[str, Any]], steps: int | None = None
+    ) -> None:
+        """One more run, and after how many steps its fault was found."""
+        if steps is not None:
+            self.steps.append(steps)
         if program.healthy:
             self.healthy += 1
             self.alarms += any(each["severity"] != "info" for each in findings)
@@ -182,6 +223,21 @@ class Score:
             low, high = program.onset
             self.right_onsets += any(low <= each["first_step"] <= high for each in named)
 
+    def missed(self) -> list[str]:
+        """The targets that these runs do not reach."""
+        reached = {
+            "recall": (self.found, self.runs),
+            "first cause": (self.first, self.runs),
+            "site": (self.right_sites, self.sites),
+        }
+        missed = [
+            name for name, (part, whole) in reached.items()
+            if part + SPARE < TARGETS[name] * whole
+        ]  # fmt: skip
+        if self.alarms - SPARE > TARGETS["false alarms"] * self.healthy:
+            missed.append("false alarms")
+        return missed
+
     def shown(self) -> str:
         """In one line."""
         return (
@@ -189,6 +245,7 @@ class Score:
             f"site {_share(self.right_sites, self.sites)}, "
             f"onset {_share(self.right_onsets, self.onsets)}, "
             f"false alarms {_share(self.alarms, self.healthy)}"
+            + (f", found after {statistics.median(self.steps):.0f} steps" if self.steps else "")
         )
 
 
@@ -200,17 +257,26 @@ def main() -> int:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description="Measures the doctor on the zoo.")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--jitter", action="store_true", help="jittered runs as well")
-    parser.add_argument("--half", choices=["first", "second"])
+    parser.add_argument(
+        "--jitter", type=int, nargs="?", const=1000, default=0,
+        help="jittered runs as well, of so many seeds (of all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--quick", action="store_true", help="one program a code, some healthy ones"
+    )
+    parser.add_argument("--half", choices=["first", "second", "fresh"])
     parser.add_argument("--only", action="append", default=[], help="a program, or a code")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--runs", type=Path, default=RUNS, help="where runs are kept")
     parser.add_argument("--anew", action="store_true", help="forget earlier runs")
     parser.add_argument("--again", action="store_true", help="diagnose the kept runs anew")
+    parser.add_argument("--page", action="store_true", help="put the figures into docs/doctor.md")
     parser.add_argument("--show", action="store_true", help="what was found in each run")
     options = parser.parse_args()
-    RUNS.mkdir(parents=True, exist_ok=True)
+    folder = options.runs.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
     if options.anew:
-        for old in RUNS.glob("*.*"):
+        for old in folder.glob("*.*"):
             old.unlink()
     chosen = [
         each
@@ -218,11 +284,13 @@ def main() -> int:
         if options.half in (None, each.half)
         and (not options.only or each.name in options.only or each.expect in options.only)
     ]
+    if options.quick:
+        chosen = _quick(chosen)
     jobs = [
-        Job(program, seed, jitter)
+        Job(program, seed, jitter, folder)
         for program in chosen
         for seed in range(options.seeds)
-        for jitter in ([0, 1] if options.jitter else [0])
+        for jitter in ([0, 1] if seed < options.jitter else [0])
     ]
     scores: dict[str, Score] = defaultdict(Score)
     by_code: dict[str, Score] = defaultdict(Score)
@@ -235,23 +303,66 @@ def main() -> int:
             if "error" in result:
                 broken.append((job, result["error"]))
             way = "jittered" if job.jitter else "plain"
-            scores[f"{job.program.half} half, {way}"].add(job.program, findings)
-            by_code[job.program.expect].add(job.program, findings)
+            steps = result.get("steps")
+            scores[f"{job.program.half}, {way}"].add(job.program, findings, steps)
+            by_code[job.program.expect].add(job.program, findings, steps)
             if options.show or _is_wrong(job.program, findings):
                 _show(job, findings)
     workers.close()
-    print()
+    print(f"\n{'code':32}{'recall':>16}{'first cause':>16}{'site':>16}{'steps':>8}")
     for code, score in sorted(by_code.items()):
         if code != "nothing":
-            print(
-                f"{code:32}{_share(score.found, score.runs):>16}{_share(score.first, score.runs):>16}"
-            )
+            shares = (
+                (score.found, score.runs), (score.first, score.runs),
+                (score.right_sites, score.sites),
+            )  # fmt: skip
+            steps = f"{statistics.median(score.steps):.0f}" if score.steps else "–"
+            print(f"{code:32}" + "".join(f"{_share(*each):>16}" for each in shares) + f"{steps:>8}")
     print()
     for name, score in sorted(scores.items()):
         print(f"{name}: {score.shown()}")
     for job, error in broken:
         print(f"\nBROKEN {job.program.name} seed {job.seed} jitter {job.jitter}: {error}")
-    return 1 if broken else 0
+    if options.page:
+        write_page(scores, by_code)
+    missed = {name: score.missed() for name, score in scores.items() if score.missed()}
+    for name, targets in missed.items():
+        print(f"\nMISSED {name}: {', '.join(targets)}")
+    return 1 if broken or missed else 0
+
+
+def write_page(scores: dict[str, Score], by_code: dict[str, Score]) -> None:
+    """Puts the figures into docs/doctor.md."""
+    words = " ".join(each for each in sys.argv[1:] if each != "--page")
+    parts = [
+        f"| {name} | {score.runs + score.healthy} | {_share(score.found, score.runs)} | "
+        f"{_share(score.first, score.runs)} | {_share(score.right_sites, score.sites)} | "
+        f"{_share(score.alarms, score.healthy)} |"
+        for name, score in sorted(scores.items())
+    ]
+    codes = [
+        f"| `{code}` | {_share(score.found, score.runs)} | {_share(score.first, score.runs)} | "
+        f"{_share(score.right_sites, score.sites)} | "
+        f"{f'{statistics.median(score.steps):.0f}' if score.steps else '–'} |"
+        for code, score in sorted(by_code.items())
+        if code != "nothing"
+    ]
+    lines = [
+        BEGIN, "", f"`python zoo/measure.py {words}`:", "",
+        "| programs | runs | recall | first cause | site | false alarms |",
+        "| --- | --- | --- | --- | --- | --- |", *parts, "",
+        "| code | recall | first cause | site | named after steps |",
+        "| --- | --- | --- | --- | --- |", *codes, "", END,
+    ]  # fmt: skip
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    PAGE.write_text(before + "\n".join(lines) + rest.partition(END)[2], encoding="utf-8")
+
+
+def _quick(chosen: list[Program]) -> list[Program]:
+    """One program a code, and every second healthy one: what is run before a change is taken."""
+    ill = {each.expect: each for each in reversed(chosen) if not each.healthy}
+    return [*ill.values(), *[each for each in chosen if each.healthy][::2]]
 
 
 def _is_wrong(program: Program, findings: list[dict[str, Any]]) -> bool:

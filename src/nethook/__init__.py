@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.addresses.lookup import get_module as get_module
     from nethook.addresses.lookup import get_parameter as get_parameter
     from nethook.addresses.select import select as select
+    from nethook.checking.checkup import checkup as checkup
     from nethook.classic.blending import apply_ablation_replacement as apply_ablation_replacement
     from nethook.classic.blending import get_and_match_shape as get_and_match_shape
     from nethook.classic.blending import make_matching_tensor as make_matching_tensor
@@ -82,6 +83,7 @@ __all__ = [
     "attention_probs",
     "audit",
     "autograd_graph",
+    "checkup",
     "classic",
     "diagnose",
     "edit",
@@ -127,6 +129,7 @@ _SOURCES: Final = {
     "attention_probs": "nethook.tracing.attention_probs",
     "audit": "nethook.hooks.audit",
     "autograd_graph": "nethook.tracing.graph",
+    "checkup": "nethook.checking.checkup",
     "diagnose": "nethook.doctor.diagnose",
     "edit": "nethook.editing.scope",
     "extract": "nethook.tracing.extract",

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "browser"
+# There is no graphics card where tests run, and shared memory may be small in a container.
+FLAGS = ["--disable-gpu", "--disable-dev-shm-usage", "--disable-smooth-scrolling"]
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 
@@ -21,7 +25,7 @@ def browser() -> Iterator[Browser]:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     assert path, "there is no Chromium here: type `make browser`, which installs it"
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path)
+        launched = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield launched
         launched.close()
 
@@ -38,7 +42,25 @@ class Opened:
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.evaluate("window.scrollTo({top: 0, behavior: 'instant'})")
         self.page.wait_for_timeout(150)
-        self.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+        path = PICTURES / f"{name}.png"
+        try:
+            self.page.screenshot(path=path, full_page=True, timeout=60_000)
+        except TimeoutError:
+            # A browser without a graphics card now and then never paints the frame that a picture
+            # waits for. Bringing the page to the front asks for a new one.
+            self.page.bring_to_front()
+            self.page.screenshot(path=path, full_page=True, timeout=120_000)
+
+    def leave(self) -> None:
+        """Ask nothing more of a server that is about to end."""
+        self.page.goto("about:blank")
+
+    def until(self, expression: str, timeout: float = 30.0) -> None:
+        """Wait until something is so. (The page's policy forbids what Playwright would do.)"""
+        deadline = time.monotonic() + timeout
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < deadline, f"it never was: {expression}"
+            self.page.wait_for_timeout(50)
 
     def draw_all(self) -> int:
         """Scroll until every figure that is not folded away is drawn; how many there are."""
@@ -61,10 +83,13 @@ class Opened:
 
 @pytest.fixture
 def visit(browser):
-    """Opens a file; at the end of the test nothing may have gone wrong on it."""
+    """Opens a file or an address; at the end of the test nothing may have gone wrong on it."""
     contexts, opened = [], []
 
-    def open_file(path: Path, *, width=1280, height=800, scheme="light", touch=False) -> Opened:
+    def open_it(
+        target: Path | str, *, width=1280, height=800, scheme="light", touch=False
+    ) -> Opened:
+        address = target if isinstance(target, str) else target.as_uri()
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=touch
         )
@@ -75,18 +100,28 @@ def visit(browser):
         page.on("console", lambda m: made.problems.append(f"console: {m.type} {m.text}"))
         page.on("pageerror", lambda error: made.problems.append(f"error: {error}"))
         page.on("dialog", lambda dialog: made.problems.append("dialog") or dialog.dismiss())
-        page.on("request", lambda request: made.problems.extend(outside(request.url)))
+        page.on("request", lambda request: made.problems.extend(outside(request.url, address)))
         page.add_init_script("window.pwned = () => console.log('pwned')")
-        page.goto(path.as_uri())
+        page.goto(address)
         page.wait_for_selector("html[data-ready=yes]")
         return made
 
-    yield open_file
+    yield open_it
     for context in contexts:
         context.close()
     assert [problem for each in opened for problem in each.problems] == []
 
 
-def outside(url: str) -> list[str]:
-    """A request that leaves the file."""
-    return [] if url.startswith(("file:", "data:", "blob:")) else [f"request: {url}"]
+def outside(url: str, opened: str) -> list[str]:
+    """A request that leaves the file, or the server that is asked."""
+    own = "/".join(opened.split("/")[:3]) + "/" if opened.startswith("http") else "file:"
+    return [] if url.startswith((own, "data:", "blob:")) else [f"request: {url}"]
+
+
+def serious_violations(page: Page) -> list[str]:
+    """What hinders people who do not see or do not use a mouse, as axe tells."""
+    return [
+        f"{violation['id']}: {violation['nodes'][0]['html'][:200]}"
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]

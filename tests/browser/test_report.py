@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 import nethook
 from nethook.figures.reading import Reading
 from nethook.views.heatmap import cells_of
 from nethook.views.render import decode_codes, encode_codes
+from tests.browser.conftest import serious_violations
 from tests.figures.made import LAYERS
 from tests.figures.shared import changed, folder, hostile, training
 
@@ -137,13 +137,7 @@ def test_one_cursor_reads_every_panel(visit, report):
 def test_it_is_accessible(visit, report):
     opened = visit(report)
     opened.draw_all()
-    found = Axe().run(opened.page)
-    serious = [
-        f"{violation['id']}: {violation['nodes'][0]['html'][:200]}"
-        for violation in found.response["violations"]
-        if violation["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    assert serious_violations(opened.page) == []
 
 
 def test_a_script_of_others_would_not_run(visit, report):

@@ -68,3 +68,27 @@ def test_help_names_the_commands():
     for name in ("report", "diff", "export"):
         assert name in shown
         assert run(name, "--help").exit_code == 0
+
+
+def test_the_page_of_a_folder_that_is_not_there(tmp_path):
+    done = run("ui", tmp_path / "none")
+    assert done.exit_code == 2
+    assert "there is no folder or run" in done.stderr
+
+
+def test_the_page_says_its_address(tmp_path, monkeypatch):
+    asked = {}
+
+    def serve(place, **options):
+        asked.update(place=place, **options)
+        options["say"]("http://127.0.0.1:8420/")
+
+    monkeypatch.setattr("nethook.page.serving.serve", serve)
+    monkeypatch.chdir(tmp_path)
+    done = run("ui", "--port", 9000, "--open")
+    assert (done.exit_code, done.stdout) == (0, "nethook ui: http://127.0.0.1:8420/\n")
+    assert (str(asked["place"]), asked["port"], asked["show"]) == (".", 9000, True)
+    assert asked["host"] == "127.0.0.1"
+    (tmp_path / "runs").mkdir()
+    run("ui")
+    assert (str(asked["place"]), asked["port"]) == ("runs", None)

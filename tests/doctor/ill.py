@@ -147,7 +147,7 @@ ILL: dict[str, Run] = {
     "missing-zero-grad": lambda: Made().loop("old_gradients", np.r_[0.0, np.ones(199)]),
     "gradient-wiped": lambda: Made().loop("wiped_backwards", 1).loop("empty_gradients", 1),
     "optimizer-misses-parameters": lambda: cut(groups=[], moved=[0, 40]),
-    "no-gradient": lambda: cut(with_grad=0),
+    "no-gradient": lambda: cut(with_grad=0, moved=[0, 40]),
     "eval-mode-training": lambda: modes(
         "norm", ON, [40, "train", False], parameters=["n"]
     ).parameter("n"),
@@ -211,16 +211,30 @@ HEALTHY: dict[str, list[Run]] = {
     "missing-step": [Made, lambda: Made(4).loop("optimizer_steps", 0)],
     "missing-zero-grad": [Made, lambda: Made().loop("old_gradients", [0, 1, 1] + [0] * 197)],
     "gradient-wiped": [lambda: Made().loop("wiped_backwards", 0.5).loop("empty_gradients", 0)],
-    "optimizer-misses-parameters": [cut, lambda: cut(groups=[], moved=[40, 40])],
-    "no-gradient": [cut, lambda: cut(with_grad=0, groups=[]), lambda: cut(with_grad=0, steps=3)],
+    "optimizer-misses-parameters": [
+        cut,
+        lambda: cut(groups=[], moved=[40, 40]),
+        lambda: cut(groups=[], moved=[0, 40], with_grad=2),
+        lambda: cut(groups=[], moved=[0, 40], requires_grad=False),
+    ],
+    "no-gradient": [
+        cut,
+        lambda: cut(with_grad=0, moved=[0, 40], groups=[]),
+        lambda: cut(with_grad=0, moved=[0, 3], steps=3),
+        lambda: cut(with_grad=0, moved=[40, 40]),
+    ],
     "eval-mode-training": [
         lambda: modes("norm", ON),
         lambda: modes("norm", OFF, parameters=["n"]).parameter("n", groups=[]),
         lambda: modes("norm", ON, [199, "train", False], parameters=["n"]).parameter("n"),
+        lambda: modes(
+            "norm", *([at, "train", at % 2 == 0] for at in range(16)), parameters=["n"]
+        ).parameter("n"),
     ],
     "train-mode-evaluation": [
         lambda: modes("dropout", ON, [28, "eval", False], calls=30).loss([2.0, 1.9], "e", "eval"),
         lambda: modes("dropout", ON, calls=30),
+        lambda: modes("dropout", ON, calls=30).loss([2.0], "e", "eval"),
     ],
     "clipped-before-unscale": [lambda: Made().loop("clips", 1).loop("scaled_clips", 0)],
     "unscaled-accumulation": [
@@ -251,6 +265,11 @@ HEALTHY: dict[str, list[Run]] = {
     ],
     "negative-loss": [
         lambda: Made().record(kind="linear", negated=True, value=-3.0),
+        lambda: (
+            Made()
+            .record(kind="mse", value=3.0)
+            .event("groups", groups=[{"maximize": True}, {"maximize": False}])
+        ),
         lambda: Made().record(kind="mse", value=3.0),
     ],
     "output-range": [
@@ -288,6 +307,7 @@ HEALTHY: dict[str, list[Run]] = {
     "learning-rate-too-high": [
         lambda: well().loop("update_ratio", 0.4),
         lambda: stuck().loop("update_ratio", 1e-3),
+        lambda: bad(np.tile([0.03, 0.06, 0.3, 0.9, 2.5, 5.7], 2)).loop("update_ratio", 0.05),
     ],
     "learning-rate-too-low": [
         lambda: well().loop("update_ratio", 1e-7).loop("grad_norm", 1.0),
@@ -301,6 +321,7 @@ HEALTHY: dict[str, list[Run]] = {
     "clipping-too-tight": [
         lambda: well().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1e-3),
         lambda: stuck().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1.0),
+        lambda: stuck().loop("grad_norm_unclipped", 3e5).loop("grad_norm", 1.0),
     ],
     "adam-instability": [lambda: spikes(well(), 50), lambda: spikes(stuck(), 2)],
     "batchnorm-small-batch": [

@@ -230,20 +230,47 @@ class Made:
         ends = np.asarray([self.count // 2 - 1, self.count - 1])[: len(active)]
         return SimpleNamespace(active=active, last_step=ends)
 
-    def history(self) -> History:
-        """What rules read."""
+    def without(self, field: str) -> Self:
+        """As a file that lacks one of the fields that rules read, as `History.read` names it."""
+        kind, _, name = field.partition(".")
+        if kind == "series":
+            quantity, _, _ = name.rpartition(".")
+            quantity = quantity.removesuffix(".info").rpartition(".")[2]
+            for key in [key for key in self._series if key[1] == quantity]:
+                del self._series[key]
+        elif kind == "loss":
+            for record in self.losses:
+                record.data.pop(name, None)
+        elif kind in ("module", "parameter"):
+            for site in self.sites:
+                if (site.kind == "Parameter") is (kind == "parameter"):
+                    site.info.pop(name, None)
+        elif kind == "event":
+            self.events = [event for event in self.events if event.kind != name]
+        elif kind == "scalar":
+            self.scalars = {key: v for key, v in self.scalars.items() if not key.startswith(name)}
+            self._rank_scalars = {rank: {} for rank in self._rank_scalars}
+        elif kind == "units":
+            self._active.clear()
+        else:
+            assert kind == "info", field
+            self.info.pop(name, None)
+        return self
+
+    def history(self, until: int | None = None) -> History:
+        """What rules read, up to a step."""
         run = SimpleNamespace(
             info=self.info, sites=self.sites, events=tuple(self.events), losses=tuple(self.losses),
             scalars=self.scalars, ranks=self.ranks, catalogue=self.catalogue, many=self.many,
             units=lambda address, _quantity: self.units_of(address),
             rank=lambda number: nullcontext(SimpleNamespace(scalars=self._rank_scalars[number])),
         )  # fmt: skip
-        return History(run)  # type: ignore[arg-type]
+        return History(run, until)  # type: ignore[arg-type]
 
-    def found(self, code: str, **thresholds: float) -> list[Finding]:
-        """What one rule says of the run."""
+    def found(self, code: str, *, until: int | None = None, **thresholds: float) -> list[Finding]:
+        """What one rule says of the run, or of its beginning."""
         rule = rule_of(code)
-        history = self.history()
+        history = self.history(until)
         findings = list(rule.look(history, rule.thresholds(thresholds)))
         unknown = history.read - set(rule.reads)
         assert not unknown, f"{code} reads what it does not name: {sorted(unknown)}"

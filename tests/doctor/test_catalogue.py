@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -13,6 +14,7 @@ from nethook.doctor import rules
 from nethook.doctor.rule import Cause
 from nethook.doctor.rules import own_rules
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 CATALOGUE = [
     "missing-step",
     "missing-zero-grad",
@@ -78,6 +80,19 @@ def test_a_rule_is_documented(module: ModuleType) -> None:
     assert all(part > 0 for part in parts)
     assert parts == sorted(parts)
     assert text.splitlines()[0].endswith(".")
+
+
+@pytest.mark.parametrize("rule", own_rules(), ids=lambda rule: rule.code)
+def test_a_rule_reads_what_is_documented(rule: rules.Rule) -> None:
+    """Every field is in docs/run-file.md, and in the list of docs/doctor.md."""
+    fields = (DOCS / "run-file.md").read_text(encoding="utf-8")
+    listed = (DOCS / "doctor.md").read_text(encoding="utf-8")
+    for field in rule.reads:
+        kind, _, name = field.partition(".")
+        words = name.split(".")
+        named = words[-2] if kind == "series" and words[-2] != "info" else words[-1]
+        assert f"`{named}" in fields or f"{named}`" in fields or f"`{kind}" in fields, field
+        assert f"`{field}`" in listed, field
 
 
 @pytest.mark.parametrize("rule", own_rules(), ids=lambda rule: rule.code)

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
+import numpy as np
 import pytest
 
 from nethook.doctor.rules import own_rules
 from nethook.doctor.settings import Settings
-from tests.doctor.ill import HEALTHY, ILL
+from tests.doctor.ill import HEALTHY, ILL, decay, stuck
 from tests.doctor.synthetic import Made, rule_of
 
 CODES = sorted(rule.code for rule in own_rules())
 SILENT = [(code, at) for code in CODES for at in range(len(HEALTHY[code]))]
+AT_ONCE = {  # decided by what a network and its loss are made of
+    "softmax-before-cross-entropy",
+    "loss-broadcast",
+    "loss-target-mismatch",
+    "negative-loss",
+    "output-range",
+    "symmetric-init",
+    "missing-activation",
+    "batchnorm-small-batch",
+    "non-finite",
+}
+COUNTED = {  # by facts of the whole run: see `HEALTHY` for those that have too few
+    "no-gradient",
+    "optimizer-misses-parameters",
+    "replica-divergence",
+    "train-mode-evaluation",
+}
 DECIDED = {  # codes that need no course of the loss: calls, records or batches decide
     "missing-step",
     "loss-broadcast",
@@ -79,6 +99,23 @@ def test_the_first_steps_of_a_loss_are_not_enough(code: str) -> None:
     assert not made.found(code)
 
 
+@pytest.mark.parametrize("code", sorted(set(CODES) - AT_ONCE - COUNTED))
+def test_a_rule_is_patient(code: str) -> None:
+    """One step is enough for what the first forward shows, and for nothing else."""
+    assert not ILL[code]().found(code, until=0)
+    assert ILL[code]().found(code, until=199)
+
+
+MISSING = [(rule.code, field) for rule in own_rules() for field in rule.reads]
+
+
+@pytest.mark.parametrize(("code", "field"), MISSING, ids=str)
+def test_a_rule_copes_with_a_field_that_is_missing(code: str, field: str) -> None:
+    """From an older file, say: it may find less, and does not fail."""
+    for finding in ILL[code]().without(field).found(code):
+        assert finding.message
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_a_rule_alone_speaks_of_its_fault(code: str) -> None:
     """No other rule fails on the run of another's fault, nor reads what it does not name."""
@@ -105,7 +142,9 @@ def test_settings_add_up() -> None:
 
 def test_messages_have_the_numbers_and_addresses_of_the_run() -> None:
     texts = {code: ILL[code]().found(code)[0].message for code in CODES}
-    assert texts["dead-units"].startswith("`act`: 80 of 100 units have been silent since step")
+    assert texts["dead-units"].startswith(
+        "`act`: 80 of 100 units have been silent since the first step"
+    )
     assert "mean 120 and spread 60" in texts["input-not-normalized"]
     assert "`a` and `b`" in texts["missing-activation"]
     assert "by 40.0% of their size" in texts["learning-rate-too-high"]
@@ -113,3 +152,75 @@ def test_messages_have_the_numbers_and_addresses_of_the_run() -> None:
     assert "step 57 from `log`: log of 0" in texts["non-finite"]
     assert "(32, 1)" in texts["loss-broadcast"]
     assert "(32,)" in texts["loss-broadcast"]
+
+
+def test_a_loss_that_is_maximised_by_an_option() -> None:
+    made = Made().record(kind="mse", value=3.0).event("groups", groups=[{"maximize": True}])
+    (finding,) = made.found("negative-loss")
+    assert "maximize=True" in finding.message
+
+
+def test_a_rate_that_spoils_a_run_in_two_steps() -> None:
+    losses = np.r_[2.3, 1e30, np.full(30, np.nan)]
+    made = Made(32).loss(losses).loop("update_ratio", np.r_[4e5, np.full(31, np.nan)])
+    (finding,) = made.found("learning-rate-too-high")
+    assert "by 4e+05 times their size" in finding.message
+    assert "the loss began at 2.3 and is not finite at the end" in finding.message
+
+
+def test_classes_of_which_no_batch_has_all() -> None:
+    target = {"shape": [16, 1], "distinct": 7, "min": 0.0, "max": 8.0, "std": 2.8, "integral": True}
+    made = Made()
+    for step, most in enumerate([8.0, 9.0, 7.0, 9.0]):
+        made.record(step, kind="mse", prediction={"shape": [16, 1]}, target={**target, "max": most})
+    (finding,) = made.found("loss-target-mismatch")
+    assert "the numbers of 10 classes" in finding.message
+
+
+def test_the_error_of_a_bounded_output_tells_of_targets_that_were_not_kept() -> None:
+    made = Made().record(kind="l1", chain=["Abs", "Sub", "Tanh"], value=28.0, target={})
+    (finding,) = made.found("output-range")
+    assert "28 away" in finding.message
+    assert (
+        not Made().record(kind="l1", chain=["Abs", "Sub", "Tanh"], value=1.0).found("output-range")
+    )
+
+
+def test_functions_count_as_activations() -> None:
+    made = stuck()
+    made.info["ops"] = [
+        {"site": "a", "op": "linear", "linear": True, "from": []},
+        {"site": "", "op": "tanh", "from": [0]},
+        {"site": "b", "op": "linear", "linear": True, "from": [1]},
+    ]
+    for site in ("a", "b"):
+        made.module(site, activation="linear").series(site, "outputs", mean=0.0, std=40.0, max=9.0)
+    (finding,) = made.found("saturated-activation")
+    assert finding.sites == ("a",)
+    assert finding.evidence["share near the ends"].value == pytest.approx(
+        2 * (1 - NormalDist(0, 40).cdf(2.0923)), abs=1e-6
+    )
+
+
+def test_an_optimizer_with_a_decay_that_outweighs_all_else() -> None:
+    made = decay(10.0).rate(*[0.003] * 200).loop("update_ratio", 0.031)
+    made.series("fc.weight", "params", rms=np.geomspace(1.0, 0.7, 200))
+    (finding,) = made.found("weight-decay-too-strong")
+    assert finding.evidence["decay by the whole update"].value > 0.9
+    assert (
+        not decay(10.0)
+        .rate(*[0.003] * 200)
+        .loop("update_ratio", 0.3)
+        .series("fc.weight", "params", rms=np.geomspace(1.0, 0.7, 200))
+        .found("weight-decay-too-strong")
+    )
+
+
+def test_a_loss_that_swings_to_the_last_and_ends_low_by_chance() -> None:
+    swings = np.exp(2.5 * np.sin(np.arange(200) / 6)) * 5
+    losses = np.r_[21.0, swings[:190], np.full(9, 0.4)]
+    made = Made().loss(losses).record(kind="mse", floored=True)
+    made.parameter("w").series("w", "update_cosine", mean=-0.99)
+    assert made.found("oscillating-loss")
+    made.series("w", "update_cosine", mean=-0.1)
+    assert not made.found("oscillating-loss")

@@ -100,5 +100,15 @@ def llama(layers: int = 2) -> nn.Module:
     return LlamaForCausalLM(config)
 
 
+def vit(layers: int = 2) -> nn.Module:
+    from transformers import ViTConfig, ViTForImageClassification
+
+    config = ViTConfig(
+        hidden_size=32, num_hidden_layers=layers, num_attention_heads=4, intermediate_size=64,
+        image_size=8, patch_size=4,
+    )  # fmt: skip
+    return ViTForImageClassification(config)
+
+
 def rms(value: torch.Tensor) -> float:
     return float(value.detach().double().square().mean().sqrt())

@@ -133,7 +133,16 @@ IN_PLACE = mode(
 
 
 def _views_asked() -> Any:
-    return patched("nethook.hooks.in_graph._asked", lambda value, _: value)
+    """Gradients are asked for by plain tensor hooks."""
+
+    def show_one(
+        site: Any, args: Any, value: Any, training: bool, first: bool, grads: bool
+    ) -> None:
+        torch.ops.nethook.value(value, site, training, first)
+        if grads and training and value.requires_grad:
+            value.register_hook(lambda grad: torch.ops.nethook.grad(grad, site))
+
+    return patched("nethook.hooks.in_graph._show_one", show_one)
 
 
 @cell(

@@ -180,8 +180,11 @@ for _name, _what, _auto, _dtype in (
 ):
     _cells(mode("Mixed precision", _name, _what), _auto, _dtype)
 
-_SAME = {"edit": "as without a scaler", "features": "runs without gradient",
-         "trace": "gradients on a tape are those that flowed, with the scaler's factor"}  # fmt: skip
+_SAME = {
+    "edit": "as without a scaler",
+    "features": "runs without gradient",
+    "trace": "gradients on a tape are those that flowed, with the scaler's factor",
+}
 SCALED = mode("Mixed precision", "`GradScaler`", "gradients are reported unscaled", **_SAME)
 FUSED = mode(
     "Mixed precision", "fused optimizer under a `GradScaler`", "the factor is still in at its step",

@@ -62,7 +62,7 @@ def _transformer(kind: str) -> Made:
             hidden_sizes=[8, 16], depths=[1, 1], num_stages=2,
         )), {"pixel_values": _image()}),
         "EfficientNet": lambda: (t.EfficientNetForImageClassification(t.EfficientNetConfig(
-            image_size=32, width_coefficient=0.1, depth_coefficient=0.1, hidden_dim=64,
+            image_size=32, width_coefficient=0.1, depth_coefficient=0.1, hidden_dim=128,
             dropout_rate=0.0, drop_connect_rate=0.0,
         )), {"pixel_values": _image()}),
         "Whisper": lambda: (t.WhisperForConditionalGeneration(t.WhisperConfig(

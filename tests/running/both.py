@@ -99,5 +99,5 @@ class Warm:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(120)  # a busy machine takes its time
         self._process.stdout.close()

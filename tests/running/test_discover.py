@@ -137,3 +137,16 @@ def test_finding_a_name_keeps_nothing_alive() -> None:
         return ref
 
     assert train()() is None
+
+
+def test_a_model_that_was_made_anew_after_its_optimizer() -> None:
+    old, new, other = net(), net(), net(7)
+    optimizer = sgd(old)
+    # The old one is gone, and its parameters live on in the optimizer.
+    assert trainees(census(new, optimizer), new[0], set()) == [new]
+    assert trainees(census(other, optimizer), other, set()) == []
+    with torch.no_grad():
+        assert trainees(census(new, optimizer), new, set()) == []
+    # A picture that is being optimised is no model, and what looks at it is not trained.
+    picture = torch.optim.Adam([nn.Parameter(torch.zeros(1, 3, 8, 8))])
+    assert trainees(census(new, picture), new, set()) == []

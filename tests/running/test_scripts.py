@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from nethook.doctor.diagnose import diagnose
 from nethook.runs import names
 from nethook.runs.run import Run, open_run
 from tests.running.both import Done, Warm, bare, same, under
@@ -31,6 +32,7 @@ class Case:
         printed: how many of the losses that were recorded the script prints, with six digits.
         cold: whether it gets a process of its own.
         code: what it ends with.
+        ill: findings at warning or above that its runs have; those of others are healthy.
     """
 
     command: str
@@ -39,6 +41,7 @@ class Case:
     printed: int = 0
     cold: bool = False
     code: int = 0
+    ill: tuple[str, ...] = ()
 
 
 def only(kind: str) -> dict[str, str]:
@@ -56,7 +59,7 @@ CASES = [
     Case("compiled.py", (12,), SEQUENTIAL, printed=3),
     Case("crashes.py", (3,), only("Fragile"), printed=3, cold=True, code=1),
     Case("ddp_spawn.py", (4,), SEQUENTIAL, printed=4, cold=True),
-    Case("diverges.py", (12,), SEQUENTIAL, printed=1),
+    Case("diverges.py", (12,), SEQUENTIAL, printed=1, ill=("learning-rate-too-high",)),
     Case("early_stopping.py", (0,), SEQUENTIAL),
     Case("env_first.py", (5,), SEQUENTIAL, printed=5, cold=True),
     Case("exits.py", (7,), only("Linear"), cold=True, code=3),
@@ -137,6 +140,7 @@ def _check_runs(case: Case, folder: Path, plain: Done) -> None:
         with open_run(file) as run:
             assert run.info["totals"]["steps"] == steps
             _check_run(run)
+            _check_findings(run, case)
     with open_run(files[0]) as run:
         assert {name: about["type"] for name, about in run.info["models"].items()} == case.models
         losses = [s for name, s in run.scalars.items() if name.startswith(names.loss_name(""))]
@@ -155,6 +159,15 @@ def _check_run(run: Run) -> None:
     assert called
     assert called <= outputs
     assert {rank.state for rank in run.ranks} == {"finished"}
+
+
+def _check_findings(run: Run, case: Case) -> None:
+    """A run that is healthy has no findings; what was found live is found in the file, too."""
+    found = diagnose(run)
+    told = tuple(each.code for each in found if each.at_least("warning"))
+    assert told == case.ill, "\n".join(map(str, found))
+    if {rank.rank for rank in run.ranks} == {0}:  # live, the first rank speaks for itself
+        assert [each["code"] for each in run.findings] == [each.code for each in found]
 
 
 def _epochs(plain: Done) -> tuple[int, ...]:

@@ -130,3 +130,23 @@ def test_a_window_with_more_series_keeps_what_it_had() -> None:
     assert wide.bits_of(1).size == 3
     assert wide.steps == 1
     assert np.isinf(wide.rows[1]).any()
+
+
+def test_windows_without_histograms_count_little():
+    from nethook.runs.mailbox import LIGHT
+
+    mailbox, layout = Mailbox(capacity=2), layout_of([1])
+    taken = 0
+    while True:
+        window = Window(layout)
+        window.carries = False
+        if not mailbox.put(window):
+            break
+        taken += 1
+    assert taken == LIGHT // 2 + 1
+    for _ in range(taken):
+        assert mailbox.take().window is not None
+    assert mailbox.queued() == 0
+    assert mailbox.put(Window(layout))
+    assert mailbox.put(Window(layout))
+    assert not mailbox.put(Window(layout))

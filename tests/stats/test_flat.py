@@ -79,7 +79,8 @@ def test_what_is_not_finite_is_counted_where_it_is():
 
 def test_a_line_without_an_address_is_left_out():
     rows = Rows(2)
-    table = table_of(rows, [torch.ones(3), torch.ones(3)])
+    tensors = [torch.ones(3), torch.ones(3)]  # a table holds none of them
+    table = table_of(rows, tensors)
     table.address[0] = 0
     table.fold()
     assert rows.matrix[:, INDEX["tensors"]].tolist() == [0, 1]

@@ -126,3 +126,11 @@ def test_zeros_do_not_make_room_for_what_is_nearly_zero():
     groups = bin_groups(histogram(values), VALUES)
     names = [float(VALUES[end - 1]) for _, end in groups]
     assert sum(0 < name < 0.001 for name in names) <= 1
+
+
+def test_bands_pass_spans_without_numbers():
+    quantiles = np.array([[0.0, 1.0, 2.0], [np.nan] * 3, [1.0, 2.0, 3.0]])
+    spec = bands("a", np.array([0, 10, 20]), np.array([9, 19, 29]), quantiles, (0.05, 0.5, 0.95))
+    for trace in spec["data"]:
+        assert list(trace["x"]) == [4.5, 24.5]
+        assert np.isfinite(trace["y"]).all()

@@ -13,6 +13,9 @@ class Elsewhere(torch.Tensor):
     def device(self):
         return torch.device("cuda", 0)
 
+    is_cpu = False
+    is_cuda = True
+
 
 class Event:
     """An event of a device that is as far as the test says."""

@@ -617,3 +617,63 @@ def test_a_parameter_that_is_frozen_on_the_way_is_told(follow):
     (event,) = events(run, "parameters")
     assert event.data["requires_grad"] == {"0.weight": False}
     assert site(run, "0.weight")["requires_grad"] is False
+
+
+def test_a_pass_over_many_batches_is_an_evaluation_also_in_training_mode(follow):
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    optimizer = sgd(model)
+    same = torch.randn(8, 4)
+
+    def script(watch):
+        for batches_ in (
+            [torch.randn(8, 4) for _ in range(3)],  # right answers are counted, say
+            [same] * 5,  # dropout asked five times about one batch
+            [torch.randn(1, 4) for _ in range(5)],  # states of an environment
+            [torch.randn(8, 4) for _ in range(3)],
+        ):
+            optimizer.zero_grad()
+            model(torch.randn(8, 4)).sum().backward()
+            optimizer.step()
+            with torch.no_grad():
+                for each in batches_:
+                    model(each).argmax(1)
+
+    run = follow(model, optimizer, script)
+    assert run.info["totals"]["evaluations"] == 2
+    assert site(run, "1")["calls"] == {"train": 4, "eval": 6, "aux": 10}
+
+
+@pytest.mark.parametrize("cleared", [True, False])
+def test_gradients_are_old_only_where_a_step_uses_them(follow, cleared):
+    body, head = nn.Linear(4, 4), nn.Linear(4, 2)
+    model = nn.Sequential(body, head)
+    optimizers = [sgd(body), sgd(head)]
+
+    def script(watch):
+        for _ in range(4):
+            for optimizer in optimizers:  # each pass adds to the gradients of both
+                if cleared:
+                    optimizer.zero_grad()
+                model(torch.randn(8, 4)).sum().backward()
+                optimizer.step()
+
+    run = follow(model, optimizers, script)
+    assert (loop(run, "old_gradients").sum() > 0) is not cleared
+
+
+def test_every_rule_of_the_doctor_has_a_test_here():
+    from nethook.doctor.rules import own_rules
+
+    written = " ".join(name for name in globals() if name.startswith("test_"))
+    together = {
+        "learning_rate_too_high": "learning_rate_too_high_or_too_low",
+        "learning_rate_too_low": "learning_rate_too_high_or_too_low",
+        "vanishing_gradient": "vanishing_and_exploding_gradient",
+        "exploding_gradient": "vanishing_and_exploding_gradient",
+        "input_collapsed": "input_collapsed_and_input_ignored",
+        "not_learning": "not_learning_and_overfitting",
+        "overfitting": "not_learning_and_overfitting",
+    }
+    codes = [rule.code.replace("-", "_") for rule in own_rules()]
+    assert len(codes) > 35
+    assert [code for code in codes if together.get(code, code) not in written] == []

@@ -137,6 +137,8 @@ ALL = ("outputs", "grads", "params", "param_grads", "updates")
         ("grad_scaler_fused", (0, 1, 2), ("outputs", "params", "param_grads", "updates")),
         ("penalty", (0, 3), ("outputs", "params", "param_grads", "updates")),
         ("gan", (0, 4), ("params", "param_grads", "updates")),
+        ("workers", (0, 4), ALL),
+        ("workers_spawned", (0, 4), ALL),
     ],
 )
 def test_numbers_equal_those_of_the_tensors(name, chosen, quantities, tmp_path):

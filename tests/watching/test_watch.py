@@ -243,12 +243,13 @@ def test_memory_is_bounded_and_stated(made, tmp_path):
     assert memory["rows"] / memory["series"] < 64 << 10
 
 
-def test_above_the_cap_parameters_take_turns(made, tmp_path, monkeypatch):
+def test_above_the_cap_parameters_take_turns(made, tmp_path, capsys):
     model, optimizer = made
     with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None) as watch:
         watch._session.snapshot_cap = 400  # one weight matrix of 320 bytes and a bias, or the other
         steps(model, optimizer, 6)
     run = nethook.open_run(tmp_path / "run.db")
+    assert "each update in every 2. of these (0 MB of weights kept" in capsys.readouterr().err
     assert run.info["memory"]["snapshot"] <= 400
     seen = run.series("2.weight", "updates").seen.sum(), run.series("0.bias", "updates").seen.sum()
     assert all(0 < each < 6 for each in seen)
@@ -267,3 +268,87 @@ def test_a_parameter_that_moves_to_other_memory_is_followed(made, tmp_path):
     run = nethook.open_run(tmp_path / "run.db")
     assert not [event for event in run.events if event.kind == "watch-failed"]
     assert run.series("0.weight", "params").last_step[-1] == 3
+
+
+@pytest.fixture
+def thin(monkeypatch):
+    """A budget that is overdrawn from the start: nearly nothing is measured, and taps rest."""
+    from nethook.watching import budget
+
+    monkeypatch.setattr(budget, "ALLOWANCE", -1e3)
+    monkeypatch.setattr(budget, "WHOLE", -1e3)
+    return {"budget": 0.001}
+
+
+def test_the_hooks_on_all_optimizers_are_audited(made, tmp_path):
+    model, optimizer = made
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db"):
+        kinds = {info.kind for info in nethook.audit(model).ours}
+        assert {"global_optimizer_step_pre", "global_optimizer_step"} <= kinds
+    assert not nethook.audit(model).ours
+
+
+def test_taps_that_rest_are_off_and_come_back_where_they_were(made, tmp_path, thin):
+    model, optimizer = made
+    seen = []
+    before = model[0].register_forward_hook(lambda *_: seen.append("before"))
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", **thin) as watch:
+        after = model[0].register_forward_hook(lambda *_: seen.append("after"))
+        order = [type(each).__name__ for each in model[0]._forward_hooks.values()]
+        assert order == ["function", "OutputTap", "function"]
+        steps(model, optimizer, 20)
+        assert not watch._session.resting.awake
+        assert len(model[0]._forward_hooks) == 2
+        watch._session.resting.wake()
+        assert [type(each).__name__ for each in model[0]._forward_hooks.values()] == order
+        watch._session.resting.rest()
+        model.eval()
+        with torch.no_grad():
+            F.cross_entropy(model(torch.randn(4, 10)), torch.zeros(4, dtype=torch.int64))
+        model.train()
+        steps(model, optimizer, 2)
+    assert [each for each in seen if each == "after"] == ["after"] * len(seen[::2])
+    before.remove()
+    after.remove()
+    assert not any(module._forward_hooks for module in model.modules())
+    run = nethook.open_run(tmp_path / "run.db")
+    assert len(run.series("0", "outputs", phase="eval")) == 1  # evaluations are measured whole
+    assert run.series("@loop", "forwards").steps.sum() == 22
+
+
+def test_a_model_that_is_called_by_its_parts_keeps_its_taps(made, tmp_path, thin):
+    model, optimizer = made
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", **thin) as watch:
+        for x, y in batches(20):
+            optimizer.zero_grad()
+            F.cross_entropy(model[2](model[1](model[0](x))), y).backward()
+            optimizer.step()
+        assert watch._session.resting.awake
+    run = nethook.open_run(tmp_path / "run.db")
+    assert run.series("@loop", "backwards")["mean"].tolist() == [1.0] * len(
+        run.series("@loop", "backwards")
+    )
+
+
+def test_a_gradient_that_is_not_finite_is_seen_in_a_step_without_measurements(
+    made, tmp_path, thin, capsys
+):
+    model, optimizer = made
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", **thin) as watch:
+        steps(model, optimizer, 20)
+        session = watch._session
+        while session.looks:
+            steps(model, optimizer, 1)
+        x, y = batches(1)[0]
+        optimizer.zero_grad()
+        hidden = model[0](x)
+        loss = F.cross_entropy(model(x), y) + 0.0 * (hidden - hidden).sqrt().sum()
+        loss.backward()  # the loss is finite, the root's slope at 0 is not
+        step = session.step
+        optimizer.step()
+    run = nethook.open_run(tmp_path / "run.db")
+    (event,) = [event for event in run.events if event.kind == "non-finite"]
+    assert event.step == step
+    assert event.data["case"] == "backward"
+    assert event.data["weights"] is True  # they were saved before the step spoilt them
+    assert "nethook.replay" in capsys.readouterr().err

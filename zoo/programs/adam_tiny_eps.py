@@ -3,6 +3,7 @@
 expect: adam-instability
 or: learning-rate-too-high, oscillating-loss
 half: second
+net: transformer
 """
 
 import torch

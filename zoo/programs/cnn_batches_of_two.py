@@ -1,6 +1,7 @@
 """Batch norm on batches of two images.
 
 expect: batchnorm-small-batch
+site: 1
 half: second
 """
 

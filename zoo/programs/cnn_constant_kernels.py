@@ -1,6 +1,7 @@
 """All kernels start at the same value.
 
 expect: symmetric-init
+site: 0
 half: first
 """
 

@@ -2,6 +2,7 @@
 
 expect: dead-units
 or: learning-rate-too-high
+site: fc1
 half: second
 """
 

@@ -1,6 +1,7 @@
 """Weight decay of 1 with SGD: the weights are gone before they have learnt anything.
 
 expect: weight-decay-too-strong
+site: 0
 half: second
 """
 

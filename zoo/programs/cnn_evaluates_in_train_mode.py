@@ -1,6 +1,7 @@
 """A network with batch norm is validated in training mode.
 
 expect: train-mode-evaluation
+site: 1
 half: first
 """
 

@@ -2,6 +2,7 @@
 
 expect: eval-mode-training
 onset: 20-45
+site: 1
 half: second
 """
 

@@ -1,6 +1,7 @@
 """Batch norm in a perceptron, on batches of two.
 
 expect: batchnorm-small-batch
+site: 1
 half: first
 """
 

@@ -1,6 +1,7 @@
 """All weights start at 0.1.
 
 expect: symmetric-init
+site: 0
 half: second
 """
 

@@ -1,6 +1,7 @@
 """AdamW with a weight decay of 50.
 
 expect: weight-decay-too-strong
+site: 0
 half: first
 """
 

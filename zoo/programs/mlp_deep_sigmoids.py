@@ -1,6 +1,7 @@
 """Sixteen sigmoid layers, default start: nothing arrives at the early ones.
 
 expect: vanishing-gradient
+site: 0
 half: second
 """
 

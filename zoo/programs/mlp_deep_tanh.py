@@ -2,6 +2,7 @@
 
 expect: vanishing-gradient
 or: bad-init-scale
+site: 0
 half: first
 """
 

@@ -1,6 +1,7 @@
 """A perceptron with dropout is evaluated without eval().
 
 expect: train-mode-evaluation
+site: 2
 half: second
 """
 

@@ -2,6 +2,7 @@
 
 expect: saturated-activation
 or: bad-init-scale, vanishing-gradient
+site: 1
 half: second
 """
 

@@ -2,6 +2,7 @@
 
 expect: saturated-activation
 or: bad-init-scale
+site: 1
 half: first
 """
 

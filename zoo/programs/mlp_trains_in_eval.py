@@ -1,6 +1,7 @@
 """A perceptron with batch norm and dropout is in eval mode from the start.
 
 expect: eval-mode-training
+site: 1
 half: first
 """
 

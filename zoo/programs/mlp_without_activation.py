@@ -2,6 +2,7 @@
 
 expect: missing-activation
 or: not-learning
+site: 0
 half: first
 """
 

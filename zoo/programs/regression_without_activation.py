@@ -1,6 +1,7 @@
 """A network for a curved function has no activation between its layers.
 
 expect: missing-activation
+site: fc1
 half: second
 """
 

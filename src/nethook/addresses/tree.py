@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import torch
 from torch import nn
 from torch.nn.utils.parametrize import ParametrizationList, is_parametrized
 
+from nethook.addresses.structure import Structure, recall, remember
 from nethook.addresses.wrappers import inside, wrapped_attribute
 from nethook.errors import InputsError
 
 _NONE: tuple[str, ...] = ()
+# What a plain model has of what is unusual. Never written to.
+_NOTHING: Final[dict[int, list[str]]] = {}
+_NO_ORDER: Final[set[int]] = set()
+_NO_ID: Final[dict[int, int]] = {}
 
 
 class Site:
@@ -177,9 +182,9 @@ class Tree(Index[Site]):
             if (not module._modules or _is_leaf(module)) and order not in self._walk.internal
         ]
 
-    def has(self, cls: type[nn.Module]) -> bool:
-        """Whether any module is of a class."""
-        return any(issubclass(each, cls) for each in self._walk.types)
+    def has(self, *classes: type[nn.Module]) -> bool:
+        """Whether any module is of one of these classes."""
+        return any(issubclass(each, classes) for each in self._walk.types)
 
     def find_module(self, module: nn.Module) -> Site | None:
         """The site of a module object (or of the wrapper around it); None if it is elsewhere."""
@@ -201,11 +206,11 @@ class Tree(Index[Site]):
 
     def match(self, expression: re.Pattern[str]) -> list[tuple[Site, str]]:
         """As in `Index`, without making a site for what does not match."""
-        if self._walk.aliases or self._walk.long:
+        structure = self._walk.structure
+        if structure is None:
             return super().match(expression)
-        matches = expression.fullmatch
-        found = enumerate(self._walk.addresses)
-        return [(self._site(order), name) for order, name in found if matches(name)]
+        addresses = self._walk.addresses
+        return [(self._site(order), addresses[order]) for order in structure.matching(expression)]
 
     def _site(self, order: int) -> Site:
         site = self._made.get(order)
@@ -257,10 +262,15 @@ class _Walk:
 
     Nearly every model is plain: no module is shared, wrapped or parametrised. So the first walk
     only collects, and what it found is checked all at once; where anything is unusual, a second
-    walk looks at each module by itself.
+    walk looks at each module by itself. What a plain model looks like is remembered.
     """
 
     def __init__(self, model: nn.Module) -> None:
+        recalled = recall(model)
+        if recalled is not None:
+            self._take(*recalled)
+            return
+        self.structure: Structure | None = None  # of a plain model
         self.addresses: list[str] = []
         self.modules: list[nn.Module] = []
         self.aliases: dict[int, list[str]] = {}  # by order
@@ -272,10 +282,23 @@ class _Walk:
         self._seen: set[int] = set()  # ids
         self._path: set[int] = set()  # ids from the root to here: a cycle is entered once
         self._orders: dict[int, int] = {}
-        if not self._is_plain(model):
+        if self._is_plain(model):
+            self.structure = remember(model, self.addresses, self.modules, self.types)
+        else:
             self.addresses.clear()
             self.modules.clear()
             self._unusual(model, "", "", internal=False)
+
+    def _take(self, structure: Structure, modules: list[nn.Module]) -> None:
+        """The model is plain and looks as it did: nothing will be added to these."""
+        self.structure = structure
+        self.modules = modules
+        self.addresses, self.types = structure.addresses, structure.classes
+        self.aliases = self.long = _NOTHING
+        self.internal = _NO_ORDER
+        self.wrapped = []
+        self._inside = _NO_ID
+        self._orders = {}
 
     def _is_plain(self, model: nn.Module) -> bool:
         self.addresses.append("")
@@ -296,13 +319,14 @@ class _Walk:
         """Adds what lies below a module; whether all of it is plain so far."""
         add_address, add_module = self.addresses.append, self.modules.append
         for key, child in module._modules.items():
-            if child is not None:
-                name = prefix + key
-                add_address(name)
-                add_module(child)
-                below = child._modules
-                if below and ("parametrizations" in below or not self._collect(child, name + ".")):
-                    return False
+            if child is None:
+                return False
+            name = prefix + key
+            add_address(name)
+            add_module(child)
+            below = child._modules
+            if below and ("parametrizations" in below or not self._collect(child, name + ".")):
+                return False
         return True
 
     def order_of(self, module: nn.Module) -> int | None:

@@ -6,6 +6,7 @@
     nethook check runs/train.db
     nethook demo
     nethook report RUN
+    nethook ui runs
     nethook sites models.py:Net --input 1x3x224x224
 
 A command imports what it needs inside its function: printing the help must not load torch, and a
@@ -18,7 +19,7 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import check, demo, diff, export, report, run, sites
+from nethook.cli import check, demo, diff, export, report, run, sites, ui
 
 # Tracebacks stay Python's own.
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -51,6 +52,7 @@ app.command("run", add_help_option=False)(run.listed)
 app.command("check")(check.check)
 app.command("demo")(demo.demo)
 app.command("report")(report.report)
+app.command("ui")(ui.ui)
 app.command("diff")(diff.diff)
 app.command("export")(export.export)
 app.command("sites")(sites.sites)

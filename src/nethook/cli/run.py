@@ -49,6 +49,8 @@ def main(arguments: Sequence[str]) -> None:
     from nethook.running.follow import start_watching
 
     session = Session(chosen, start_watching)
+    if options.ui:
+        _start_page(chosen, show=options.open)
     children = Children(chosen, program)
     live = _live(session) if options.live else None
     closing = _Closing(session, options, children, live)
@@ -117,21 +119,15 @@ def _parser() -> argparse.ArgumentParser:
         choices=SEVERITIES,
         help="end with code 3 when there is a finding of this severity or above",
     )
-    add("--ui", action=_NoPage, nargs=0, help=argparse.SUPPRESS)
+    add("--ui", action="store_true", help="serve a page that follows the run while it trains")
     add("--live", action="store_true", help="a status line on standard error while it trains")
-    add("--open", action="store_true", help="make the report at the end and open it")
+    add(
+        "--open",
+        action="store_true",
+        help="make the report at the end and open it; with --ui, open the page at once",
+    )
     add("--quiet", action="store_true", help="at the end, the path of the run file alone")
     return parser
-
-
-class _NoPage(argparse.Action):
-    """`--ui` belongs to the page, which is not there yet."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
-        parser.error(
-            "--ui: the page that follows a run live is not part of this version. Use --live for a "
-            "status line, or `nethook report` on the run file, which can be read at any time."
-        )
 
 
 def _share(text: str) -> float | None:
@@ -162,6 +158,17 @@ def _chosen(options: Any, program: Program) -> RunOptions:
         exclude=tuple(options.exclude),
         batches=0 if options.no_batches else 3,
     )
+
+
+def _start_page(chosen: RunOptions, *, show: bool) -> None:
+    """Serves the page from another process, before the script can see anything of it."""
+    from nethook.running.beside import missing, start_page
+
+    if lacking := missing():
+        _parser().error(f"--ui: {lacking}")
+    # Of the ranks that a launcher has started, the first serves it for all.
+    if os.environ.get("RANK", "0") == "0":
+        start_page(chosen.to, show=show)
 
 
 class _Closing:
@@ -207,7 +214,7 @@ class _Closing:
             )
             stream.write(text)
             stream.flush()
-        if self._options.open:
+        if self._options.open and not self._options.ui:
             with _suppressed():
                 _open_report(self._session, commands)
 

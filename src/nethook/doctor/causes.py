@@ -16,8 +16,17 @@ from typing import Final
 from nethook.doctor.finding import SEVERITIES, Finding
 from nethook.doctor.rule import Cause
 
+_AFTERWARDS: Final = (
+    "class-collapse",
+    "dead-units",
+    "saturated-activation",
+    "vanishing-gradient",
+)
+"""What is left of a network after an explosion, or the first NaN."""
+
 LEADS_TO: Final[dict[str, frozenset[str]]] = {
-    "exploding-gradient": frozenset({"non-finite"}),
+    "exploding-gradient": frozenset({"non-finite", *_AFTERWARDS}),
+    "non-finite": frozenset(_AFTERWARDS),
     "dead-units": frozenset({"class-collapse", "vanishing-gradient"}),
     "saturated-activation": frozenset({"class-collapse", "vanishing-gradient"}),
     "vanishing-gradient": frozenset({"class-collapse"}),
@@ -36,7 +45,8 @@ def root_causes(found: Sequence[tuple[Cause, Finding]], slack: int = 0) -> list[
     `slack` is how many steps a consequence may seem to begin before its cause: a patient rule may
     date its onset a little late.
     """
-    ordered = sorted(found, key=_rank)
+    present = {finding.code for _, finding in found}
+    ordered = sorted(found, key=lambda each: _rank(each, present))
     roots: list[tuple[Cause, Finding, list[Finding]]] = []
     for cause, finding in ordered:
         for above, root, consequences in roots:
@@ -62,7 +72,7 @@ def _explains(above: Cause, root: Finding, cause: Cause, finding: Finding, slack
     return above == cause and finding.code in LEADS_TO.get(root.code, ())
 
 
-def _rank(entry: tuple[Cause, Finding]) -> tuple[int, int, int, int]:
+def _rank(entry: tuple[Cause, Finding], present: set[str]) -> tuple[int, int, int, int]:
     cause, finding = entry
-    led = sum(finding.code in codes for codes in LEADS_TO.values())
+    led = sum(finding.code in codes for code, codes in LEADS_TO.items() if code in present)
     return (cause, led, -SEVERITIES.index(finding.severity), finding.first_step)

@@ -52,14 +52,15 @@ def examine(
     ignore: Iterable[str] = (),
     thresholds: Changes | None = None,
     rules: Sequence[Rule] | None = None,
+    until: int | None = None,
 ) -> tuple[list[Finding], list[str]]:
-    """As `diagnose`; and which rules failed, in words."""
+    """As `diagnose`; and which rules failed, in words. `until` is the last step to look at."""
     chosen = list(all_rules()) if rules is None else list(rules)
     settings = _settled(chosen, ignore, thresholds, all_known=rules is None)
     if isinstance(run, Run):
-        return _examined(run, chosen, settings)
+        return _examined(run, chosen, settings, until)
     with open_run(run) as opened:
-        return _examined(opened, chosen, settings)
+        return _examined(opened, chosen, settings, until)
 
 
 def assert_healthy(
@@ -106,9 +107,9 @@ def _settled(
 
 
 def _examined(
-    run: Run, rules: Sequence[Rule], settings: Settings
+    run: Run, rules: Sequence[Rule], settings: Settings, until: int | None
 ) -> tuple[list[Finding], list[str]]:
-    history = History(run)
+    history = History(run, until)
     found: list[tuple[Cause, Finding]] = []
     failed: list[str] = []
     for rule in rules:

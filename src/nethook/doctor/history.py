@@ -20,7 +20,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nethook.runs.names import BATCH, LOOP, LOSS, OUTPUTS, PARAMS_FINGERPRINT, loss_address
+from nethook.runs.names import (
+    BATCH,
+    LOOP,
+    LOSS,
+    OUTPUTS,
+    PARAMS_FINGERPRINT,
+    loss_address,
+    loss_name,
+)
 from nethook.runs.results import EventRecord, Series
 from nethook.runs.run import Run
 
@@ -105,10 +113,17 @@ class LossFacts(Noted):
 
 
 class History:
-    """What rules may know of a run."""
+    """What rules may know of a run.
 
-    def __init__(self, run: Run) -> None:
+    Arguments:
+        run: what `open_run` returned.
+        until: curves, records and events end with this step, as if the run had gone no further;
+            facts about sites are those of the whole run.
+    """
+
+    def __init__(self, run: Run, until: int | None = None) -> None:
         self._run = run
+        self._until = until
         self._series: dict[tuple[str, str, str], Series] = {}
         self.read: set[str] = set()
 
@@ -150,9 +165,15 @@ class History:
         self.read.add(f"event.{kind}")
         return tuple(event for event in self._events if event.kind == kind)
 
+    def _is_known(self, step: int) -> bool:
+        return self._until is None or step <= self._until
+
+    def _cut(self, curve: Curve) -> Curve:
+        return curve if self._until is None else curve.until(self._until)
+
     @cached_property
     def _events(self) -> tuple[EventRecord, ...]:
-        return self._run.events
+        return tuple(event for event in self._run.events if self._is_known(event.step))
 
     def fingerprints(self) -> dict[str, dict[int, Curve]]:
         """Of every rank, numbers that equal parameters share, at steps 0, 1, 2, 4, 8.
@@ -183,7 +204,7 @@ class History:
 
     @cached_property
     def _losses(self) -> tuple[Any, ...]:
-        return self._run.losses
+        return tuple(each for each in self._run.losses if self._is_known(each.step))
 
     # -- numbers ------------------------------------------------------------------------------
 
@@ -213,7 +234,8 @@ class History:
             return NOTHING
         value = np.asarray(series[column], dtype=np.float64)
         measured = (series.seen > 0) & ~np.isnan(value)
-        return Curve(series.last_step, value, series.steps // series.counted).where(measured)
+        steps = series.steps // series.counted
+        return self._cut(Curve(series.last_step, value, steps).where(measured))
 
     def active_units(self, address: str, since: int) -> npt.NDArray[np.bool_] | None:
         """Of each unit, whether it was ever active from a step on; None where no bits were kept."""
@@ -221,7 +243,7 @@ class History:
         if not self.has(address, OUTPUTS):
             return None
         units = self._run.units(address, OUTPUTS)
-        late = units.last_step >= since
+        late = (units.last_step >= since) & (units.last_step <= (self._until or np.inf))
         if not units.active.size or not late.any():
             return None
         active: npt.NDArray[np.bool_] = np.any(units.active[late], axis=0)
@@ -247,14 +269,31 @@ class History:
                 yield address.removeprefix(loss_address("")), curve
 
     def _loss_curve(self, address: str, phase: str) -> Curve:
-        """The mean of a loss in each window; NaN where it was not finite in any of its steps."""
+        """A loss step by step as far back as that was kept, and window by window before.
+
+        Under a budget windows merge, and a curve of few of them would hide what happened when. A
+        window is NaN where the loss was not finite in any of its steps.
+        """
         self.read.add(f"series.{_shown(address, LOSS)}.mean")
         series = self._read_series(address, LOSS, phase)
         if series is None:
             return NOTHING
         value = np.where(series["nonfinite_share"] > 0, np.nan, series["mean"])
         steps = series.steps // series.counted
-        return Curve(series.last_step, value, steps).where(series.seen > 0)
+        windows = self._cut(Curve(series.last_step, value, steps).where(series.seen > 0))
+        single = self._scalars.get(loss_name(address.removeprefix(loss_address(""))))
+        if phase != "train" or single is None or len(single) <= len(windows):
+            return windows
+        before = windows.until(int(single.step[0]) - 1)
+        finite = np.where(np.isfinite(single.value), single.value, np.nan)
+        ones = np.ones(len(single), np.int64)
+        return self._cut(
+            Curve(
+                np.concatenate((before.step, single.step)),
+                np.concatenate((before.value, finite)),
+                np.concatenate((before.steps, ones)),
+            )
+        )
 
     @cached_property
     def _loss_addresses(self) -> list[str]:
@@ -268,7 +307,7 @@ class History:
         found = self._scalars.get(name)
         if found is None:
             return NOTHING
-        return Curve(found.step, found.value, np.ones(len(found), np.int64))
+        return self._cut(Curve(found.step, found.value, np.ones(len(found), np.int64)))
 
     def rates(self) -> dict[str, Curve]:
         """Every learning rate, a point a change, by `optimizer.group`."""

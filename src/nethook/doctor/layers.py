@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
-from nethook.doctor.history import Curve, History, SiteFacts
-from nethook.runs.names import GRADS, INPUTS, OUTPUTS
+from nethook.doctor.history import NOTHING, Curve, History, SiteFacts
+from nethook.runs.names import GRADS, INPUTS, OUTPUTS, PARAMS
 
 
 def leaves(history: History) -> list[SiteFacts]:
@@ -36,31 +38,96 @@ def first_layer(history: History) -> str:
 
 
 def late(curve: Curve, steps: int) -> Curve:
-    """The second half of a run: what has become of it."""
-    return curve.since(steps // 2)
+    """The second half of a run, what has become of it; thinned, the last that was measured."""
+    return measured(curve, curve.since(steps // 2))
 
 
-def saturated_layers(history: History, share: float = 0.8) -> list[str]:
+def measured(curve: Curve, part: Curve, least: int = 3) -> Curve:
+    """A part of a curve; where a budget has left next to nothing of it, the end of all there is."""
+    return part if len(part) >= least else curve.where(np.arange(len(curve)) >= len(curve) - least)
+
+
+def activated_by(history: History) -> dict[str, str]:
+    """Layers whose output goes straight into a function: `torch.tanh(self.fc1(x))`."""
+    ops = [each for each in history.info("ops", []) if isinstance(each, dict)]
+    kinds = {each.address: each.fact("activation") for each in leaves(history)}
+    found: dict[str, str] = {}
+    for op in ops:
+        sources = [each for each in op.get("from") or [] if isinstance(each, int) and each >= 0]
+        if op.get("op") in _FUNCTIONS and len(sources) == 1 and sources[0] < len(ops):
+            site = str(ops[sources[0]].get("site"))
+            # An activation that is a module has numbers of its own.
+            if kinds.get(site) == "linear" and str(op.get("site")) not in kinds:
+                found[site] = str(op["op"])
+    return found
+
+
+def near_ends(history: History, module: SiteFacts, functions: dict[str, str]) -> Curve:
+    """The share of a bounded activation's outputs that are within 3 % of either end.
+
+    For a function it follows from mean and spread of what goes in, taken as normally distributed.
+    """
+    if module.fact("activation") == "bounded":
+        return history.curve(module.address, OUTPUTS, "near_share")
+    end = _ENDS.get(functions.get(module.address, ""))
+    mean = history.curve(module.address, OUTPUTS, "mean")
+    std = history.curve(module.address, OUTPUTS, "std")
+    if end is None or len(mean) != len(std):
+        return NOTHING
+    apart = np.maximum(std.value, 1e-30) * math.sqrt(2)
+    share = [
+        1 - 0.5 * (math.erf((end - at) / by) - math.erf((-end - at) / by))
+        for at, by in zip(mean.value.tolist(), apart.tolist(), strict=True)
+    ]
+    return Curve(mean.step, np.asarray(share), mean.steps)
+
+
+# From where on tanh is above 0.97 and sigmoid within 3 % of an end.
+_ENDS = {"tanh": 2.0923, "sigmoid": 3.4761}
+_FUNCTIONS = ("relu", "tanh", "sigmoid")
+
+NEAR_READS: Final = (
+    "info.ops",
+    "module.activation",
+    "module.first_call",
+    "module.leaf",
+    "series.outputs.mean",
+    "series.outputs.near_share",
+    "series.outputs.std",
+)
+"""The fields that `saturated_layers` reads."""
+
+STOPPED_READS: Final = (*NEAR_READS, "series.outputs.max", "series.outputs.zero_share")
+"""The fields that `stopped_layers` reads."""
+
+
+def saturated_layers(history: History, share: float = 0.8) -> dict[str, float]:
     """Layers of bounded activations of which most outputs are near their ends, for long."""
-    found = []
+    functions = activated_by(history)
+    found = {}
     for module in leaves(history):
-        if module.fact("activation") == "bounded":
-            near = late(history.curve(module.address, OUTPUTS, "near_share"), history.steps)
-            if len(near) >= 3 and float(np.median(near.value)) >= share:
-                found.append(module.address)
+        near = late(near_ends(history, module, functions), history.steps)
+        if len(near) >= 3 and float(np.median(near.value)) >= share:
+            found[module.address] = float(np.median(near.value))
     return found
 
 
 def stopped_layers(history: History) -> list[str]:
     """Layers that pass nothing on from the first step: dead rectifiers, units at their ends."""
+    functions = activated_by(history)
     found = []
     for module in leaves(history):
-        kind = module.fact("activation")
-        column = {"rectifier": "zero_share", "bounded": "near_share"}.get(str(kind))
-        if column is not None:
-            share = history.curve(module.address, OUTPUTS, column)
-            if len(share) and float(share.value[0]) > 0.99:
-                found.append(module.address)
+        if module.fact("activation") == "rectifier":
+            share = history.curve(module.address, OUTPUTS, "zero_share")
+            stops = len(share) and float(share.value[0]) > 0.99
+        elif functions.get(module.address) == "relu":
+            most = history.curve(module.address, OUTPUTS, "max")
+            stops = len(most) and float(most.value[0]) <= 0
+        else:
+            share = near_ends(history, module, functions)
+            stops = len(share) and float(share.value[0]) > 0.99
+        if stops:
+            found.append(module.address)
     return found
 
 
@@ -76,8 +143,27 @@ def profile(
 
 
 def gradient_profile(history: History, first: int, last: int) -> list[tuple[str, float]]:
-    """Root mean square of the gradient of each layer's output, in order of execution."""
-    return profile(history, GRADS, "rms", weighted(history), first, last)
+    """Root mean square of the gradient of each layer's output, in order of execution.
+
+    Where a budget has left nothing of these steps, what was measured last.
+    """
+    found = []
+    for module in weighted(history):
+        curve = history.curve(module.address, GRADS, "rms")
+        part = measured(curve, curve.since(first).until(last), least=1)
+        if len(part):
+            found.append((module.address, float(np.median(part.value))))
+    return found
+
+
+def norm_of_weights(history: History) -> float:
+    """The norm of all parameters when they were measured first; 1 where they were not."""
+    total = 0.0
+    for each in history.parameters:
+        rms = history.curve(each.address, PARAMS, "rms")
+        if len(rms) and np.isfinite(rms.value[0]):
+            total += float(rms.value[0]) ** 2 * int(each.fact("elements", 0))
+    return math.sqrt(total) or 1.0
 
 
 def fades(history: History, share: float = 1e-3) -> bool:

@@ -9,6 +9,7 @@ fell; one that gets well below does its job.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -101,7 +102,8 @@ def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
     kept = value[finite]
     if len(kept) < 3:
         nan = float("nan")
-        return Progress(nan, nan, nan, nan, nan, 0.0, finite=False, late=0.0)
+        first = float(kept[0]) if len(kept) else nan
+        return Progress(first, nan, nan, nan, nan, 0.0, finite=False, late=0.0)
     width = min(len(kept), max(5, len(kept) // 10))
     smooth = medians(kept, width)
     start, end, best = _start(kept), float(smooth[-1]), float(smooth.min())
@@ -126,12 +128,15 @@ def _start(values: Floats) -> float:
 def progress(history: History) -> Progress | None:
     """How the run's training loss went; None where that cannot be said.
 
-    Losses that play against each other (a GAN's) have no common direction, so none is judged.
+    Losses that play against each other (a GAN's) have no common direction, so none is judged; of
+    those that come one after the other (a warm-up by itself), the longest is.
     """
     curves = [(name, curve) for name, curve in history.named_losses() if len(curve) >= ENOUGH]
-    if len(curves) != 1:
+    curves.sort(key=lambda each: int(each[1].step[0]))
+    apart = all(a.step[-1] < b.step[0] for (_, a), (_, b) in itertools.pairwise(curves))
+    if not curves or not apart:
         return None
-    name, curve = curves[0]
+    name, curve = max(curves, key=lambda each: len(each[1]))  # of several phases the longest
     went = progress_of(curve, constant_score(history, name))
     if went is None or went.improves or _has_a_meaning(history, name, went):
         return went
@@ -159,6 +164,8 @@ def constant_score(history: History, name: str | None = None) -> float | None:
         return _entropy(records)
     if records[0].fact("kind") == "mse":
         return _variance(records)
+    if records[0].fact("kind") in ("bce", "bce_with_logits"):
+        return _binary_entropy(records)
     return None
 
 
@@ -170,6 +177,7 @@ def _is_plain(record: LossFacts) -> bool:
         and record.fact("factor") == 1.0
         and not record.fact("terms")
         and not options.get("weight")
+        and not options.get("pos_weight")
         and not record.fact("broadcast")
     )
 
@@ -187,6 +195,24 @@ def _entropy(records: list[LossFacts]) -> float | None:
     entropy = -sum(share * math.log(share) for share in shares)
     # A sample shows less than there is: the correction of Miller and Madow.
     return entropy + (len(shares) - 1) / (2 * total)
+
+
+def _binary_entropy(records: list[LossFacts]) -> float | None:
+    """The entropy of yes and no, where each target is one of them."""
+    shares: list[float] = []
+    seen = 0
+    for record in records:
+        target = record.fact("target") or {}
+        share, shape = target.get("positive_share"), target.get("shape") or []
+        if share is None or target.get("binary_share") != 1.0 or math.prod(shape[1:]) != 1:
+            return None
+        shares.append(float(share))
+        seen += int(math.prod(shape))
+    share = float(np.mean(shares))
+    if seen < 64 or not 0 < share < 1:
+        return None
+    entropy = -(share * math.log(share) + (1 - share) * math.log(1 - share))
+    return entropy + 1 / (2 * seen)
 
 
 def _counts(counts: Any) -> Iterator[tuple[int, float]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nethook.doctor.history import History
+
 
 def some(sites: Sequence[str], noun: str) -> str:
     """Sites in words: "`fc1`", "`fc1` and `fc2`", "12 parameters (`fc1.weight`, …)"."""
@@ -13,6 +15,16 @@ def some(sites: Sequence[str], noun: str) -> str:
     if len(named) <= 3:
         return f"{', '.join(named[:-1])} and {named[-1]}"
     return f"{len(named)} {noun}s ({', '.join(named[:3])}, …)"
+
+
+def one_or_many(sites: Sequence[str], one: str, many: str) -> str:
+    """The word that fits so many sites."""
+    return one if len(sites) == 1 else many
+
+
+def backward_place(history: History) -> str:
+    """The line of the first backward pass, as `place` has it."""
+    return next((place(each.fact("source")) for each in history.records("train")[:1]), "")
 
 
 def number(value: float) -> str:

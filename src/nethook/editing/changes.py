@@ -38,9 +38,12 @@ class Change(Hook):
 
     def changed(self, value: Any) -> Any:
         """The value after all entries; the same object where none changed it."""
-        call = self.next_call()
+        call = self.calls
+        if _graph_task() == -1:
+            self.calls = call + 1
         for entry in self.entries:
-            value = entry.on(value, self.address, call)
+            on = entry.on if entry.path else entry.change
+            value = on(value, self.address, call)
         return value
 
     def next_call(self) -> int:

@@ -95,7 +95,7 @@ class scale(Edit):  # noqa: N801
 
     def __call__(self, value: torch.Tensor) -> torch.Tensor:
         """The product, in the type of the value."""
-        return (value * _like(self.factor, value)).to(value.dtype)
+        return _in_type(value * _like(self.factor, value), value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class add(Edit):  # noqa: N801
 
     def __call__(self, value: torch.Tensor) -> torch.Tensor:
         """The sum, in the type of the value."""
-        return (value + _like(self.other, value)).to(value.dtype)
+        return _in_type(value + _like(self.other, value), value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,6 +318,11 @@ class keep_units(Edit):  # noqa: N801
 
 def _like(other: Value, value: torch.Tensor) -> Value:
     return other.to(value.device) if isinstance(other, torch.Tensor) else other
+
+
+def _in_type(new: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """A new value in the type of the old one. Asking is quicker than a cast that does nothing."""
+    return new if new.dtype is value.dtype else new.to(value.dtype)
 
 
 def _vector(direction: torch.Tensor, value: torch.Tensor) -> torch.Tensor:

@@ -5,20 +5,29 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, Protocol
 
+import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.errors import EditError, InPlaceEditError
-from nethook.hooks.quiet import quiet
+from nethook.hooks.quiet import modes_are_active, quiet
 
 # What an edit becomes: the value and the address, to the new value or None for no change.
 Apply = Callable[[Any, str], Any]
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def call_form(function: Callable[..., Any], what: str) -> Apply:
+class Written(Protocol):
+    """What was written where, for messages."""
+
+    @property
+    def what(self) -> str:
+        """In words."""
+
+
+def call_form(function: Callable[..., Any], written: Written) -> Apply:
     """How to call `function` with a value and the site it stands at.
 
     The site goes to a parameter named `site`, or to a second one that must be given.
@@ -28,15 +37,16 @@ def call_form(function: Callable[..., Any], what: str) -> Apply:
         return lambda value, site: function(value, site=site)
     if required > 2:
         raise EditError(
-            f"the edit at {what} takes {required} arguments that must be given; an edit is called "
-            "with the value, and with the address of its site if it takes a second one."
+            f"the edit at {written.what} takes {required} arguments that must be given; an edit is "
+            "called with the value, and with the address of its site if it takes a second one."
         )
     return function if required == 2 else lambda value, _: function(value)
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[int, bool]:
     """How many positional arguments must be given, and whether one may be named `site`."""
-    if isinstance(function, FunctionType | MethodType) and not hasattr(function, "__wrapped__"):
+    kinds = (FunctionType, MethodType)
+    if isinstance(function, kinds) and not hasattr(function, "__wrapped__"):
         # Nearly all edits, and many times quicker than asking `inspect`.
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -65,5 +75,7 @@ def not_in_place(apply: Apply, value: Any, site: str) -> Any:
 
 
 def _versions(value: Any) -> list[int]:
+    if type(value) is torch.Tensor and not modes_are_active():
+        return [0 if value.is_inference() else value._version]
     with quiet():
         return [0 if each.is_inference() else each._version for _, each in tensors(value)]

@@ -35,6 +35,7 @@ class NodeEntry(Entry):
         self.kind = kind
         self.came: set[str] = set()  # names of nodes that the calls made, if `kind` chose none
         super().__init__("nodes", pattern, (), function)
+        assert self.apply is not None  # it is a function
         self._call: Callable[..., Any] = self.apply
         if kind is not None:
             translate(kind)  # one that cannot be read is an error now, not in the forward

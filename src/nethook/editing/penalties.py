@@ -19,7 +19,7 @@ class Penalty:
 
     def __init__(self, pattern: Any, function: Callable[..., torch.Tensor], weight: float) -> None:
         self.what = f"penalty({show_pattern(pattern)})"
-        self._apply = call_form(function, self.what)
+        self._apply = call_form(function, self)
         self._weight = weight
         self._terms: list[torch.Tensor] = []
         self._without_graph = False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -32,23 +33,31 @@ OneEdit: TypeAlias = Callable[..., Any]
 class Entry:
     """One edit under one pattern: what it does, and how often it did."""
 
-    __slots__ = ("apply", "edit", "fired", "limit", "path", "pattern", "quantity", "seen", "sites")
+    __slots__ = (
+        "_is_simple", "apply", "edit", "fired", "limit", "path", "pattern", "quantity", "seen",
+        "sites",
+    )  # fmt: skip
 
     def __init__(self, quantity: Quantity, pattern: Any, path: Path, edit: OneEdit) -> None:
         self.quantity = quantity
         self.pattern = pattern
         self.path = path
         self.edit = edit
-        self.limit: Limit = edit.calls if isinstance(edit, Edit) else None
-        if not isinstance(edit, Edit):
-            self.apply: Apply = self.form(edit)
+        self.limit: Limit = None
+        self.apply: Apply | None = None  # of a function of the user's
+        self._is_simple = False  # an edit that is data, and needs the value alone
+        if isinstance(edit, Edit):
+            self.limit = edit.calls
+            self._is_simple = not isinstance(edit, patch)
+        else:
+            self.apply = self.form(edit)
         self.sites: list[str] = []
         self.seen = 0  # how often a value of its sites came by
         self.fired = 0  # how often it was applied
 
     def form(self, function: OneEdit) -> Apply:
         """How a function of the user's is called with a value and a site."""
-        return call_form(function, self.what)
+        return call_form(function, self)
 
     @property
     def what(self) -> str:
@@ -89,19 +98,21 @@ class Entry:
             )
         if not recomputed:
             self.seen += 1
-        if not _applies(self.limit, call):
+        if self.limit is not None and not _applies(self.limit, call):
             return value
         if not recomputed:
             self.fired += 1
         if ops_are_seen():
             with unseen():  # what an edit does is no operation of the model
                 new = self._applied(value, site, call)
+        elif self._is_simple and type(value) is torch.Tensor:
+            new = self.edit(value)  # nearly always, and there is nothing to check
         else:
             new = self._applied(value, site, call)
         return value if new is None else new
 
     def _applied(self, value: Any, site: str, call: int) -> Any:
-        if not isinstance(self.edit, Edit):
+        if self.apply is not None:
             return not_in_place(self.apply, value, site)
         self._check_is_tensor(value, site)
         return self.edit(value, call) if isinstance(self.edit, patch) else self.edit(value)
@@ -125,9 +136,7 @@ def show_pattern(pattern: Any) -> str:
     return str(named.__name__)
 
 
-def _applies(limit: Limit, call: int) -> bool:
-    if limit is None:
-        return True
+def _applies(limit: int | slice, call: int) -> bool:
     if isinstance(limit, int):
         return call == limit
     step = limit.step or 1
@@ -141,14 +150,14 @@ def read(quantity: Quantity, given: Mapping[Any, Any] | None) -> list[Entry]:
     """One argument of `edit`, as entries in the order in which they were written."""
     if given is None:
         return []
-    if type(given) is not dict and not isinstance(given, Mapping):  # an ABC is slow to ask
+    if not _is_mapping(given):
         raise EditError(
             f"{quantity} is a mapping from a pattern to an edit, as in "
             f"{quantity}={{'fc1': edits.scale(0.5)}}; got {type(given).__name__}."
         )
     entries: list[Entry] = []
     for pattern, edits in given.items():
-        if not isinstance(edits, Edit) and isinstance(edits, Mapping):
+        if not isinstance(edits, Edit) and _is_mapping(edits):
             for text, inner in edits.items():
                 path = parse_path(text)
                 entries += [Entry(quantity, pattern, path, one) for one in _list(inner, pattern)]
@@ -157,8 +166,15 @@ def read(quantity: Quantity, given: Mapping[Any, Any] | None) -> list[Entry]:
     return entries
 
 
+def _is_mapping(given: Any) -> bool:
+    # An abstract class is slow to ask.
+    return type(given) is dict or (
+        not isinstance(given, FunctionType) and isinstance(given, Mapping)
+    )
+
+
 def _list(edits: Any, pattern: Any) -> list[OneEdit]:
-    several = list(edits) if isinstance(edits, list | tuple) else [edits]
+    several = list(edits) if isinstance(edits, (list, tuple)) else [edits]
     for one in several:
         if isinstance(one, type) and issubclass(one, Edit):
             raise EditError(

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from nethook.figures.coverage import WHOLE, coverage
 from nethook.figures.panels import loss_panel
 from nethook.figures.reading import Reading
-from nethook.runs import names
 from nethook.views.numbers import number, seconds, share
 from nethook.views.table import size
 
@@ -28,7 +28,7 @@ def subtitle_of(reading: Reading) -> str:
         parts.append(datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%d %H:%M UTC"))
         if finished is not None and finished >= started:
             parts.append(f"ran {seconds(finished - started)}")
-    states = {rank.state for rank in reading.run.ranks}
+    states = {rank.state for rank in reading.ranks}
     parts.append(next((s for s in ("open", "died", "finished") if s in states), "unknown"))
     return " · ".join(parts)
 
@@ -51,22 +51,11 @@ def facts_of(reading: Reading) -> list[tuple[str, str]]:
     if isinstance(overhead, int | float) and np.isfinite(overhead):
         facts.append(("cost of watching", share(float(overhead))))
     covered = coverage(reading)
-    if covered is not None and covered < 0.995:
+    if covered is not None and covered < WHOLE:
         facts.append(("measured", f"{share(covered)} of steps"))
-    if len(reading.run.ranks) > 1:
-        facts.append(("ranks", f"{len(reading.run.ranks):,}"))
+    if len(reading.ranks) > 1:
+        facts.append(("ranks", f"{len(reading.ranks):,}"))
     return facts
-
-
-def coverage(reading: Reading) -> float | None:
-    """The share of steps at which the first layer was measured: what the budget left."""
-    layers = reading.layers()
-    if not layers:
-        return None
-    series = reading.series([(layers[0], names.OUTPUTS)])
-    if not series or not len(series[0]):
-        return None
-    return float(series[0].seen.sum() / max(1, series[0].steps.sum()))
 
 
 def ran_of(reading: Reading) -> list[tuple[str, str]]:

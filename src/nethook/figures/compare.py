@@ -1,7 +1,8 @@
-"""Two runs in one figure: their losses, and where every layer of one differs from the other's."""
+"""Runs in one figure: their losses, and where every layer of one differs from the other's."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,26 +11,26 @@ from nethook.figures.panels import loss_panel, norm_panel
 from nethook.figures.reading import Reading
 from nethook.views.curves import curves
 from nethook.views.heatmap import heatmap
-from nethook.views.palette import BLUE, VERMILION
+from nethook.views.palette import LINES
 from nethook.views.plain import Grid, Line, Mark, Panel, Quantity, Spec
-from nethook.views.thin import thin_grid
+from nethook.views.thin import POINTS, thin_grid
 
 
-def curves_of_two(
-    first: Reading,
-    second: Reading,
-    names: tuple[str, str],
-    marks: list[Mark],
+def curves_of(
+    readings: Sequence[Reading],
+    names: Sequence[str],
+    marks: Sequence[Mark],
     *,
     titled: bool = True,
+    points: int = POINTS,
 ) -> Spec:
-    """Loss and gradient norm of both."""
+    """Loss and gradient norm of several runs, a colour a run."""
     made = []
     for panel_of in (loss_panel, norm_panel):
-        panels = [panel_of(first), panel_of(second)]
+        panels = [panel_of(each) for each in readings]
         lines = [
-            _named(line, name, colour)
-            for panel, name, colour in zip(panels, names, (BLUE, VERMILION), strict=True)
+            _named(line, name, LINES[at % len(LINES)])
+            for at, (panel, name) in enumerate(zip(panels, names, strict=True))
             if panel is not None
             for line in panel.lines
         ]
@@ -37,7 +38,7 @@ def curves_of_two(
         if there:
             scale = "log" if all(panel.scale == "log" for panel in there) else "linear"
             made.append(Panel(there[0].title, lines, there[0].explain, scale=scale, tall=1.5))
-    return curves(made, marks, f"{names[0]} and {names[1]}" if titled else "")
+    return curves(made, marks, " and ".join(names) if titled else "", points=points)
 
 
 def _named(line: Line, name: str, colour: str) -> Line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -71,14 +72,14 @@ def _layer(reading: Reading, address: str, columns: int) -> Layer:
         address,
         reading.order.kind(address),
         shape_text(info.get("shape")),
-        _numbers(reading, address),
+        latest_numbers(reading, address),
         _specs(reading, address, columns) if columns else [],
         findings,
-        _facts(reading, address),
+        layer_facts(reading, address),
     )
 
 
-def _numbers(reading: Reading, address: str) -> str:
+def latest_numbers(reading: Reading, address: str) -> str:
     """What stands beside a folded layer: its latest numbers."""
     parts = []
     for name, word in (("spread", "std"), ("output_gradients", "grad"), ("silent", "silent")):
@@ -92,7 +93,8 @@ def _numbers(reading: Reading, address: str) -> str:
     return " · ".join(parts)
 
 
-def _facts(reading: Reading, address: str) -> list[tuple[str, str]]:
+def layer_facts(reading: Reading, address: str) -> list[tuple[str, str]]:
+    """Parameters, calls, type, device and source line of a layer."""
     info = reading.order.info(address)
     facts: list[tuple[str, str]] = []
     for parameter in reading.order.parameters(address):
@@ -116,7 +118,7 @@ def _facts(reading: Reading, address: str) -> list[tuple[str, str]]:
 
 def _specs(reading: Reading, address: str, columns: int) -> list[tuple[bool, Spec]]:
     specs: list[tuple[bool, Spec]] = []
-    panels = [panel for panel in _panels(reading, address) if panel.lines]
+    panels = [panel for panel in layer_panels(reading, address) if panel.lines]
     if panels:
         height = 70 + 105 * len(panels)
         specs.append((True, curves(panels, height=height, points=3 * columns)))
@@ -152,7 +154,7 @@ def _specs(reading: Reading, address: str, columns: int) -> list[tuple[bool, Spe
     return specs
 
 
-def _panels(reading: Reading, address: str) -> list[Panel]:
+def layer_panels(reading: Reading, address: str) -> list[Panel]:
     """Spread, gradients and updates of a layer and its parameters."""
     own = reading.order.parameters(address)
     if not own:  # a run that does not say whose they are: those below the layer's name
@@ -181,4 +183,4 @@ def _panels(reading: Reading, address: str) -> list[Panel]:
 
 def _short(line: Line, address: str) -> Line:
     name = line.name.removeprefix(f"{address}.") or line.name
-    return Line(name, line.step, line.value, line.least, line.greatest)
+    return replace(line, name=name)

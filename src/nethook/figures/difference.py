@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nethook.errors import MissingLibraryError
-from nethook.figures.compare import curves_of_two, ratio_of_two
+from nethook.figures.compare import curves_of, ratio_of_two
 from nethook.figures.of_runs import AnyRun, names_of_two, parting_marks, parting_spec
 from nethook.figures.panels import loss_panel
 from nethook.figures.reading import Reading
@@ -91,17 +91,19 @@ class Difference:
 
     def losses(self) -> list[tuple[str, str]]:
         """The loss of each run, from its start to its end."""
-        found = []
-        for name, reading in zip(self.names, (self.first, self.second), strict=True):
-            panel = loss_panel(reading)
-            if panel is not None:
-                value = np.asarray(panel.lines[0].value)
-                finite = value[np.isfinite(value)]
-                if finite.size:
-                    steps = f"{reading.last_step + 1:,} steps"
-                    ends = f"{number(float(finite[0]))} → {number(float(finite[-1]))}"
-                    found.append((name, f"{ends} in {steps}"))
-        return found
+        pairs = zip(self.names, (self.first, self.second), strict=True)
+        return [(name, text) for name, reading in pairs if (text := loss_of(reading))]
+
+
+def loss_of(reading: Reading) -> str:
+    """`2.3 → 0.1 in 1,000 steps`, or ""."""
+    panel = loss_panel(reading)
+    value = np.asarray(panel.lines[0].value) if panel is not None else np.zeros(0)
+    finite = value[np.isfinite(value)]
+    if not finite.size:
+        return ""
+    ends = f"{number(float(finite[0]))} → {number(float(finite[-1]))}"
+    return f"{ends} in {reading.last_step + 1:,} steps"
 
 
 def _where(point: Point) -> str:
@@ -144,7 +146,7 @@ def write_page(found: Difference, to: str | Path) -> Path:
         "",
         [(f"loss, {name}", text) for name, text in found.losses()],
         [],
-        curves_of_two(found.first, found.second, found.names, marks, titled=False),
+        curves_of((found.first, found.second), found.names, marks, titled=False),
         tabs,
         [],
         None,

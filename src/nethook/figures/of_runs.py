@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nethook.errors import NoSuchSiteError
-from nethook.figures.compare import curves_of_two, ratio_of_two
+from nethook.figures.compare import curves_of, ratio_of_two
 from nethook.figures.evidence import depth_spec, finding_specs
 from nethook.figures.order import tree_rows
 from nethook.figures.panels import panels
 from nethook.figures.reading import Reading
 from nethook.runs.parting import Parting, find_parting
 from nethook.runs.run import Run
-from nethook.views.curves import curves
+from nethook.views.curves import TALL, curves
 from nethook.views.depth import Profile
 from nethook.views.depth import depth as draw_depth
 from nethook.views.distribution import bands as draw_bands
 from nethook.views.distribution import histogram_over_time, units_over_time
+from nethook.views.escape import shorten
 from nethook.views.findings import Finding, read_findings
 from nethook.views.heatmap import heatmap as draw_heatmap
 from nethook.views.plain import Grid, Mark, Quantity, Spec
 from nethook.views.render import figure
+from nethook.views.thin import POINTS
 from nethook.views.tree import tree as draw_tree
 
 if TYPE_CHECKING:
@@ -51,9 +53,11 @@ def overview(run: AnyRun, *, theme: str = "light") -> Figure:
     return figure(overview_spec(reading, marks), theme)
 
 
-def overview_spec(reading: Reading, marks: Sequence[Mark]) -> Spec:
+def overview_spec(
+    reading: Reading, marks: Sequence[Mark], *, points: int = POINTS, tall: int = TALL
+) -> Spec:
     """The spec of `overview`."""
-    return curves(panels(reading), marks)
+    return curves(panels(reading), marks, points=points, tall=tall)
 
 
 def heatmap(
@@ -113,11 +117,11 @@ def depth(
     spec = depth_spec(reading, quantity, steps)
     assert spec is not None  # needed_grid would have raised
     if against is not None:
-        spec = _beside(reading, Reading(against), quantity, steps[-1]) or spec
+        spec = beside_spec(reading, Reading(against), quantity, steps[-1]) or spec
     return figure(spec, theme)
 
 
-def _beside(first: Reading, second: Reading, quantity: str, step: int) -> Spec | None:
+def beside_spec(first: Reading, second: Reading, quantity: str, step: int) -> Spec | None:
     """The profiles of two runs at one step, over the rows of the first."""
     profiles = []
     rows = first.needed_grid(quantity).rows
@@ -160,7 +164,7 @@ def histogram_spec(
 ) -> Spec:
     """The spec of `histogram`."""
     found = reading.histograms(address, quantity, phase)
-    title = f"{address or 'model'}: {WORDS.get(quantity, quantity)} over time"
+    title = f"{shorten(address or 'model', 40)}: {WORDS.get(quantity, quantity)} over time"
     return histogram_over_time(
         title, found.first_step, found.last_step, found.counts, found.values, columns=columns
     )
@@ -194,7 +198,7 @@ def bands(
 def bands_spec(reading: Reading, address: str, quantity: str, phase: str = "train") -> Spec:
     """The spec of `bands`."""
     found = reading.histograms(address, quantity, phase)
-    title = f"{address or 'model'}: percentiles of {WORDS.get(quantity, quantity)}"
+    title = f"{shorten(address or 'model', 40)}: percentiles of {WORDS.get(quantity, quantity)}"
     return draw_bands(title, found.first_step, found.last_step, found.quantiles(SHARES), SHARES)
 
 
@@ -219,7 +223,7 @@ def units(run: AnyRun, address: str, *, phase: str = "train", theme: str = "ligh
 def units_spec(reading: Reading, address: str, phase: str = "train", columns: int = 256) -> Spec:
     """The spec of `units`."""
     found = reading.units(address, phase)
-    title = f"{address}: units that were ever active"
+    title = f"{shorten(address, 40)}: units that were ever active"
     spans = (found.first_step, found.last_step)
     return units_over_time(title, *spans, found.active, found.measured, columns=columns)
 
@@ -289,7 +293,7 @@ def compare_spec(one: Reading, two: Reading, quantity: str | None, parting: Part
     names = names_of_two(one, two)
     marks = parting_marks(parting)
     if quantity is None:
-        return curves_of_two(one, two, names, marks)
+        return curves_of((one, two), names, marks)
     spec = ratio_of_two(one, two, quantity, names, marks)
     if spec is None:
         raise NoSuchSiteError(

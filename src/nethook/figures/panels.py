@@ -16,6 +16,7 @@ from nethook.views.plain import Floats, Line, Panel
 _LOSS: Final = "@loss:"
 _SPARSE: Final = 0.6
 _LOGGED: Final = 4  # panels of what the user logged
+_NORMS: Final = (names.GRAD_NORM_UNCLIPPED, names.GRAD_NORM, names.CLIP_LIMIT)
 _OWN: Final = ("grad_norm", "update_ratio", names.FINGERPRINT, names.PARAMS_FINGERPRINT)
 
 
@@ -33,12 +34,10 @@ def panels(reading: Reading) -> list[Panel]:
 
 def loss_panel(reading: Reading) -> Panel | None:
     """Every loss, in training and in evaluation."""
-    addresses = [
-        address
-        for address, quantity in reading.catalogue
-        if quantity == names.LOSS and address.startswith(_LOSS)
-    ]
-    keys = [(address, names.LOSS) for address in addresses]
+    keys = _losses(reading)
+    # With those of the other panels in one go: their records lie together.
+    loop = (*_NORMS, names.UPDATE_RATIO)
+    reading.series([*keys, *((names.LOOP, quantity) for quantity in loop)])
     lines = []
     for phase, word, first in (("train", "training", 0), ("eval", "evaluation", 1)):
         found = [each for each in reading.series(keys, phase) if np.isfinite(each["mean"]).any()]
@@ -51,7 +50,7 @@ def loss_panel(reading: Reading) -> Panel | None:
     if not lines:
         lines = [
             Line(name, scalar.step, scalar.value, colour=LINES[at % len(LINES)])
-            for at, (name, scalar) in enumerate(reading.run.scalars.items())
+            for at, (name, scalar) in enumerate(reading.scalars.items())
             if (name == "loss" or name.startswith("loss:")) and len(scalar)
         ]
     if not lines:
@@ -60,10 +59,18 @@ def loss_panel(reading: Reading) -> Panel | None:
     return Panel("loss", lines, explain, scale=_scale(lines), tall=2.0)
 
 
+def _losses(reading: Reading) -> list[tuple[str, str]]:
+    return [
+        (address, quantity)
+        for address, quantity in reading.catalogue
+        if quantity == names.LOSS and address.startswith(_LOSS)
+    ]
+
+
 def rate_panel(reading: Reading) -> Panel | None:
     """The learning rates, held until they change."""
     lines: list[Line] = []
-    for name, scalar in reading.run.scalars.items():
+    for name, scalar in reading.scalars.items():
         if name.startswith("lr:") and len(scalar):
             last = max(reading.last_step, int(scalar.step[-1]))
             # Each rate holds until the step before the next: two points a change.
@@ -106,7 +113,7 @@ def ratio_panel(reading: Reading) -> Panel | None:
 def logged_panels(reading: Reading) -> list[Panel]:
     """What the user's own program logged."""
     made = []
-    for name, scalar in reading.run.scalars.items():
+    for name, scalar in reading.scalars.items():
         if name in _OWN or name == "loss" or name.startswith(("loss:", "lr:")) or not len(scalar):
             continue
         few = len(scalar) < 60

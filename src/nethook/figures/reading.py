@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,7 @@ import numpy as np
 from nethook.errors import NoSuchSiteError, OptionError
 from nethook.figures.order import Order, order_of
 from nethook.runs import names
-from nethook.runs.results import Histograms, Overview, Series, Units
+from nethook.runs.results import Histograms, Overview, Rank, Scalar, Series, Snapshot, Units
 from nethook.runs.run import Run, open_run
 from nethook.views.findings import Finding, read_findings
 from nethook.views.plain import Floats, Grid, Integers, Line
@@ -20,6 +20,8 @@ from nethook.views.quantities import QUANTITIES
 from nethook.views.thin import COLUMNS
 
 _PARTS: Final = ("least", "greatest", "last")
+_SPARSE: Final = 0.6  # share of columns below which each measurement is marked
+_AT_ONCE: Final = 4000  # series whose courses are kept in memory together
 _UNITS_READ: Final = 400  # layers whose units are read for one figure
 
 
@@ -32,6 +34,9 @@ class Reading:
         self._histograms: dict[tuple[str, str, str], Histograms] = {}
         self._units: dict[tuple[str, str], Units] = {}
         self._grids: dict[tuple[str, str], Grid | None] = {}
+        self._series: dict[tuple[str, str, str], Series] = {}
+        self._courses: dict[str, Overview] = {}
+        self.samples: dict[str, list[Series]] = {}  # of `coverage`
 
     @cached_property
     def order(self) -> Order:
@@ -49,9 +54,24 @@ class Reading:
         return read_findings(self.run.findings)
 
     @cached_property
+    def ranks(self) -> tuple[Rank, ...]:
+        """Every rank of the run, with those that are missing."""
+        return self.run.ranks
+
+    @cached_property
+    def scalars(self) -> Mapping[str, Scalar]:
+        """What was logged, by name."""
+        return self.run.scalars
+
+    @cached_property
+    def snapshots(self) -> Mapping[str, tuple[Snapshot, ...]]:
+        """Outputs that were kept for a few samples, by site."""
+        return self.run.snapshots
+
+    @cached_property
     def last_step(self) -> int:
         """The last step that is in the file."""
-        return max((rank.last_step for rank in self.run.ranks), default=-1)
+        return max((rank.last_step for rank in self.ranks), default=-1)
 
     def layers(self) -> list[str]:
         """The layers that have outputs, in order of execution; the model itself if it is alone."""
@@ -65,9 +85,13 @@ class Reading:
         return (address, quantity) in self.catalogue
 
     def series(self, keys: Sequence[tuple[str, str]], phase: str = "train") -> list[Series]:
-        """Those of the series that there are, in full."""
+        """Those of the series that there are, in full. Ask for several at once: it is faster."""
         present = [key for key in keys if key in self.catalogue]
-        return self.run.many(present, phase) if present else []
+        new = [key for key in present if (*key, phase) not in self._series]
+        if new:
+            for key, found in zip(new, self.run.many(new, phase), strict=True):
+                self._series[(*key, phase)] = found
+        return [self._series[(*key, phase)] for key in present]
 
     def histograms(self, address: str, quantity: str, phase: str = "train") -> Histograms:
         """The distribution of a series over time."""
@@ -119,12 +143,15 @@ class Reading:
             return None
         at = list(grid.rows).index(address)
         same = grid.least is grid.greatest
+        # Where watching was thinned there are gaps: what was measured is joined, and marked.
+        there = ~np.isnan(grid.greatest[at])
         return Line(
             address or "(model)",
-            grid.last_step,
-            grid.last[at],
-            None if same else grid.least[at],
-            None if same else grid.greatest[at],
+            grid.last_step[there],
+            grid.last[at][there],
+            None if same else grid.least[at][there],
+            None if same else grid.greatest[at][there],
+            markers=bool(there.mean() < _SPARSE),
         )
 
     def overview(self, quantity: str, phase: str) -> Overview | None:
@@ -132,11 +159,29 @@ class Reading:
         key = (quantity, phase)
         if key not in self._overviews:
             there = any(of == quantity for _, of in self.catalogue)
-            found = (
-                self.run.overview(quantity=quantity, phase=phase, points=COLUMNS) if there else None
-            )
+            found = self._course(quantity, phase) if there else None
             self._overviews[key] = found if found is not None and len(found) else None
         return self._overviews[key]
+
+    def _course(self, quantity: str, phase: str) -> Overview:
+        """Series of all quantities lie together in the file: one reading serves them all."""
+        if len(self.catalogue) > _AT_ONCE:
+            return self.run.overview(quantity=quantity, phase=phase, points=COLUMNS)
+        if phase not in self._courses:
+            self._courses[phase] = self.run.overview(phase=phase, points=COLUMNS)
+        whole = self._courses[phase]
+        places = [at for at, (_, of) in enumerate(whole.keys) if of == quantity]
+        keys = tuple(whole.keys[at] for at in places)
+        course = whole.course[:, places]
+        return Overview(phase, keys, whole.first_step, whole.last_step, course)
+
+    def near(self, keys: Sequence[tuple[str, str]], step: int) -> list[Series]:
+        """Those of the series that there are, around one step: a few windows up to it."""
+        present = [key for key in keys if key in self.catalogue]
+        if not present:
+            return []
+        # A window is at most a thousandth of the steps before it; a thinned series skips some.
+        return self.run.many(present, between=(max(0, int(0.9 * step) - 256), step))
 
 
 # Where each quantity comes from

@@ -6,7 +6,9 @@ nothing else, so it holds no module and no graph alive.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import time
 import weakref
 from types import TracebackType
 from typing import Any, Self
@@ -51,11 +53,13 @@ class Attachment:
         *,
         with_kwargs: bool = False,
         always_call: bool = False,
+        resting: Resting | None = None,
     ) -> None:
         """`hook(module, args, output)` after a module's forward.
 
         With `with_kwargs` it is `hook(module, args, kwargs, output)`; with `always_call` it is
-        also called when the forward raises, with None as the output.
+        also called when the forward raises, with None as the output. `resting` can take it off
+        for a while.
         """
         if not (with_kwargs or always_call):
             handle = _OnModule(module._forward_hooks)
@@ -65,6 +69,8 @@ class Attachment:
             handle = _OnModule(module._forward_hooks, *kwargs, *always)
         self._handles.append(handle)
         handle.put_on(hook)
+        if resting is not None:
+            resting.add(handle, hook)
 
     def tensor(self, tensor: torch.Tensor, hook: Hook) -> None:
         """`hook(grad)` when the gradient of a tensor or parameter was computed."""
@@ -154,6 +160,10 @@ class _OnModule:
         hooks = self._hooks()
         if hooks is not None:
             hooks[self._key] = hook
+            if len(hooks) > 1:
+                # After a rest: behind it are those that were registered later, as they were.
+                for key in [each for each in hooks if each > self._key]:
+                    hooks[key] = hooks.pop(key)
 
     def remove(self) -> None:
         hooks = self._hooks()
@@ -169,6 +179,68 @@ def put_last(module: nn.Module, hook: Hook) -> None:
     for key, each in list(hooks.items()):
         if each is hook:
             hooks.move_to_end(key)
+
+
+class Resting:
+    """Hooks on modules that are taken off while there is nothing for them to do, and put back.
+
+    A module with a hook on it takes some microseconds longer to be called, whatever the hook does.
+    Hooks of others keep their place before or behind. Cost: half a microsecond a hook.
+    """
+
+    __slots__ = ("_hooks", "_owner", "awake")
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._hooks: list[tuple[_OnModule, Hook]] = []
+        self.awake = True
+
+    def add(self, handle: _OnModule, hook: Hook) -> None:
+        """One more hook, which is on."""
+        self._hooks.append((handle, hook))
+
+    def rest(self) -> None:
+        """Takes all of them off."""
+        if self.awake:
+            self.awake = False
+            for handle, _ in self._hooks:
+                handle.remove()
+
+    def wake(self) -> None:
+        """Puts all of them back, unless their attachment was removed meanwhile."""
+        if not self.awake and self._owner.alive:
+            self.awake = True
+            for handle, hook in self._hooks:
+                handle.put_on(hook)
+
+    def __len__(self) -> int:
+        return len(self._hooks)
+
+
+@functools.cache
+def seconds_of_a_hook() -> float:
+    """What a module with a hook on it takes longer to be called, whatever the hook does.
+
+    Measured once in a process, in some tenths of a millisecond: the least of several tries.
+    """
+    module = nn.Identity()
+
+    def least() -> float:
+        took = []
+        for _ in range(12):
+            start = time.perf_counter()
+            for _ in range(4):
+                module(None)
+            took.append(time.perf_counter() - start)
+        return min(took) / 4
+
+    without = least()
+    module.register_forward_hook(_nothing)
+    return max(0.0, least() - without)
+
+
+def _nothing(*_: object) -> None:
+    """A hook that does nothing."""
 
 
 def register_on_tensor(tensor: torch.Tensor, hook: Hook) -> Handle:

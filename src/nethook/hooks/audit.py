@@ -11,7 +11,7 @@ from torch import nn
 from nethook.addresses.tree import Tree
 from nethook.hooks.functions import wrapped_functions
 from nethook.hooks.hook import Hook, is_placeholder
-from nethook.hooks.listing import global_hooks, hooks_on
+from nethook.hooks.listing import global_hooks, hooks_on, optimizer_hooks
 from nethook.hooks.routing import Router
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class HookInfo:
     """One hook: where it is, of what kind, whose, and whether that is nethook.
 
-    `address` is the address of a module or parameter, `*` for a hook on all modules, or the name
-    of a torch function. `hook` is the callable itself.
+    `address` is the address of a module or parameter, `*` for a hook on all modules or all
+    optimizers, or the name of a torch function. `hook` is the callable itself.
     """
 
     address: str
@@ -87,7 +87,8 @@ def audit(model: nn.Module) -> Audit:
 
     Lists, in model order, hooks of every kind that torch keeps in reach: forward and backward
     hooks of modules and those around `state_dict`, gradient hooks of parameters and buffers,
-    hooks on all modules, and modules whose `forward` was replaced on the instance. Hooks on
+    hooks on all modules and on the steps of all optimizers, and modules whose `forward` was
+    replaced on the instance. Hooks on
     autograd nodes and on tensors inside a graph belong to the graph, not to the model.
 
     Returns:
@@ -107,6 +108,8 @@ def audit(model: nn.Module) -> Audit:
                 found += _routed(tree, place.kind, hook)
             else:
                 found.append(_info(place.address, place.kind, hook))
+    for place in optimizer_hooks():
+        found += [_info(place.address, place.kind, hook) for hook in place.hooks.values()]
     found += [_info(name, "function", wrapper) for name, wrapper in wrapped_functions()]
     return Audit(tuple(found))
 

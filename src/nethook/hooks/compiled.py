@@ -157,7 +157,7 @@ class _Around(Hook):
         self._ends = ends
         self._original: Any = module._compiled_call_impl
         self._where = weakref.ref(module)
-        module._compiled_call_impl = self  # type: ignore[assignment]  # torch asks for a callable
+        module._compiled_call_impl = self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The compiled call."""

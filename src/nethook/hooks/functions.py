@@ -41,7 +41,10 @@ class Stub:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function through all wrappers."""
         call = self.original
-        for wrapper in tuple(self.wrappers):
+        wrappers = self.wrappers
+        if len(wrappers) == 1:
+            return wrappers[0](call, *args, **kwargs)
+        for wrapper in tuple(wrappers):
             call = functools.partial(wrapper, call)
         return call(*args, **kwargs)
 

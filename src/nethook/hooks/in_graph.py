@@ -4,7 +4,7 @@ A hook on a module that `torch.compile` compiles is traced: its Python runs once
 made, and what is left of it are the operations it called. So the hooks of this file call operations
 of their own, which run Python whenever the graph runs:
 
-    self.site = numbered(self)                  # in __init__; `self` is told, see `Told`
+    self.site = numbered(self)                  # in __init__; `self` is told: `ToldValues`
     if torch.compiler.is_compiling():           # in the hook
         return show(self.site, args, output)    # self.value_in_graph(…) whenever the graph runs
 
@@ -44,8 +44,8 @@ _in_transform = torch._C._are_functorch_transforms_active
 _NUMBERS: Final = itertools.count()
 
 
-class Told(Protocol):
-    """What is told when a compiled graph runs."""
+class ToldValues(Protocol):
+    """What is told of values when a compiled graph runs."""
 
     def value_in_graph(self, value: Tensor, training: bool, first: bool) -> None:
         """A tensor that the module returned.
@@ -56,6 +56,10 @@ class Told(Protocol):
 
     def grad_in_graph(self, grad: Tensor) -> None:
         """The gradient of one of them."""
+
+
+class ToldCalls(Protocol):
+    """What is told of calls when a compiled graph runs."""
 
     def call_in_graph(self, values: list[Tensor], training: bool) -> None:
         """A call that begins or ends, with the tensors that went in or came out."""
@@ -89,7 +93,7 @@ shown: Final = Shown()
 _TOLD: Final[dict[int, weakref.ref[Any]]] = {}
 
 
-def numbered(told: Told) -> Tensor:
+def numbered(told: ToldValues | ToldCalls) -> Tensor:
     """A number for `told`, as the tensor by which graphs know it."""
     number = next(_NUMBERS)
     _TOLD[number] = weakref.ref(told, lambda _: _TOLD.pop(number, None))
@@ -134,7 +138,7 @@ def _show_all(
     new: list[Any] = []
     first, replaced = True, False
     for each in values:
-        put = None
+        put: Any = None
         if type(each) is Tensor:
             put = _show_one(site, args, each, training, first, grads)
             first = False
@@ -228,13 +232,13 @@ class _Through(torch.autograd.Function):
         return value.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Any:
         torch.ops.nethook.grad(grad, ctx.saved_tensors[0])
         return grad, None
 
 
 def _through(value: Tensor, site: Tensor) -> Tensor:
-    passed: Tensor = _Through.apply(value, site)
+    passed: Tensor = _Through.apply(value, site)  # type: ignore[no-untyped-call]
     return passed
 
 
@@ -251,7 +255,7 @@ def _call(values: list[Tensor], site: Tensor, training: bool) -> None:
 
 
 def _told(site: Tensor) -> Any:
-    known = _TOLD.get(site.item())  # type: ignore[call-overload]  # it is an int
+    known = _TOLD.get(int(site.item()))
     return None if known is None else known()
 
 

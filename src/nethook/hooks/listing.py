@@ -6,6 +6,7 @@ from collections.abc import Iterator, MutableMapping
 from typing import Any, NamedTuple
 
 from torch.nn.modules import module as module_hooks
+from torch.optim import optimizer as optimizer_module
 
 from nethook.addresses.tree import Tree
 
@@ -32,6 +33,10 @@ _ON_ALL_MODULES = (
     ("_global_buffer_registration_hooks", "global_buffer_registration"),
     ("_global_module_registration_hooks", "global_module_registration"),
     ("_global_parameter_registration_hooks", "global_parameter_registration"),
+)
+_ON_ALL_OPTIMIZERS = (
+    ("_global_optimizer_pre_hooks", "global_optimizer_step_pre"),
+    ("_global_optimizer_post_hooks", "global_optimizer_step"),
 )
 # Dicts in which torch notes how a module's hook is called, by the hook's number.
 _OPTIONS = {
@@ -63,6 +68,14 @@ def hooks_on(tree: Tree) -> Iterator[HookDict]:
             hooks = getattr(site.tensor, attribute, None)
             if hooks:
                 yield HookDict(site.address, kind, hooks)
+
+
+def optimizer_hooks() -> Iterator[HookDict]:
+    """The dicts of hooks that torch calls at every step of every optimizer."""
+    for attribute, kind in _ON_ALL_OPTIMIZERS:
+        hooks = getattr(optimizer_module, attribute)
+        if hooks:
+            yield HookDict("*", kind, hooks)
 
 
 def global_hooks() -> Iterator[HookDict]:

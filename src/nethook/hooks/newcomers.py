@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 import torch
@@ -24,6 +26,18 @@ from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.listing import global_hooks
 
 _MODULES: Final = "torch.nn.modules.module"
+
+_unmet: ContextVar[bool] = ContextVar("nethook.unmet", default=False)
+
+
+@contextmanager
+def unmet() -> Iterator[None]:
+    """What is called and trained in a block is nobody's newcomer: copies that we experiment on."""
+    token = _unmet.set(True)
+    try:
+        yield
+    finally:
+        _unmet.reset(token)
 
 
 class Newcomers:
@@ -109,7 +123,7 @@ class _Call(Hook):
         # hook that was taken off during a call is still called for the rest of it.
         if torch.compiler.is_compiling():
             return
-        if self.owner.alive and torch._C._get_tracing_state() is None:
+        if self.owner.alive and not _unmet.get() and torch._C._get_tracing_state() is None:
             before = _pre_hooks_of(module)
             self._called(module)
             _make_up_for(module, args, before)
@@ -141,7 +155,7 @@ class _Step(Hook):
         self._stepped = stepped
 
     def __call__(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if not torch.compiler.is_compiling():
+        if not torch.compiler.is_compiling() and not _unmet.get():
             self._stepped(optimizer)
 
 

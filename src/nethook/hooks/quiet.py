@@ -18,6 +18,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _function_modes = torch._C._len_torch_function_stack
 _dispatch_modes = torch._C._len_torch_dispatch_stack
+_all_is_quiet = torch._C._is_torch_function_all_disabled
+_grad_is_on = torch.is_grad_enabled
+_set_grad = torch._C._set_grad_enabled
 
 
 def modes_are_active() -> bool:
@@ -40,8 +43,10 @@ class quiet(AbstractContextManager[None]):  # noqa: N801  it is used like a func
     __slots__ = ("_dispatch", "_function")
 
     def __enter__(self) -> None:
-        self._function = torch._C.DisableTorchFunction()
-        self._function.__enter__()
+        self._function = None
+        if not _all_is_quiet():  # else this is a block inside another
+            self._function = torch._C.DisableTorchFunction()
+            self._function.__enter__()
         # Taking dispatch modes off and putting them back is slow, and they are rare.
         self._dispatch = _disable_current_modes() if _dispatch_modes() else None
         if self._dispatch is not None:
@@ -55,4 +60,25 @@ class quiet(AbstractContextManager[None]):  # noqa: N801  it is used like a func
     ) -> None:
         if self._dispatch is not None:
             self._dispatch.__exit__(kind, error, traceback)
-        self._function.__exit__(kind, error, traceback)
+        if self._function is not None:
+            self._function.__exit__(kind, error, traceback)
+
+
+class unrecorded(quiet):  # noqa: N801  it is used like a function
+    """A quiet block that autograd does not record either."""
+
+    __slots__ = ("_grad",)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._grad = _grad_is_on()
+        _set_grad(False)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _set_grad(self._grad)
+        super().__exit__(kind, error, traceback)

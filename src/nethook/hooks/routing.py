@@ -51,9 +51,9 @@ def why_not_called(tree: Tree, address: str) -> str | None:
 
 
 def _layers(tree: Tree) -> list[Site]:
-    if not (tree.has(nn.TransformerEncoderLayer) or tree.has(torch.jit.ScriptModule)):
-        return []
     kinds = (nn.TransformerEncoderLayer, torch.jit.ScriptModule)
+    if not tree.has(*kinds):
+        return []
     return [site for site in tree.sites if isinstance(site.module, kinds)]
 
 

@@ -9,7 +9,8 @@ same weights with as many forwards as there are layers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -22,10 +23,9 @@ from nethook.hooks.op_sites import Op
 from nethook.init.calibration import Calibrated, Calibration
 from nethook.init.fans import Layout
 from nethook.init.flow import Node, Recorder, mean_square, run_with, unreadable
-from nethook.init.methods import find_method
+from nethook.init.learn import Stream, learn_structure, structure_of
 from nethook.init.opkinds import ATTENTION, LOOKUPS, RECURRENT, WEIGHTED
 from nethook.init.plan import Plan, PlanRow
-from nethook.init.planning import plan_of
 from nethook.init.roles import Use, uses_at
 from nethook.init.sampling import why_not_fillable
 
@@ -47,14 +47,15 @@ def calibrate_(
         target: the root mean square of every layer's output; that of the last layer of a residual
             branch is divided by √(number of sums), as in the plan.
         plan: from `nethook.init.plan`; it says which weights end a residual branch, which make
-            queries and keys, and which a norm makes of no account.
+            queries and keys, and which a norm makes of no account. Without one, this is learnt
+            from a copy of the model without memory, run with shapes alone.
 
     Linear layers, convolutions, products with a parameter, and attention (the values' rows and the
     output projection) are calibrated. Recurrent weights, queries and keys, and embeddings are left
     to the plan, and listed with the reason. Training flags, buffers and random state come back.
 
-    One forward. Without a plan the structure is learnt in that forward; only where it turns out
-    that there are residual sums or attention, a second one follows (`forwards` says so).
+    One forward. Only without a plan, and where the model's forward looks at values (so that shapes
+    alone do not say what it does), a second one may follow; `forwards` says so.
 
     Returns:
         A `Calibration`: a row a weight, and what was not calibrated and why.
@@ -65,16 +66,24 @@ def calibrate_(
     given = as_inputs(inputs)
     if plan is not None:
         return _run(model, given, target, plan)[0]
+    learnt = learn_structure(model, given)
+    if learnt is not None:
+        return _run(model, given, target, learnt.plan, learnt.streams)[0]
+    return _learning_from_data(model, given, target)
+
+
+def _learning_from_data(model: nn.Module, given: Inputs, target: float) -> Calibration:
+    """Calibrates all alike, and once more where the structure that shows then wants otherwise."""
     sites = Tree(model).parameters().sites
     kept = {id(each.tensor): (each.tensor, each.tensor.detach().clone()) for each in sites}
     first, recorder = _run(model, given, target, None)
-    learnt = plan_of(model, recorder.flow(), find_method("auto"), zero=False)
-    if _needs_a_plan(learnt, first):
+    learnt = structure_of(model, recorder.flow())
+    if _needs_a_plan(learnt.plan, first):
         for parameter, old in kept.values():
             _put_back(parameter, old)
-        return _run(model, given, target, learnt)[0].after(first)
+        return _run(model, given, target, learnt.plan, learnt.streams)[0].after(first)
     # What a norm cancels need not have been scaled: it gets back what it was.
-    cancelled = {row.parameter: row for row in learnt.rows if row.cancelled_by}
+    cancelled = {row.parameter: row for row in learnt.plan.rows if row.cancelled_by}
     for site in recorder.parameters:
         if site.address in cancelled:
             _put_back(site.tensor, kept[id(site.tensor)][1])
@@ -107,9 +116,10 @@ def _needs_a_plan(learnt: Plan, first: Calibration) -> bool:
 
 
 def _run(
-    model: nn.Module, given: Inputs, target: float, plan: Plan | None
-) -> tuple[Calibration, _Calibrator]:
-    calibrator = _Calibrator(Tree(model), given, target, plan)
+    model: nn.Module, given: Inputs, target: float, plan: Plan | None,
+    streams: Mapping[str, Stream] = MappingProxyType({}),
+) -> tuple[Calibration, _Calibrator]:  # fmt: skip
+    calibrator = _Calibrator(Tree(model), given, target, plan, streams)
     run_with(model, given, calibrator, "nethook.init.calibrate_")
     return calibrator.result(type(model).__name__), calibrator
 
@@ -117,8 +127,12 @@ def _run(
 class _Calibrator(Recorder):
     """Scales weights as their outputs pass, and records the graph."""
 
-    def __init__(self, tree: Tree, given: Inputs, target: float, plan: Plan | None) -> None:
+    def __init__(
+        self, tree: Tree, given: Inputs, target: float, plan: Plan | None,
+        streams: Mapping[str, Stream],
+    ) -> None:  # fmt: skip
         super().__init__(tree, given)
+        self._streams = streams
         self._target = target
         self._plan = None if plan is None else {row.parameter: row for row in plan.rows}
         self._rows: dict[int, Calibrated] = {}
@@ -254,6 +268,10 @@ class _Calibrator(Recorder):
 
     def goal(self, row: PlanRow | None) -> float:
         """The scale that a weight's output should have."""
+        stream = None if row is None else self._streams.get(row.parameter)
+        square = None if stream is None else stream.square(self.nodes)
+        if square is not None:
+            return math.sqrt(square)
         return self._target * (1.0 if row is None or row.target is None else row.target)
 
     def leave(self, at: int, reason: str) -> None:

@@ -26,6 +26,7 @@ from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer, Place
 from nethook.hooks.ops import recomputing, watch_ops
+from nethook.hooks.shadow import is_shadow
 from nethook.init.restore import as_it_was
 
 
@@ -244,7 +245,8 @@ class Recorder(OpConsumer):
         node = Node(len(self.nodes), op, parents=parents)
         node.shape = tuple(tensor.shape) if not tensor.is_nested else ()
         node.floating = tensor.is_floating_point()
-        node.mean_square = mean_square(tensor)
+        # A shadow's scale is as good as any: what depends on it is measured when data pass.
+        node.mean_square = 1.0 if is_shadow(tensor) else mean_square(tensor)
         self.nodes.append(node)
         self._held.append(tensor)
         self._known[id(tensor)] = node.index
@@ -267,7 +269,7 @@ def mean_square(tensor: torch.Tensor) -> float:
 
 def _storage(tensor: torch.Tensor) -> int | None:
     try:
-        pointer = tensor.untyped_storage().data_ptr()
+        pointer: int = tensor.untyped_storage()._cdata  # a shadow has no memory, but has this
     except (RuntimeError, NotImplementedError, ValueError):  # it has none: sparse, a subclass, lazy
         return None
     return pointer or None

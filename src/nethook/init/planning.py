@@ -59,6 +59,17 @@ def plan_of(model: nn.Module, flow: Flow, rule: Method, *, zero: bool) -> Plan:
     return _Planner(model, flow, rule, zero=zero).plan()
 
 
+def plan_with_streams(
+    model: nn.Module, flow: Flow, rule: Method
+) -> tuple[Plan, dict[str, tuple[int, float]]]:
+    """A plan, and for each weight that ends a residual branch where its stream begins.
+
+    The mean square of its output should be that of this node, times the number that follows.
+    """
+    planner = _Planner(model, flow, rule, zero=False)
+    return planner.plan(), planner.streams
+
+
 @dataclass(slots=True)
 class _Target:
     """The mean square that a weight's output should have, and what for."""
@@ -67,6 +78,7 @@ class _Target:
     residual: tuple[int, int] | None = None
     reasons: list[str] = field(default_factory=list)
     zero: bool = False
+    stream: tuple[int, float] | None = None  # the node whose square it is a share of, and the share
 
 
 class _Planner:
@@ -84,6 +96,7 @@ class _Planner:
         self.scales = Scales(self.structure, self.wanted)
         self.targets: dict[int, _Target] = {}
         self.pairs: Pairs = {}
+        self.streams: dict[str, tuple[int, float]] = {}  # by parameter, as in `_Target`
 
     def plan(self) -> Plan:
         adds = list(self.structure.adds_by_node.values())
@@ -158,6 +171,7 @@ class _Planner:
         start = self.structure.stream_start(add)
         known = start < add.branch  # a projection on the short way may come later
         stream = self.scales.of(start) if known else 1.0
+        target.stream = (start, target.square / add.adds) if known else None
         target.square *= stream / add.adds
         target.residual = (add.number, add.adds)
         target.zero = self.zero
@@ -246,6 +260,8 @@ class _Planner:
             target = _Target()  # the sum that follows meets the output projection alone
         if inner:
             target = _Target()
+        if target.stream is not None:
+            self.streams[base["parameter"]] = target.stream
         reasons: list[str] = []
         std = self._std(use, follows.functions, target, reasons, mirrored=mirror[1], inner=inner)
         tied = len(uses) > 1

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
+from nethook.hooks.shadow import is_shadow
+
 _SEED = 0  # the same for every run, so that dropout hides the same elements in a second one
 
 
@@ -41,7 +43,8 @@ def as_it_was(model: nn.Module) -> Iterator[None]:
 
 
 def _is_readable(buffer: torch.Tensor) -> bool:
-    return not (isinstance(buffer, UninitializedTensorMixin) or buffer.is_meta)
+    unset = isinstance(buffer, UninitializedTensorMixin) or buffer.is_meta
+    return not (unset or is_shadow(buffer))
 
 
 def _same(buffer: torch.Tensor, old: torch.Tensor) -> bool:

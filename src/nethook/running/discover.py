@@ -95,7 +95,9 @@ def trainees(census: Census, called: nn.Module | None, covered: set[int]) -> lis
     Returns:
         Where an optimizer holds anything that is not covered: the owners of it, the fewest that
         have it all. Where there is no optimizer at all, the owner of what is called, if it could be
-        trained: its optimizer may be made later, or its weights be changed by hand.
+        trained: its optimizer may be made later, or its weights be changed by hand. The same where
+        what the optimizer holds is in no module any more and has the shapes of what is called: the
+        model was made anew after its optimizer.
     """
     trained = census.trained()
     if not trained:
@@ -113,6 +115,8 @@ def trainees(census: Census, called: nn.Module | None, covered: set[int]) -> lis
         if parameters & missing and not _cannot_be_followed(root):
             found.append(root)
             missing -= parameters
+    if not found and called is not None:
+        found = _made_again(census, called, missing, covered)
     # What is called comes first, then the others in the order in which they were made.
     made = {id(root): at for at, root in enumerate(census.roots)}
     return sorted(found, key=lambda root: (id(root) not in mine, made[id(root)]))
@@ -141,6 +145,23 @@ def name_of(root: nn.Module) -> str:
             ):
                 return name
     return type(unwrap(root)).__name__
+
+
+def _made_again(
+    census: Census, called: nn.Module, orphans: set[int], covered: set[int]
+) -> list[nn.Module]:
+    """The owner of what is called, where an optimizer holds the parameters of its predecessor."""
+    if not orphans or not torch.is_grad_enabled():
+        return []
+    held = [p for each in census.optimizers for p in parameters_of(each) if id(p) in orphans]
+    shapes = {tuple(each.shape) for each in held}
+    return [
+        owner
+        for owner in census.owners(called)[:1]
+        if _could_train(owner)
+        and not covered & _parameters(owner)
+        and shapes <= {tuple(each.shape) for each in _of(owner)}
+    ]
 
 
 def _with_subclasses(kind: type) -> set[type]:

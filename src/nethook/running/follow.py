@@ -84,13 +84,11 @@ def _watch(options: RunOptions, models: Mapping[str, nn.Module]) -> Watch:
             )
         except RunExistsError:  # another process, or the run before
             continue
-        # It is all said at the end of the run.
-        begun._session.silent = begun._session.guard.silent = True
-        writer = begun._session.writer
-        writer.info(name=options.name)
+        begun.be_silent()  # it is all said at the end of the run
+        begun.keep(name=options.name)
         # A writer that nobody has closed ends before what was registered with `atexit` earlier.
         # This one is closed there, after all that the script has to do.
-        writer._finish.atexit = False
+        begun.outlive_script()
         return begun
     raise AssertionError  # there is always a free path
 

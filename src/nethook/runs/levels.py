@@ -13,9 +13,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from nethook.runs.packing import pack, unpack_many
+from nethook.runs.packing import compressed, pack, unpack_many
 from nethook.runs.records import same_series
 from nethook.runs.schema import BLOCK, LEVELS
+from nethook.stats import native
 from nethook.stats.fields import INDEX, Matrix, finite_counts
 
 SHOWN: Final = ("mean", "std", "rms", "min", "max", "zeros", "nonfinite", "near")
@@ -73,6 +74,20 @@ class Group:
                 self.course = np.concatenate((mine, course[known:]))
         self.members += 1
 
+    def add_rows(self, rows: Matrix) -> None:
+        """One more member: a window with these rows."""
+        known = len(self.course)
+        if native.functions is None or not rows.flags.c_contiguous or len(rows) < known:
+            self.add(single(rows))
+            return
+        if len(rows) > known:
+            more = np.full((len(rows) - known, 3, len(SHOWN)), np.nan)
+            self.course = np.concatenate((self.course, more))
+        native.functions.add_course(
+            rows.ctypes.data, len(rows), self.course.ctypes.data, self.members == 0
+        )
+        self.members += 1
+
     @property
     def full(self) -> bool:
         """Whether this group is a whole record."""
@@ -80,6 +95,12 @@ class Group:
 
     def pack(self) -> Iterator[tuple[int, bytes]]:
         """Number and packed record of each block."""
+        if native.functions is not None and self.course.dtype == np.float64:
+            course = np.ascontiguousarray(self.course)
+            made = native.functions.pack_course(course.ctypes.data, len(course))
+            for block, head, plain in made:
+                yield block, compressed(head, plain, worth=0.5)
+            return
         rounded = np.stack(
             (
                 _rounded(self.course[:, 0], down=True),

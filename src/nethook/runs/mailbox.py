@@ -14,6 +14,10 @@ from nethook.runs.window import Layout, Window
 CAPACITY: Final = 3
 """Windows that may wait for the writer. Each takes about 5 KB a series, most of it histograms."""
 
+LIGHT: Final = 64
+"""Windows without histograms that may wait: so short are they that the writer takes many at once.
+Each takes 152 bytes a series, and a byte a unit."""
+
 MAX_NOTES: Final = 1 << 16
 """Scalars, events and loss records that may wait; when there are more, the oldest go."""
 
@@ -43,6 +47,9 @@ class Mailbox:
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._capacity = capacity
         self._windows: deque[Window] = deque()
+        # Windows with histograms that were handed over, and taken out: each is counted by one side.
+        self._heavy_put = 0
+        self._heavy_taken = 0
         self._provisional: dict[str, Window] = {}
         self._spare: list[Window] = []
         self._catalogue: list[Any] = []
@@ -53,22 +60,28 @@ class Mailbox:
     # The training thread
 
     def queued(self) -> int:
-        """Windows that wait."""
-        return len(self._windows)
+        """Windows that wait, as a part of the capacity: those without histograms count little."""
+        waiting = len(self._windows)
+        return max(self._heavy_put - self._heavy_taken, -(-waiting * self._capacity // LIGHT))
 
     def full(self) -> bool:
         """Whether a window that came now would have to wait with its sender."""
-        return len(self._windows) >= self._capacity
+        return self.queued() >= self._capacity
 
     def put(self, window: Window, *, always: bool = False) -> bool:
         """Hand a window over; False when it is full, and the window stays with the sender."""
-        if self.stopped or (not always and len(self._windows) >= self._capacity):
+        queued = self.queued()
+        if self.stopped or (not always and queued >= self._capacity):
             return False
         # Each line is atomic by itself. A lock here could be held by the writer while it waits for
         # the interpreter, and the training thread would wait for both.
         self._provisional.pop(window.phase, None)  # it is in this one
+        self._heavy_put += window.carries
         self._windows.append(window)
-        self._bell.put(None)
+        # Who is woken wants the interpreter: better for several windows at once than for each. The
+        # writer looks by itself when it is time to commit.
+        if always or 2 * queued + 2 >= self._capacity:
+            self._bell.put(None)
         return True
 
     def put_provisional(self, window: Window) -> bool:
@@ -146,6 +159,7 @@ class Mailbox:
             delivery.catalogue, self._catalogue = self._catalogue, []
             if windows:
                 delivery.window = self._windows.popleft() if self._windows else None
+                self._heavy_taken += delivery.window is not None and delivery.window.carries
                 if not self._windows:  # what is open comes after all that is closed
                     delivery.provisional = list(self._provisional.values())
                     self._provisional = {}
@@ -157,8 +171,9 @@ class Mailbox:
 
     def give_back(self, window: Window) -> None:
         """A window was written: empty it, here and not on the training thread, and keep it."""
+        heavy = window.carries
         window.clear()
-        if len(self._spare) < 2:
+        if len(self._spare) < (2 if heavy else LIGHT // 2):
             self._spare.append(window)
 
     def waiting(self) -> bool:

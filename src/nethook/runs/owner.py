@@ -16,12 +16,12 @@ HEARTBEAT: Final = 60.0
 
 def this_process() -> dict[str, Any]:
     """The mark of this process."""
-    return {
-        "host": _host(),
-        "pid": os.getpid(),
-        "started": _started(os.getpid()),
-        "token": secrets.token_hex(8),
-    }
+    return {**process(os.getpid()), "token": secrets.token_hex(8)}
+
+
+def process(pid: int) -> dict[str, Any]:
+    """What tells a process of this machine from others, and from later ones with its number."""
+    return {"host": _host(), "pid": pid, "started": _started(pid)}
 
 
 def is_alive(mark: Any, beat: Any) -> bool:

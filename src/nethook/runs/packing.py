@@ -54,11 +54,15 @@ def pack(matrix: Matrix, worth: float = 0.97) -> bytes:
             parts.append(_planes(matrix[:, at].astype("<f4"))[rows:])
         elif kind:
             parts.append(_planes(matrix[:, at].astype(KINDS[kind])))
-    plain = b"".join(parts)
+    return compressed(bytes((columns, rows & 255, rows >> 8, *kinds)), b"".join(parts), worth)
+
+
+def compressed(head: bytes, plain: bytes, worth: float = 0.97) -> bytes:
+    """A packed matrix from its head, as of one that is compressed, and its columns' bytes."""
     packed = zlib.compress(plain, _EFFORT)
-    flag = 0 if len(packed) < worth * len(plain) else _PLAIN
-    head = bytes((columns, rows & 255, rows >> 8 | flag, *kinds))
-    return head + (plain if flag else packed)
+    if len(packed) < worth * len(plain):
+        return head + packed
+    return head[:2] + bytes((head[2] | _PLAIN,)) + head[3:] + plain
 
 
 def unpack(data: object, *, columns: int, max_rows: int) -> Matrix:

@@ -96,6 +96,7 @@ class RankFile:
         self.path = path
         self._file = GuardedFile(path)
         self._series: tuple[object, tuple[list[SeriesInfo], Basis]] | None = None
+        self._ids: tuple[object, dict[tuple[str, str], int]] | None = None
 
     def close(self) -> None:
         """Close the file."""
@@ -126,6 +127,14 @@ class RankFile:
             self._series = (state, self._read_series())
         return self._series[1]
 
+    def ids(self) -> dict[tuple[str, str], int]:
+        """Address and quantity of each series -> its row."""
+        infos, _ = self.series()
+        if self._ids is None or self._ids[0] is not infos:
+            rows = {(info.address, info.quantity): at for at, info in enumerate(infos)}
+            self._ids = (infos, rows)
+        return self._ids[1]
+
     def _read_series(self) -> tuple[list[SeriesInfo], Basis]:
         query = "SELECT id, address, quantity, units, elements, binned, info FROM series"
         basis = Basis()
@@ -154,15 +163,24 @@ class RankFile:
 
     def windows(self, phase: str) -> Windows:
         """The windows of a phase. The last one may be open still."""
+        return self._windows(phase, None)[1]
+
+    def _windows(self, phase: str, between: tuple[int, int] | None) -> tuple[int, Windows]:
+        """The number of the first window of those that have steps in between, and all of them."""
+        first, last = between or (-_LARGEST, _LARGEST)
         found = self._file.rows(
             "SELECT key, first_step, last_step, steps, closed FROM windows "
-            "WHERE key >= ? AND key < ? ORDER BY key",
-            (key(phase), key(phase, block=1)),
+            "WHERE key >= ? AND key < ? AND last_step >= ? AND first_step <= ? ORDER BY key",
+            (key(phase), key(phase, block=1), first, last),
             most=MAX_WINDOWS,
         )
-        return _windows(_table(found, 5), self.path)
+        table = _table(found, 5)
+        begin = int(table[0, 0]) & (NUMBERS - 1) if between and len(table) else 0
+        return begin, _windows(table, self.path, begin)
 
-    def rows(self, phase: str, ids: Sequence[int]) -> tuple[Windows, Matrix]:
+    def rows(
+        self, phase: str, ids: Sequence[int], between: tuple[int, int] | None = None
+    ) -> tuple[Windows, Matrix]:
         """The windows, and rows (windows, series, COLUMNS); where there is none, an empty one.
 
         A window that is open is written again and again: its steps and its numbers are read in one
@@ -172,11 +190,11 @@ class RankFile:
         columns = self.columns()
         for _ in range(20):
             _, basis = self.series()
-            windows = self.windows(phase)
+            begin, windows = self._windows(phase, between)
             shape = (len(windows), len(ids))
             rows = np.concatenate((empty_rows(*shape), np.zeros((*shape, 1))), axis=-1)
             if all(
-                self._block_rows(phase, block, places, windows, (rows, basis, columns))
+                self._block_rows(phase, block, places, (begin, windows), (rows, basis, columns))
                 for block, places in _by_block(ids)
             ):
                 break
@@ -187,20 +205,22 @@ class RankFile:
         phase: str,
         block: int,
         places: Integers,
-        windows: Windows,
+        of: tuple[int, Windows],
         into: tuple[Matrix, Basis, Sequence[str]],
     ) -> bool:
         """Fill in the rows of one block; False if the windows are no longer those."""
         rows, basis, columns = into
+        begin, windows = of
+        first = key(phase) + begin
         found = self._file.rows(
             "SELECT windows.key, first_step, last_step, steps, closed, "
             "CASE WHEN length(data) <= ? THEN data ELSE length(data) END "
             "FROM windows LEFT JOIN records ON records.key = windows.key + ? "
             "WHERE windows.key >= ? AND windows.key < ? ORDER BY windows.key",
-            (_RECORD, key("train", block=block), key(phase), key(phase) + len(windows)),
+            (_RECORD, key("train", block=block), first, first + len(windows)),
             most=MAX_WINDOWS,
         )
-        if not windows.equal(_windows(_table([row[:5] for row in found], 5), self.path)):
+        if not windows.equal(_windows(_table([row[:5] for row in found], 5), self.path, begin)):
             return False
         there = [(number, row[5]) for number, row in enumerate(found) if row[5] is not None]
         for batch in _batches(there):
@@ -400,8 +420,8 @@ def _snapshot(shape: object, data: object) -> npt.NDArray[np.float32]:
     return np.frombuffer(raw, "<f4").reshape(sizes)
 
 
-def _windows(table: Integers, path: Path) -> Windows:
-    if not np.array_equal(table[:, 0] & (NUMBERS - 1), np.arange(len(table))):
+def _windows(table: Integers, path: Path, begin: int = 0) -> Windows:
+    if not np.array_equal(table[:, 0] & (NUMBERS - 1), np.arange(begin, begin + len(table))):
         raise NotARunError(f"{str(path)!r} has windows that are not in order.")
     return Windows(table[:, 1], table[:, 2], table[:, 3], table[:, 4] != 0)
 

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nethook.errors import NotARunError
-from nethook.runs.packing import pack, unpack_many
+from nethook.runs.packing import compressed, pack, unpack_many
 from nethook.runs.schema import BLOCK
+from nethook.stats import native
 from nethook.stats.fields import FIELDS, INDEX, WIDTH, Matrix, empty_rows, finite_counts
 
 COLUMNS: Final = (*FIELDS, "seen")
@@ -51,22 +52,28 @@ class Basis:
 
     def learn(self, rows: Matrix) -> list[int]:
         """Take the basis of series that have none from their first rows; returns which."""
-        learned = []
-        for at in np.flatnonzero((rows[:, _TENSORS] > 0) & (rows[:, _COUNT] > 0)):
-            if self.elements[at] == 0:
-                tensors = rows[at, _TENSORS]
-                self.elements[at] = max(1, int(rows[at, _COUNT] // tensors))
-                self.binned[at] = int(rows[at, _BINNED] // tensors)
-                learned.append(int(at))
-                self._table = None
+        learned: list[int] = []
+        new = self.table()[: len(rows), 0] == 0
+        if not new.any():
+            return learned
+        for at in np.flatnonzero(new & (rows[:, _TENSORS] > 0) & (rows[:, _COUNT] > 0)).tolist():
+            tensors = rows[at, _TENSORS]
+            self.elements[at] = max(1, int(rows[at, _COUNT] // tensors))
+            self.binned[at] = int(rows[at, _BINNED] // tensors)
+            learned.append(at)
+            self._table = None
         return learned
+
+    def table(self) -> Matrix:
+        """Elements, binned and units of each series: (series, 3)."""
+        if self._table is None:
+            columns = (self.elements, self.binned, self.units)
+            self._table = np.ascontiguousarray(np.array(columns, dtype=np.float64).reshape(3, -1).T)
+        return self._table
 
     def expected(self, series: npt.NDArray[np.int64], tensors: Matrix) -> Matrix:
         """Count, binned and units as the basis has them: (n, series) tensors -> (n, series, 3)."""
-        if self._table is None:
-            columns = (self.elements, self.binned, self.units)
-            self._table = np.array(columns, dtype=np.float64).reshape(3, -1).T
-        usual: Matrix = np.repeat(self._table[series][None], len(tensors), axis=0)
+        usual: Matrix = np.repeat(self.table()[series][None], len(tensors), axis=0)
         usual[..., :2] *= tensors[..., None]
         return usual
 
@@ -78,6 +85,15 @@ def pack_rows(
     rows: Matrix, seen: npt.NDArray[np.int64], basis: Basis
 ) -> Iterator[tuple[int, bytes]]:
     """Number and packed record of each block that has anything to say."""
+    kernel = native.functions
+    if kernel is not None and rows.flags.c_contiguous and seen.flags.c_contiguous:
+        table = basis.table()
+        usual = table.ctypes.data
+        for block, head, plain in kernel.pack_rows(
+            rows.ctypes.data, seen.ctypes.data, len(rows), usual
+        ):
+            yield block, compressed(head, plain)
+        return
     there = (seen > 0) | (rows[:, _TENSORS] > 0) | (rows[:, _SKIPPED] > 0)
     for first in range(0, len(rows), BLOCK):
         last = min(first + BLOCK, len(rows))

@@ -146,16 +146,25 @@ class Run:
         """One quantity of one site, window by window."""
         return self.many([(address, quantity)], phase)[0]
 
-    def many(self, keys: Sequence[tuple[str, str]], phase: str = "train") -> list[Series]:
-        """Several series in one go: those whose records lie together are read once."""
+    def many(
+        self,
+        keys: Sequence[tuple[str, str]],
+        phase: str = "train",
+        *,
+        between: tuple[int, int] | None = None,
+    ) -> list[Series]:
+        """Several series in one go: those whose records lie together are read once.
+
+        `between` leaves all windows out that have no step from its first to its last.
+        """
         _check_phase(phase)
         self._check_keys(keys)
         read = []
         several = self._only is None and self.world_size > 1
         for file in self._files.values():
-            ids = _ids(file)
+            ids = file.ids()
             present = [key for key in keys if key in ids]
-            found = file.rows(phase, [ids[key] for key in present])
+            found = file.rows(phase, [ids[key] for key in present], between)
             infos = file.series()[0] if several else ()
             parts = [part_in(infos[ids[key]].info) if infos else None for key in present]
             read.append((dict(zip(present, parts, strict=True)), *found))
@@ -206,7 +215,7 @@ class Run:
             count = int(windows.closed.sum())  # all but the last, which may be open
             widths = (1, *LEVELS)
             level = next((at for at, w in enumerate(widths) if count // w <= points), len(LEVELS))
-            ids = _ids(file)
+            ids = file.ids()
             places = [at for at, key in enumerate(keys) if key in ids]
             parts, part = file.courses(phase, [ids[keys[at]] for at in places], count, level)
             course = part
@@ -399,7 +408,7 @@ class Run:
         self._check_keys([(address, quantity)])
         firsts, lasts, held, parts = [], [], [], []
         for file in self._files.values():
-            ids = _ids(file)
+            ids = file.ids()
             if (address, quantity) in ids:
                 numbers, spans = file.spans(phase)
                 firsts.append(spans.first_step)
@@ -410,6 +419,9 @@ class Run:
         return axis, list(zip(axis.places, held, parts, strict=True))
 
     def _check_keys(self, keys: Sequence[tuple[str, str]]) -> None:
+        rows = [file.ids() for file in self._files.values()]
+        if all(any(key in each for each in rows) for key in keys):
+            return
         known = {(info.address, info.quantity) for info in self.catalogue}
         for address, quantity in keys:
             if (address, quantity) in known:
@@ -434,11 +446,6 @@ def _state(info: Mapping[str, Any]) -> str:
     if info.get("finished"):
         return "finished"
     return "open" if is_alive(info.get("writer"), info.get("beat")) else "died"
-
-
-def _ids(file: RankFile) -> dict[tuple[str, str], int]:
-    """Address and quantity of each series of a file -> its row."""
-    return {(info.address, info.quantity): at for at, info in enumerate(file.series()[0])}
 
 
 def _check_phase(phase: str) -> None:

@@ -47,6 +47,7 @@ class SpanTrack:
         self._connection = connection
         self._most = most
         self._open: Span | None = None
+        self._carried = True
         self._layout = Layout()
         self._counts: Counts = np.zeros((0, BINS), dtype=np.int64)
         self._bits: Bits = np.zeros(0, dtype=np.uint8)
@@ -62,11 +63,15 @@ class SpanTrack:
     def add(self, number: int, window: Window) -> None:
         """Fold a closed window in; `number` is its number in the phase."""
         self._grow(window.layout)
-        if self._open is not None and self._open.windows >= max(1, number // (self._most // 2)):
+        # The histograms of windows that carry none are in one that follows, and in its span.
+        most = max(1, number // (self._most // 2))
+        if self._open is not None and self._carried and self._open.windows >= most:
             self._close()
         if self._open is None:
             self._open = Span(number, 0, window.first_step, window.last_step)
-        self._counts[: len(window.layout)] += window.histograms
+        if window.carries:
+            self._counts[: len(window.layout)] += window.histograms
+        self._carried = window.carries
         self._bits[: window.bits.size] |= window.bits
         self._open.windows += 1
         self._open.last_step = window.last_step

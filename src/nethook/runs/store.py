@@ -259,9 +259,12 @@ class Store:
             self.last_step = window.last_step
 
     def _add_course(self, window: Window, track: _Track) -> None:
-        course = single(window.rows)
+        course: Course | None = None
         for level, group in enumerate(track.groups, start=1):
-            group.add(course)
+            if course is None:
+                group.add_rows(window.rows)
+            else:
+                group.add(course)
             if not group.full:
                 return
             number = track.number // LEVELS[level - 1] - 1

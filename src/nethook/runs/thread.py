@@ -13,6 +13,7 @@ import numpy as np
 
 from nethook.errors import RunFileError
 from nethook.runs.mailbox import Delivery, Mailbox
+from nethook.runs.points import Point
 from nethook.runs.storage import Storage
 from nethook.runs.store import Event, NewSeries, Store
 
@@ -161,7 +162,8 @@ class _Loop:
             self._mailbox.give_back(window)
         for kind, note in delivery.notes:
             if kind == "scalar":
-                store.add_scalar(*note)
+                name, (step, moment, value), keep = note
+                store.add_scalar(name, Point(int(step), moment, float(value)), keep)
             elif kind == "loss":
                 store.add_loss(note)
             elif kind == "event":

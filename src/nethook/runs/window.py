@@ -23,6 +23,11 @@ class Layout:
         """Where the unit bits of each series begin; one more entry for the end of the last."""
         return [0, *np.cumsum(self.units, dtype=np.int64).tolist()]
 
+    @cached_property
+    def offset_table(self) -> npt.NDArray[np.int64]:
+        """The same as an array, for the native kernel."""
+        return np.array(self.offsets, dtype=np.int64)
+
     def __len__(self) -> int:
         return len(self.units)
 
@@ -41,7 +46,9 @@ class Window:
     """
 
     __slots__ = (
+        "addresses",
         "bits",
+        "carries",
         "first_step",
         "histograms",
         "last_step",
@@ -60,6 +67,14 @@ class Window:
         self.seen: npt.NDArray[np.int64] = np.zeros(len(layout), dtype=np.int64)
         self.histograms: npt.NDArray[np.int64] = np.zeros((len(layout), BINS), dtype=np.int64)
         self.bits: npt.NDArray[np.uint8] = np.zeros(layout.offsets[-1], dtype=np.uint8)
+        # Where these lie: none of them is ever made anew.
+        self.addresses = (
+            self.rows.ctypes.data,
+            self.histograms.ctypes.data,
+            self.seen.ctypes.data,
+            self.bits.ctypes.data,
+        )
+        self.carries = True
         self._restart()
 
     def _restart(self) -> None:
@@ -67,6 +82,9 @@ class Window:
         self.last_step = -1
         self.steps = 0
         self.why = ""
+        # Whether it has the histograms of its steps, and of those of windows before it that had
+        # none: to move them is most of the work, and more of them than are kept are of no use.
+        self.carries = True
 
     def add_step(self, step: int) -> None:
         """One more step is in this window."""
@@ -83,7 +101,8 @@ class Window:
         """Make the window empty, for its next use."""
         clear_rows(self.rows)
         self.seen[...] = 0
-        self.histograms[...] = 0
+        if self.carries:
+            self.histograms[...] = 0
         self.bits[...] = 0
         self._restart()
 
@@ -92,6 +111,7 @@ class Window:
         other.rows[...] = self.rows
         other.seen[...] = self.seen
         other.histograms[...] = self.histograms
+        other.carries = self.carries
         other.bits[...] = self.bits
         other.phase, other.why = self.phase, self.why
         other.first_step, other.last_step, other.steps = (
@@ -110,6 +130,7 @@ class Window:
         wide.bits[: self.bits.size] = self.bits
         wide.first_step, wide.last_step = self.first_step, self.last_step
         wide.steps, wide.why = self.steps, self.why
+        wide.carries = self.carries
         return wide
 
 

@@ -18,7 +18,6 @@ from nethook.runs.about import about_this_process
 from nethook.runs.mailbox import CAPACITY, Mailbox
 from nethook.runs.owner import this_process
 from nethook.runs.paths import new_run_path
-from nethook.runs.points import Point
 from nethook.runs.schema import MAX_SERIES, MAX_SNAPSHOT, MAX_UNITS, PHASES
 from nethook.runs.storage import WAL_LIMIT, Storage
 from nethook.runs.store import (
@@ -218,8 +217,7 @@ class RunWriter:
     def log(self, name: str, value: float, step: int, *, keep: int = 0) -> None:
         """One point of a scalar; with `keep` only that many of the last points stay in the file."""
         if self._mine():
-            point = Point(int(step), time.time(), float(value))
-            self._mailbox.put_note("scalar", (name, point, keep))
+            self._mailbox.put_note("scalar", (name, (step, time.time(), value), keep))
 
     def loss(self, name: str, step: int, data: Mapping[str, object], phase: str = "train") -> None:
         """How a loss was made: its kind, chain, shapes and what else is known, as plain data."""
@@ -270,6 +268,10 @@ class RunWriter:
     def seconds(self) -> float:
         """Seconds of the processor that writing has taken so far, on its own thread."""
         return self._health.seconds
+
+    def stay_open(self) -> None:
+        """At the end of the program somebody will close it, and it need not do so by itself."""
+        self._finish.atexit = False
 
     def flush(self, timeout: float = 30.0) -> bool:
         """Wait until everything so far is in the file; False if it is not. Not for training."""

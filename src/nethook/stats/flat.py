@@ -22,7 +22,7 @@ import torch
 
 from nethook.stats import guard, native
 from nethook.stats.fields import WIDTH, empty_rows, merge_rows
-from nethook.stats.rows import Rows
+from nethook.stats.rows import EVERY, Rows
 
 _LINE: Final = np.dtype(
     [
@@ -67,7 +67,10 @@ def start_of(tensor: torch.Tensor) -> int:
 class Table:
     """Lines of flat tensors; `fold` folds each line that is set into its row of `rows`."""
 
-    __slots__ = ("_address", "_lines", "_rows", "address", "lines", "squares")
+    __slots__ = (
+        "_address", "_lines", "_others", "_others_address", "_rows", "address", "lines", "square",
+        "squares", "zeros",
+    )  # fmt: skip
 
     def __init__(self, rows: Rows, count: int) -> None:
         self.lines = np.zeros(count, _LINE)
@@ -76,6 +79,10 @@ class Table:
         self.squares = self.lines["square"]  # sums of squares of the finite elements, once folded
         self._rows = rows
         self._lines = count
+        self._others = np.zeros(count, np.int64)
+        self._others_address = self._others.ctypes.data
+        self.square = 0.0
+        self.zeros = 0
         self._address = self.lines.ctypes.data
 
     def set(self, line: int, row: int, tensor: torch.Tensor) -> None:
@@ -92,27 +99,58 @@ class Table:
             0.0,
         )
 
-    def fold(self) -> int:
-        """Folds every line with an address; how many elements are not finite."""
+    def fold(self, moved: int = 0) -> int:
+        """Folds every line with an address; how many elements are not finite.
+
+        `square` is then the sum of all squares, `zeros` how many lines are zero throughout.
+        `moved` is the address of (2, lines) counters, of the times that a line was not zero and of
+        all times; 0: none.
+        """
         rows = self._rows
         if native.functions is None:  # then no tensor lies flat, and no line has an address
+            self.square, self.zeros = 0.0, 0
             return 0
-        odd: int = native.functions.fold_flat(
+        odd: int
+        odd, self.square, self.zeros = native.functions.fold_flat(
             self._address,
             self._lines,
             rows.matrix_address,
             rows.histograms_address,
             rows.turns_address,
             rows.limit,
+            moved,
         )
         return odd
 
-    def count_odd(self) -> int:
-        """How many lines have an element that is not finite; nothing is measured."""
+    def count_odd(self, most: int = EVERY, turn: int = 0, lines: int | None = None) -> int:
+        """How many lines, or of the first so many, have an element that is not finite.
+
+        Of a tensor with more than `most` elements about so many are looked at, others each turn.
+        """
         if native.functions is None:
             return 0
-        count: int = native.functions.count_odd(self._address, self._lines)
+        lines = self._lines if lines is None else lines
+        count: int = native.functions.count_odd(self._address, lines, most, turn)
         return count
+
+    def find(self, tensors: list[torch.Tensor]) -> bool:
+        """Asks the tensors, one a line, where they lie now; False where one is another by now."""
+        if native.functions is None:
+            return not tensors
+        changed: int = native.functions.find(self._address, tensors)
+        return changed == 0
+
+    def find_grads(self, parameters: list[torch.Tensor], counts: int = 0) -> list[int]:
+        """Asks the parameters, one a line, for their gradients.
+
+        A line has no address where there is none, or one of another type or kind; the lines of the
+        latter are returned. `counts` is the address of a counter a line, of those with an address.
+        """
+        if native.functions is None:
+            return []
+        others = self._others
+        count = native.functions.find_grads(self._address, parameters, self._others_address, counts)
+        return others[:count].tolist() if count else []
 
     @property
     def odd(self) -> npt.NDArray[np.int64]:
@@ -179,6 +217,18 @@ class Numbers:
             rows.matrix_address,
         )
 
+    def place(self, at: int, row: int) -> None:
+        """Says which row a number is of."""
+        self._places[at] = row
+
+    def fold_list(self, numbers: list[float | None]) -> None:
+        """Folds these, one for each row, where they are not None."""
+        if native.functions is not None:
+            native.functions.fold_list(numbers, self._addresses[1], self._addresses[3])
+            return
+        self.values[:] = [np.nan if number is None else number for number in numbers]
+        self.fold()
+
     def fold(self) -> None:
         """Folds the numbers that are there."""
         values, places = self.values, self._places
@@ -211,9 +261,25 @@ def number_rows(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def fingerprint(tensor: torch.Tensor) -> float | None:
     """A number that tensors with the same bytes share; None where the memory cannot be read."""
+    if native.functions is None:
+        return _fingerprint_by_hash(tensor)
     if not lies_flat(tensor):
         return None
     number: float = native.functions.fingerprint(
         start_of(tensor), tensor.numel() * tensor.element_size()
     )
     return number
+
+
+def _fingerprint_by_hash(tensor: torch.Tensor) -> float | None:
+    """The same without the kernel: other numbers, of which the same can be said."""
+    if guard.kind(tensor) is not None or not (tensor.is_cpu and tensor.is_contiguous()):
+        return None
+    from hashlib import blake2b
+
+    data = tensor.detach().reshape(-1).view(torch.uint8).numpy()
+    words = len(data) // 8
+    step = 1 if words <= 512 else words // 512
+    some = data[: words * 8].reshape(-1, 8)[::step].tobytes() + data[words * 8 :].tobytes()
+    marks = blake2b(some, digest_size=6, key=str(len(data)).encode())
+    return float(int.from_bytes(marks.digest(), "little"))

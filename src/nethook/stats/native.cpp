@@ -1,9 +1,9 @@
 // The native kernel: one pass over a plain strided tensor in CPU memory, into one summary row.
 //
 // CMake compiles this file once for every instruction set (NETHOOK_SET is its name), which gives
-// the pass for that set, and once without, which gives the binding and the choice of the set.
+// the pass for that set; binding.cpp has what Python calls, and the choice of the set.
 //
-// Reading order: job -> vectors -> loops over one block -> types of element -> walk -> binding.
+// Reading order: job -> vectors -> loops over one block -> types of element -> walk.
 // What fields and bins mean stands in fields.py; torched.py gives the same numbers, and tests hold
 // them together.
 
@@ -13,8 +13,6 @@
 #include <type_traits>
 
 #include "native.h"
-
-#ifdef NETHOOK_SET  // ------------------------------------------------ compiled once for every set
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -520,7 +518,25 @@ class Pass {
 
   void count_bins(const V* p, int n) {
     bins(p, n, places_);
-    for (int i = 0; i < n; ++i) ++tables_[places_[i] + 1][i & 3];
+    if (tabled_ + n > 0xffff) spill();
+    tabled_ += n;
+    int i = 0;
+    for (; i + 4 <= n; i += 4)
+      for (int k = 0; k < 4; ++k) ++tables_[k][places_[i + k] + 1];
+    for (; i < n; ++i) ++tables_[0][places_[i] + 1];
+  }
+
+  // Takes the counts of the tables on.
+  void spill() {
+    uint16_t all[BINS];
+    const auto& [a, b, c, d] = tables_;
+    for (int i = 0; i < BINS; ++i) all[i] = uint16_t(a[i + 1] + b[i + 1] + c[i + 1] + d[i + 1]);
+    int64_t binned = 0;
+    for (int i = 0; i < BINS; ++i) binned += all[i];
+    for (int i = 0; i < BINS; ++i) job_.histogram[i] += all[i];
+    counts_[BINNED] += binned;
+    std::memset(tables_, 0, sizeof tables_);
+    tabled_ = 0;
   }
 
   // Every step-th element, in the tensor's order, which the torch kernel has too.
@@ -559,11 +575,7 @@ class Pass {
     row[M2] = all.m2;
     row[MIN] = min_ < row[MIN] ? min_ : row[MIN];
     row[MAX] = max_ > row[MAX] ? max_ : row[MAX];
-    for (int i = 0; i < BINS && job_.histogram; ++i) {
-      const auto [a, b, c, d] = tables_[i + 1];
-      job_.histogram[i] += a + b + c + d;
-      counts_[BINNED] += a + b + c + d;
-    }
+    if (job_.histogram) spill();
     for (int i = 0; i < WIDTH; ++i) row[i] += double(counts_[i]);
     job_.odd = counts_[NANS] + counts_[POSINF] + counts_[NEGINF];
     job_.square = moments_.m2 + moments_.count * moments_.mean * moments_.mean;
@@ -574,7 +586,8 @@ class Pass {
   V finite_[BLOCK];        // the finite ones of a block that has others
   int32_t places_[BLOCK];  // the bins of a block
   // Their counts; the first is that of NaN. Four in turn: equal neighbours need not wait in line.
-  int64_t tables_[BINS + 1][4];
+  uint16_t tables_[4][BINS + 3];
+  int tabled_ = 0;  // how many elements are in them
   int filled_ = 0;
   Moments moments_{0, 0, 0, 0};
   double min_ = INF, max_ = -INF;
@@ -596,105 +609,3 @@ void JOIN(nethook_pass_, NETHOOK_SET)(Job& job, int type) {
       pass<ComplexHalf>, pass<Complex<float>>, pass<Complex<double>>};
   passes[type](job);
 }
-
-#else  // ------------------------------------------------------------------------- compiled once
-
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <string>
-
-namespace nb = nanobind;
-
-void nethook_pass_baseline(Job&, int);
-#ifdef NETHOOK_X86
-void nethook_pass_avx2(Job&, int);
-void nethook_pass_avx512(Job&, int);
-#endif
-
-void (*nethook_run)(Job&, int) = nethook_pass_baseline;
-void nethook_define_tables(nb::module_& m);  // tables.cpp
-
-namespace {
-
-std::string chosen = "baseline";
-
-// Takes an instruction set, if this processor has it.
-bool choose(const std::string& name) {
-  if (name == "baseline") nethook_run = nethook_pass_baseline;
-#ifdef NETHOOK_X86
-  else if (name == "avx2" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    nethook_run = nethook_pass_avx2;
-  else if (name == "avx512" && __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl"))
-    nethook_run = nethook_pass_avx512;
-#endif
-  else return false;
-  chosen = name;
-  return true;
-}
-
-constexpr int SIZES[TYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 4, 8, 16};
-constexpr int64_t SMALL = 4096;  // below it, letting go of the interpreter costs more than it gives
-
-// Folds a tensor into a row. Addresses come as numbers, of tensors and arrays that the caller
-// holds; `turn` counts the tensors whose histogram was taken, `limit` is how many elements of one
-// are read for it. See native.py.
-// Returns how many of its elements are not finite.
-int64_t fold(uintptr_t storage, int64_t offset, int type, nb::tuple shape, nb::tuple strides,
-          uintptr_t row, uintptr_t histogram, uintptr_t turn, int64_t limit, uintptr_t bits,
-          int unit, double low, double high, double factor) {
-  Job job;
-  job.dims = int(shape.size());
-  if (job.dims > MAX_DIMS || size_t(job.dims) != strides.size() || type < 0 || type >= TYPES ||
-      limit < 1 || (bits && (unit < 0 || unit >= job.dims)))
-    throw nb::value_error("the native kernel was given what it does not take");
-  int64_t elements = 1;
-  for (int i = 0; i < job.dims; ++i) {
-    job.dim[i] = {nb::cast<int64_t>(shape[i]), nb::cast<int64_t>(strides[i]), bits && i == unit};
-    elements *= job.dim[i].size;
-  }
-  job.data = reinterpret_cast<const char*>(storage + uintptr_t(offset * SIZES[type]));
-  job.row = reinterpret_cast<double*>(row);
-  job.histogram = reinterpret_cast<int64_t*>(histogram);
-  // Large tensors are read with an odd step, so that it does not keep pace with a power of two
-  // among the sizes; the next tensor of the row starts one element further.
-  job.step = elements <= limit ? 1 : ((elements + limit - 1) / limit) | 1;
-  job.phase = histogram ? (*reinterpret_cast<int64_t*>(turn))++ % job.step : 0;
-  job.bits = reinterpret_cast<uint8_t*>(bits);
-  job.units = bits ? job.dim[unit].size : 0;
-  job.bounded = low < high;
-  job.low = low;
-  job.high = high;
-  job.factor = factor;
-  if (elements >= SMALL) {
-    nb::gil_scoped_release release;
-    nethook_run(job, type);
-  } else if (elements) {  // of an empty tensor the address may be null
-    nethook_run(job, type);
-  }
-  job.row[TENSORS] += 1;
-  if (bits) {
-    int64_t active = 0;
-    for (int64_t i = 0; i < job.units; ++i) active += job.bits[i];
-    job.row[UNITS] = double(job.units);
-    job.row[ACTIVE] = double(active);
-  }
-  return job.odd;
-}
-
-}  // namespace
-
-NB_MODULE(_native, m) {
-  m.doc() = "The native kernel of nethook.stats. Call it through nethook.stats.native.";
-  for (const char* name : {"avx512", "avx2", "baseline"})
-    if (choose(name)) break;
-  m.def("fold", &fold);
-  m.def("choose", &choose);
-  m.def("instruction_set", [] { return chosen; });
-  nethook_define_tables(m);
-  m.attr("WIDTH") = int(WIDTH);
-  m.attr("VERSION") = 2;  // of these functions; native.py takes no other
-}
-
-#endif

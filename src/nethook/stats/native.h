@@ -19,8 +19,8 @@ struct Dim {
 
 // What to fold where.
 struct Job {
-  const char* data;
-  int dims;
+  const char* data = nullptr;
+  int dims = 0;
   Dim dim[MAX_DIMS];    // in the tensor's order
   double* row;
   int64_t* histogram;   // null: none
@@ -39,3 +39,4 @@ struct Job {
 
 constexpr int BIN_COUNT = 645;  // see fields.py
 constexpr int TYPES = 16;  // of element, in the order of CODES in native.py
+constexpr int SIZES[TYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 4, 8, 16};  // in bytes

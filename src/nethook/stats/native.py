@@ -13,13 +13,14 @@ from typing import Any, Final
 
 import torch
 
+from nethook.stats import guard
 from nethook.stats.fields import WIDTH
 
 Fold = Callable[..., int]
 
-_VERSION: Final = 2  # of the functions of native.cpp
+_VERSION: Final = 3  # of the functions of binding.cpp
 
-# In the order of `Type` in native.cpp.
+# In the order of the passes in native.cpp.
 CODES: Final = {
     dtype: code
     for code, dtype in enumerate(
@@ -56,7 +57,20 @@ def _load() -> Any:
         return None
     # A module left over from another version would write other fields than those that are read.
     is_ours = (getattr(_native, "WIDTH", None), getattr(_native, "VERSION", 1)) == (WIDTH, _VERSION)
-    return _native if is_ours else None
+    if not is_ours:
+        return None
+    # What the kernel asks a tensor by itself: see asking.h.
+    _native.learn_torch(
+        {
+            "Tensor": torch.Tensor,
+            "Parameter": torch.nn.Parameter,
+            "data_address": data_address,
+            "keys": torch._C._dispatch_keys,
+            "plain": tuple(guard.PLAIN),
+            "types": tuple(CODES),
+        }
+    )
+    return _native
 
 
 _module = _load()
@@ -67,8 +81,21 @@ fold: Fold | None = None if _module is None else _module.fold
 It returns how many elements are not finite.
 """
 
+fold_tensor: Fold = getattr(_module, "fold_tensor", None)  # type: ignore[assignment]
+"""Where there is `fold`: folds a tensor into the slot at an address, see `rows.Slot`.
+
+It returns how many elements are not finite, NOT_PLAIN or OTHER_UNITS.
+"""
+
+NOT_PLAIN: Final = -1
+"""The kernel may not read the tensor."""
+OTHER_UNITS: Final = -2
+"""The slot has unit bits for another number of units."""
+NO_UNITS: Final = -(1 << 63)
+"""The dimension of units of a slot that has none."""
+
 functions: Any = _module
-"""`fold_flat`, `fold_numbers`, `follow` and `fingerprint`, for `flat.py`; or None."""
+"""Everything else that the kernel can do, for `flat.py` and for whole windows; or None."""
 
 
 class NoNativeKernelWarning(UserWarning):

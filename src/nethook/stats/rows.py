@@ -42,8 +42,6 @@ LIMIT = 4096
 EVERY = 2**62
 """As a limit: every element."""
 
-_keys = torch._C._dispatch_keys
-
 
 class Rows:
     """Preallocated rows, histograms and unit bits of a number of series.
@@ -70,7 +68,13 @@ class Rows:
         self.slots: dict[int, Slot] = {}
         # Tensors folded on other devices since `collect`: their rows tell only then.
         self.away: npt.NDArray[np.int64] = np.zeros(series, np.int64)
+        self.with_bits: list[Slot] = []  # those that have units, once they have seen a tensor
         self._elsewhere: dict[torch.device, _Elsewhere] = {}
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether tensors of other devices are measured, too."""
+        return bool(self._elsewhere)
 
     def slot(
         self,
@@ -140,15 +144,9 @@ class Slot:
     """
 
     __slots__ = (
-        "_bits_address",
         "_dim",
-        "_high",
-        "_histogram",
-        "_limit",
-        "_low",
-        "_row",
-        "_turn",
-        "_units",
+        "_words",
+        "address",
         "bits",
         "histogram",
         "near",
@@ -174,15 +172,26 @@ class Slot:
         self.near = None if bounds is None else near_ends(bounds)
         self.bits: npt.NDArray[np.uint8] | None = None
         self.skipped: Counter[str] = Counter()
-        # What the native kernel is given, reckoned once. The arrays live as long as `rows`.
-        self._row = rows.matrix.ctypes.data + place * WIDTH * 8
-        self._histogram = rows.histograms.ctypes.data + place * BINS * 8 if histogram else 0
-        self._turn = rows.turns.ctypes.data + place * 8
-        self._limit = rows.limit
-        self._low, self._high = (0.0, 0.0) if self.near is None else self.near
-        self._units = -1
-        self._dim = 0
-        self._bits_address = 0
+        self._dim: int | None = None  # that of the units, in the last tensor
+        # What the native kernel reads, as `Slot` in binding.cpp has it. The arrays live as long as
+        # `rows`.
+        self._words = np.array(
+            (
+                rows.matrix_address + place * WIDTH * 8,
+                rows.histograms_address + place * BINS * 8 if histogram else 0,
+                rows.turns_address + place * 8,
+                rows.limit,
+                0,  # where the unit bits lie
+                -1,  # and how many there are
+                native.NO_UNITS if unit_dim is None else unit_dim,
+                0,
+                0,
+            ),
+            np.int64,
+        )
+        if self.near is not None:
+            self._words[7:].view(np.float64)[:] = self.near
+        self.address: int = self._words.ctypes.data
 
     def fold(self, tensor: torch.Tensor, factor: float = 1.0) -> int:
         """Fold a tensor into the row. A kind that cannot be read is counted in `skipped`.
@@ -194,32 +203,13 @@ class Slot:
         Returns:
             How many of its elements are not finite, where that is known without waiting; else 0.
         """
-        if (
-            native.fold is not None
-            and type(tensor) in guard.EXACT
-            and _keys(tensor).raw_repr() in guard.PLAIN
-        ):
-            code = native.CODES.get(tensor.dtype)
-            if code is not None:
-                shape = tensor.shape
-                if self.unit_dim is not None:
-                    self._fit_bits(shape)
-                return native.fold(
-                    native.data_address(tensor),
-                    tensor.storage_offset(),
-                    code,
-                    shape,
-                    tensor.stride(),
-                    self._row,
-                    self._histogram,
-                    self._turn,
-                    self._limit,
-                    self._bits_address,
-                    self._dim,
-                    self._low,
-                    self._high,
-                    factor,
-                )
+        if native.fold is not None:
+            odd = native.fold_tensor(self.address, tensor, factor)
+            if odd >= 0:
+                return odd
+            if odd == native.OTHER_UNITS:
+                self._fit_bits(tensor.shape)
+                return native.fold_tensor(self.address, tensor, factor)
         return self._fold_otherwise(tensor, factor)
 
     def _fold_otherwise(self, tensor: torch.Tensor, factor: float | torch.Tensor) -> int:
@@ -237,7 +227,7 @@ class Slot:
             native.missing_once()
         if self.unit_dim is not None:
             self._fit_bits(tensor.shape)
-        units = self.bits is not None and self._bits_address != 0
+        units = self._dim is not None and self.bits is not None and len(self.bits) > 0
         if isinstance(factor, torch.Tensor) or factor != 1.0:
             tensor = tensor.detach() * factor
         self.rows.elsewhere(tensor.device).fold(self, tensor, self._dim if units else None)
@@ -252,19 +242,20 @@ class Slot:
         dim = self.unit_dim or 0
         dim = dim + len(shape) if dim < 0 else dim
         if not 0 <= dim < len(shape):  # this tensor has no such dimension
-            self._bits_address = 0
+            self._dim = None
             return
         self._dim = dim
-        if self.bits is None or shape[dim] != self._units:
+        if self.bits is None or shape[dim] != len(self.bits):
             # Another number of units than before: what was seen stays, for those that are in both.
             bits = np.zeros(shape[dim], np.uint8)
-            if self.bits is not None:
+            if self.bits is None:
+                self.rows.with_bits.append(self)
+            else:
                 common = min(len(bits), len(self.bits))
                 bits[:common] = self.bits[:common]
             self.bits = bits
-            self._units = shape[dim]
-        # An array of no elements has an address too, and the kernel must know that there are units.
-        self._bits_address = self.bits.ctypes.data if self._units else 0
+            self._words[4] = bits.ctypes.data
+            self._words[5] = len(bits)
 
 
 class _Elsewhere:

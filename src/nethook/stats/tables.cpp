@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "asking.h"
 #include "native.h"
 
 namespace nb = nanobind;
@@ -22,13 +23,32 @@ struct Line {
   double square;  // out: the sum of the squares of the finite ones
 };
 
-// Folds the tensors of a table, each into its row; a line without an address is left out. Returns
-// how many elements are not finite.
-int64_t fold_flat(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t histograms,
-                  uintptr_t turns, int64_t limit) {
+// Whether a tensor has so many elements, and they lie in one piece, one row after the other.
+bool lies_like(const Job& job, const Asked& asked, int64_t elements) {
+  if (asked.elements != elements) return false;
+  int64_t stride = 1;
+  for (int i = job.dims - 1; i >= 0; --i) {
+    if (job.dim[i].size != 1 && job.dim[i].stride != stride) return false;
+    stride *= job.dim[i].size;
+  }
+  return true;
+}
+
+// What `fold_flat` has found in all lines with an address.
+struct Folded {
+  int64_t odd = 0;    // elements that are not finite
+  double square = 0;  // the sum of the squares of the finite ones
+  int64_t zeros = 0;  // lines that are zero throughout
+};
+
+// Folds the tensors of a table, each into its row; a line without an address is left out. `moved`,
+// where it is not null, counts for each line the times that it was not zero, and then all times.
+Folded fold_lines(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t histograms,
+                  uintptr_t turns, int64_t limit, uintptr_t moved) {
   nb::gil_scoped_release release;
   Line* line = reinterpret_cast<Line*>(table);
-  int64_t odd = 0;
+  int64_t* moves = reinterpret_cast<int64_t*>(moved);
+  Folded all;
   for (Line* end = line + lines; line < end; ++line) {
     line->odd = 0;
     line->square = 0;
@@ -53,66 +73,100 @@ int64_t fold_flat(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t hist
     job.row[TENSORS] += 1;
     line->odd = job.odd;
     line->square = job.square;
-    odd += job.odd;
+    all.odd += job.odd;
+    all.square += job.square;
+    all.zeros += job.square == 0;
+    if (moves) {
+      const int64_t at = lines - (end - line);
+      moves[at] += job.square > 0;
+      moves[lines + at] += 1;
+    }
   }
-  return odd;
+  return all;
+}
+
+nb::tuple fold_flat(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t histograms,
+                    uintptr_t turns, int64_t limit, uintptr_t moved) {
+  const Folded all = fold_lines(table, lines, rows, histograms, turns, limit, moved);
+  return nb::make_tuple(all.odd, all.square, all.zeros);
 }
 
 // How many tensors of a table have an element that is not finite (of floats and doubles alone),
-// without measuring anything.
-int64_t count_odd(uintptr_t table, int64_t lines) {
-  nb::gil_scoped_release release;
+// without measuring anything. Of a tensor with more than `most` elements every so manieth is looked
+// at, another one each turn: where a gradient is not finite, all of a row of it is, as a rule.
+template <class T> bool has_odd(const T* p, int64_t elements, int64_t step, int64_t start) {
+  // x * 0 is 0 for every finite x, and NaN for all else.
+  T sums[16] = {};
+  int64_t i = start;
+  if (step == 1)
+    for (; i + 16 <= elements; i += 16)
+      for (int k = 0; k < 16; ++k) sums[k] += p[i + k] * T(0);
+  for (; i < elements; i += step) sums[0] += p[i] * T(0);
+  bool odd = false;
+  for (const T sum : sums) odd |= sum != 0;
+  return odd;
+}
+
+int64_t count_odd(uintptr_t table, int64_t lines, int64_t most, int64_t turn) {
   Line* line = reinterpret_cast<Line*>(table);
   int64_t found = 0;
   for (Line* end = line + lines; line < end; ++line) {
     line->odd = 0;
     if (!line->address) continue;
-    // x * 0 is 0 for every finite x, and NaN for all else.
-    if (line->type == 11) {
-      const float* p = reinterpret_cast<const float*>(line->address);
-      float sums[16] = {};
-      int64_t i = 0;
-      for (; i + 16 <= line->elements; i += 16)
-        for (int k = 0; k < 16; ++k) sums[k] += p[i + k] * 0.0f;
-      for (; i < line->elements; ++i) sums[0] += p[i] * 0.0f;
-      for (const float sum : sums) line->odd |= sum != 0;
-    } else if (line->type == 12) {
-      const double* p = reinterpret_cast<const double*>(line->address);
-      for (int64_t i = 0; i < line->elements; ++i) line->odd |= p[i] * 0.0 != 0;
-    }
+    const int64_t step = line->elements <= most ? 1 : (line->elements / most) | 1;
+    if (line->type == 11)
+      line->odd = has_odd(reinterpret_cast<const float*>(line->address), line->elements, step,
+                          turn % step);
+    else if (line->type == 12)
+      line->odd = has_odd(reinterpret_cast<const double*>(line->address), line->elements, step,
+                          turn % step);
     found += line->odd;
   }
   return found;
+}
+
+// Folds one number into a row.
+void fold_number(double x, double* row) {
+  const double before = row[COUNT] - row[NANS] - row[POSINF] - row[NEGINF];
+  row[TENSORS] += 1;
+  row[COUNT] += 1;
+  row[POSINF] += x == HUGE_VAL;
+  row[NEGINF] += x == -HUGE_VAL;
+  row[ZEROS] += x == 0;
+  if (!std::isfinite(x)) return;
+  const double total = before + 1, delta = (x - row[MEAN]) - row[MEAN_LOW];
+  const double mean = row[MEAN], step = row[MEAN_LOW] + delta / total, sum = mean + step;
+  const double part = sum - mean;
+  if (before == 0) {
+    row[MEAN] = x;
+    row[MEAN_LOW] = 0;
+  } else {
+    row[M2] += delta * delta * (before / total);
+    row[MEAN] = sum;
+    row[MEAN_LOW] = (mean - (sum - part)) + (step - part);
+  }
+  row[MIN] = x < row[MIN] ? x : row[MIN];
+  row[MAX] = x > row[MAX] ? x : row[MAX];
 }
 
 // Folds one number into each row of a list; a NaN is a number that was not there.
 void fold_numbers(uintptr_t numbers, uintptr_t places, int64_t count, uintptr_t rows) {
   const double* number = reinterpret_cast<const double*>(numbers);
   const int64_t* place = reinterpret_cast<const int64_t*>(places);
-  for (int64_t i = 0; i < count; ++i) {
-    const double x = number[i];
-    if (x != x) continue;
-    double* row = reinterpret_cast<double*>(rows) + place[i] * WIDTH;
-    const double before = row[COUNT] - row[NANS] - row[POSINF] - row[NEGINF];
-    row[TENSORS] += 1;
-    row[COUNT] += 1;
-    row[POSINF] += x == HUGE_VAL;
-    row[NEGINF] += x == -HUGE_VAL;
-    row[ZEROS] += x == 0;
-    if (!std::isfinite(x)) continue;
-    const double total = before + 1, delta = (x - row[MEAN]) - row[MEAN_LOW];
-    const double mean = row[MEAN], step = row[MEAN_LOW] + delta / total, sum = mean + step;
-    const double part = sum - mean;
-    if (before == 0) {
-      row[MEAN] = x;
-      row[MEAN_LOW] = 0;
-    } else {
-      row[M2] += delta * delta * (before / total);
-      row[MEAN] = sum;
-      row[MEAN_LOW] = (mean - (sum - part)) + (step - part);
-    }
-    row[MIN] = x < row[MIN] ? x : row[MIN];
-    row[MAX] = x > row[MAX] ? x : row[MAX];
+  for (int64_t i = 0; i < count; ++i)
+    if (number[i] == number[i])
+      fold_number(number[i], reinterpret_cast<double*>(rows) + place[i] * WIDTH);
+}
+
+// The same for numbers in a list of Python's; None is a number that was not there.
+void fold_list(nb::list numbers, uintptr_t places, uintptr_t rows) {
+  const int64_t* place = reinterpret_cast<const int64_t*>(places);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    PyObject* number = numbers[i].ptr();
+    if (number == Py_None) continue;
+    const double x = PyFloat_AsDouble(number);
+    if (x == -1.0 && PyErr_Occurred()) throw nb::python_error();
+    if (x == x) fold_number(x, reinterpret_cast<double*>(rows) + place[i] * WIDTH);
   }
 }
 
@@ -160,12 +214,60 @@ double fingerprint(uintptr_t address, int64_t bytes) {
   return double(hash & ((uint64_t(1) << 52) - 1));
 }
 
+// Where the tensors of a list lie now, into the lines of a table. Returns how many are not what the
+// line says: of another number of elements, or not in one piece; those get an address of 0.
+int64_t find(uintptr_t table, nb::list tensors) {
+  Line* line = reinterpret_cast<Line*>(table);
+  int64_t changed = 0;
+  for (size_t i = 0; i < tensors.size(); ++i, ++line) {
+    Job job;
+    const Asked asked = asking.tensor(tensors[i].ptr(), job);
+    const bool fits = asked.type == line->type && lies_like(job, asked, line->elements);
+    line->address = fits ? int64_t(job.data) : 0;
+    changed += !fits;
+  }
+  return changed;
+}
+
+// The same for the gradients of a list of parameters. Where there is none the address is 0, where
+// there is one of another kind it is 0 too, and its place goes to `others`; returns how many.
+// `counts`, where it is not null, counts for each line the times that it had an address.
+int64_t find_grads(uintptr_t table, nb::list parameters, uintptr_t others, uintptr_t counts) {
+  Line* line = reinterpret_cast<Line*>(table);
+  int64_t* other = reinterpret_cast<int64_t*>(others);
+  int64_t count = 0;
+  for (size_t i = 0; i < parameters.size(); ++i, ++line) {
+    line->address = 0;
+    PyObject* grad = asking.grad(parameters[i].ptr());
+    if (grad != Py_None) {
+      Job job;
+      Asked asked;
+      try {
+        asked = asking.tensor(grad, job);
+      } catch (...) {
+        Py_DECREF(grad);
+        throw;
+      }
+      if (asked.type == line->type && lies_like(job, asked, line->elements))
+        line->address = int64_t(job.data);
+      else
+        other[count++] = int64_t(i);
+    }
+    Py_DECREF(grad);  // the parameter holds it
+    if (counts) reinterpret_cast<int64_t*>(counts)[i] += line->address != 0;
+  }
+  return count;
+}
+
 }  // namespace
 
 void nethook_define_tables(nb::module_& m) {
   m.def("fold_flat", &fold_flat);
   m.def("count_odd", &count_odd);
+  m.def("find", &find);
+  m.def("find_grads", &find_grads);
   m.def("fold_numbers", &fold_numbers);
+  m.def("fold_list", &fold_list);
   m.def("follow", &follow);
   m.def("fingerprint", &fingerprint);
 }

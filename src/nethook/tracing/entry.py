@@ -12,7 +12,6 @@ from nethook.addresses.nested import map_tensors
 from nethook.hooks.gradients import Sink
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import Met
-from nethook.hooks.quiet import quiet
 from nethook.tracing.keep import read_value
 from nethook.tracing.options import Options
 from nethook.tracing.steps import Given, note, number
@@ -104,8 +103,7 @@ class State:
         """A forward of the model itself begins."""
         self.forward = self.forwards
         self.forwards += 1
-        with quiet():
-            self.given.append(note(given[0], given[1] if len(given) > 1 else None))
+        self.given.append(note(given[0], given[1] if len(given) > 1 else None))
 
     def steps(self) -> list[int]:
         """For each forward, its number after the prompt that it belongs to; 0 for a prompt."""

@@ -21,12 +21,16 @@ class Record:
     `.calls[i]` or `.last` then.
     """
 
-    why: str | None = None  # why it may not be called although it is a part of the model
-    skipped: str | None = None  # why a call of it was not recorded
-    _counted = 0
+    __slots__ = (
+        "__weakref__", "_counted", "address", "entries", "names", "skipped", "state", "type_name",
+        "why",
+    )  # fmt: skip
 
     def __init__(self, state: State, address: str, names: Sequence[str], type_name: str) -> None:
         self.state = state
+        self.why: str | None = None  # why it may not be called although the model has it
+        self.skipped: str | None = None  # why a call of it was not recorded
+        self._counted = 0
         self.address = address
         self.names = names
         self.type_name = type_name

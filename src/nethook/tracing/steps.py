@@ -14,10 +14,13 @@ a further piece of one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 import torch
+
+from nethook.hooks.quiet import modes_are_active, quiet
 
 Given: TypeAlias = dict[int | str, tuple[int, int]]
 """By position or name, the first two sizes of the arguments of one forward."""
@@ -25,12 +28,28 @@ Given: TypeAlias = dict[int | str, tuple[int, int]]
 
 def note(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Given:
     """What to remember of the arguments of one forward."""
-    named: list[tuple[int | str, Any]] = [*enumerate(args), *(kwargs or {}).items()]
-    return {
-        name: (value.shape[0], value.shape[1])
-        for name, value in named
-        if isinstance(value, torch.Tensor) and not value.is_nested and value.dim() in (2, 3)
-    }
+    found: Given = {}
+    named: Iterable[tuple[int | str, Any]] = enumerate(args)
+    if kwargs:
+        named = chain(named, kwargs.items())
+    for name, value in named:
+        if type(value) is torch.Tensor and not modes_are_active():
+            sizes = _sizes(value)
+        elif isinstance(value, torch.Tensor):
+            with quiet():
+                sizes = _sizes(value)
+        else:
+            continue
+        if sizes is not None:
+            found[name] = sizes
+    return found
+
+
+def _sizes(value: torch.Tensor) -> tuple[int, int] | None:
+    if value.is_nested or value.dim() not in (2, 3):
+        return None
+    shape = value.shape
+    return shape[0], shape[1]
 
 
 def number(forwards: Sequence[Given]) -> list[int]:

@@ -13,8 +13,10 @@ from nethook.views.palette import GREY, LINES, SEVERITIES, faint
 from nethook.views.plain import Line, Mark, Panel, Spec
 from nethook.views.thin import POINTS, thin_line
 
-_PIXELS: Final = 120  # of a panel with tall=1
+TALL: Final = 120
+"""Pixels of a panel with tall=1."""
 _CAPTION: Final = 26  # pixels above each panel, for its name
+_ROOMY: Final = 100  # pixels of a panel from which it has room for more ticks
 _STRIP: Final = 20  # pixels for the marks of findings
 _BOTTOM: Final = 46  # pixels for the steps
 _MOST_MARKS: Final = 40
@@ -27,12 +29,13 @@ def curves(
     *,
     height: int = 0,
     points: int = POINTS,
+    tall: int = TALL,
 ) -> Spec:
     """Panels on one axis of steps; each line has at most `points` points."""
     total = sum(panel.tall for panel in panels) or 1.0
     top = 40 if title else 6
     extra = (_STRIP if marks else 0) + _CAPTION * len(panels)
-    pixels = height or int(top + _BOTTOM + extra + _PIXELS * total)
+    pixels = height or int(top + _BOTTOM + extra + tall * total)
     area = max(1.0, pixels - top - _BOTTOM)  # what fractions of the paper are of
     each = max(10.0, area - extra) / total  # pixels of tall=1
     first, last = _ends(panels)
@@ -69,7 +72,8 @@ def curves(
         upper = 1 - down / area
         layout["annotations"].append(_caption(panel, upper))
         down += each * panel.tall
-        layout[_axis("yaxis", place)] = _y_axis(panel, max(0.0, 1 - down / area), upper)
+        axis = _y_axis(panel, max(0.0, 1 - down / area), upper, int(each * panel.tall))
+        layout[_axis("yaxis", place)] = axis
         data += _lines(panel, place, points)
         if panel.threshold is not None:
             layout["shapes"].append(_threshold(panel, place))
@@ -92,14 +96,15 @@ def _axis(name: str, place: int) -> str:
     return name if place == 1 else f"{name}{place}"
 
 
-def _y_axis(panel: Panel, bottom: float, top: float) -> dict[str, Any]:
+def _y_axis(panel: Panel, bottom: float, top: float, pixels: int) -> dict[str, Any]:
     axis: dict[str, Any] = {"domain": [bottom, top], "nticks": 5, "hoverformat": ".4~g"}
+    ticks = 4 if pixels >= _ROOMY else 2
     if panel.unit:
         axis["title"] = {"text": plotly_text(panel.unit)}
     if panel.scale == "log":
         axis["type"] = "log"
         low, high = _positive_ends(panel)
-        axis["tickvals"], axis["ticktext"] = log_ticks(low, high, 4)
+        axis["tickvals"], axis["ticktext"] = log_ticks(low, high, ticks)
         pad = 0.06 * (np.log10(high / low) or 1.0)
         axis["range"] = [float(np.log10(low) - pad), float(np.log10(high) + pad)]
     elif panel.scale == "linear" and (level := _level(panel)) is not None:

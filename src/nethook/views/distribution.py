@@ -154,8 +154,10 @@ def _spaced(ticks: list[tuple[int, str]], least: int) -> list[tuple[int, str]]:
 def bands(
     title: str, first: Integers, last: Integers, quantiles: Floats, shares: Sequence[float]
 ) -> Spec:
-    """Quantiles (spans, shares) as bands around the median."""
-    middle = (np.asarray(first, dtype=np.float64) + last) / 2
+    """Quantiles (spans, shares) as bands around the median; spans without numbers are passed."""
+    there = ~np.isnan(quantiles).any(axis=1)  # a gap would tear the bands
+    quantiles = quantiles[there]
+    middle = (np.asarray(first, dtype=np.float64)[there] + np.asarray(last)[there]) / 2
     data: list[dict[str, Any]] = []
     pairs = len(shares) // 2
     common = {"type": "scatter", "mode": "lines", "x": middle}
@@ -222,7 +224,8 @@ def units_over_time(
     what = "unit %{y}" if every == 1 else f"{every} units from %{{y}}"
     data = [
         {
-            "type": "scatter", "mode": "lines", "x": middle, "y": silent, "yaxis": "y2",
+            "type": "scatter", "mode": "lines" if measured.all() else "lines+markers",
+            "x": middle, "y": silent, "yaxis": "y2", "marker": {"size": 4, "color": VERMILION},
             "line": {"color": VERMILION, "width": 1.8, "shape": "hvh"},
             "fill": "tozeroy", "fillcolor": faint(VERMILION, 0.15),
             "hovertemplate": "step %{x:,.0f}: %{y:.1%} of the units silent<extra></extra>",

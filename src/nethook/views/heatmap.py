@@ -10,11 +10,12 @@ import numpy as np
 from nethook.views.curves import onset
 from nethook.views.escape import labels, plotly_text
 from nethook.views.numbers import power_ticks
-from nethook.views.palette import DIVERGING, SEQUENTIAL
-from nethook.views.plain import Cells, Floats, Grid, Integers, Mark, Spec
+from nethook.views.palette import DIVERGING, GREY, SEQUENTIAL, faint
+from nethook.views.plain import Cells, Floats, Grid, Integers, Line, Mark, Spec
 from nethook.views.thin import COLUMNS, robust_range, thin_grid
 
 _TALLEST: Final = 1100
+_STRIP: Final = 34  # pixels of what was measured
 
 
 def heatmap(
@@ -24,8 +25,13 @@ def heatmap(
     all_time: bool = False,
     columns: int = COLUMNS,
     titled: bool = True,
+    switch: bool = True,
+    measured: Line | None = None,
 ) -> Spec:
-    """A grid as colours; two buttons choose between robust colours and the range of all."""
+    """A grid as colours; two buttons choose between robust colours and the range of all.
+
+    `measured` is drawn above it: the share of steps that the colours are from.
+    """
     quantity = grid.quantity
     grid = thin_grid(grid, columns)
     cells = cells_of(grid)
@@ -57,14 +63,35 @@ def heatmap(
         },
         "yaxis": {"autorange": "reversed", "type": "category", "showgrid": False},
         "shapes": [shape for mark in marks[:20] for shape in onset(mark)[:1]],
-        "updatemenus": [range_switch(cells, quantity.scale, all_time=all_time)],
+        "updatemenus": [range_switch(cells, quantity.scale, all_time=all_time)] if switch else [],
         "margin": {"t": 62 if titled else 40},
     }
     if titled:
         layout["title"] = {
             "text": f"{plotly_text(quantity.title)}<br><sup>{plotly_text(quantity.explain)}</sup>",
         }
-    return {"data": [trace], "layout": layout}
+    data = [trace]
+    if measured is not None:
+        data.append(_measured(measured, layout))
+    return {"data": data, "layout": layout}
+
+
+def _measured(line: Line, layout: dict[str, Any]) -> dict[str, Any]:
+    """The share that was measured, in a strip above the colours."""
+    layout["height"] += _STRIP
+    top = 1 - _STRIP / max(1, layout["height"] - 110)
+    layout["yaxis"]["domain"] = [0, top - 0.02]
+    layout["coloraxis"]["colorbar"] |= {"len": top - 0.02, "y": (top - 0.02) / 2}
+    layout["yaxis2"] = {
+        "domain": [top, 1], "range": [0, 1.05], "tickformat": ".0%", "tickvals": [0, 1],
+        "fixedrange": True, "showgrid": False,
+    }  # fmt: skip
+    return {
+        "type": "scatter", "mode": "lines", "x": np.asarray(line.step), "y": line.value,
+        "yaxis": "y2", "fill": "tozeroy", "fillcolor": faint(GREY, 0.25), "name": "measured",
+        "line": {"color": GREY, "width": 1, "shape": "vh"}, "showlegend": False,
+        "hovertemplate": "step %{x:,.0f}: %{y:.0%} of the steps measured<extra></extra>",
+    }  # fmt: skip
 
 
 def height_of(rows: int) -> int:

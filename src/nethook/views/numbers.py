@@ -84,6 +84,7 @@ def log_ticks(low: float, high: float, most: int = 5) -> tuple[list[float], list
         found = found[:: max(1, math.ceil(len(found) / (most + 2)))]
         if len(found) < 2:  # less than a factor of two or so: equal steps serve
             found = _round_steps(low, high)
+            found = found[:: max(1, math.ceil(len(found) / (most + 1)))]
     return found, [number(value) for value in found]
 
 

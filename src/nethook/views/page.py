@@ -89,11 +89,9 @@ class _Figures:
 
 def page(report: Report, plotly_js: str) -> str:
     """The HTML of a report. `plotly_js` is put in as it is, once."""
-    script = _asset("report.js")
+    script = asset("draw.js") + asset("report.js")
     figures = _Figures()
     body = "\n".join(_body(report, figures))
-    looks = {"templates": {theme: template(theme) for theme in THEMES}, "dark": dark_colours()}
-    templates = script_json(looks)
     policy = (
         "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; font-src data:; "
         f"script-src '{_hash(plotly_js)}' '{_hash(script)}'; base-uri 'none'; form-action 'none'"
@@ -107,11 +105,11 @@ def page(report: Report, plotly_js: str) -> str:
 <meta name="referrer" content="no-referrer">
 <title>{html_text(report.title)} – nethook</title>
 <link rel="icon" href="data:,">
-<style>{_asset("report.css")}</style>
+<style>{asset("report.css")}</style>
 </head>
 <body>
 {body}
-<script type="application/json" id="nh-looks">{templates}</script>
+<script type="application/json" id="nh-looks">{looks()}</script>
 {figures.scripts()}
 <script>{plotly_js}</script>
 <script>{script}</script>
@@ -120,12 +118,19 @@ def page(report: Report, plotly_js: str) -> str:
 """
 
 
+def looks() -> str:
+    """The templates of both themes, as the JSON that `draw.js` reads."""
+    known = {"templates": {theme: template(theme) for theme in THEMES}, "dark": dark_colours()}
+    return script_json(known)
+
+
 def layer_id(at: int) -> str:
     """The anchor of the layer with this number."""
     return f"layer-{at}"
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A stylesheet or script of this room."""
     return resources.files("nethook.views").joinpath("assets", name).read_text(encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.addresses.wrappers import can_be_compiled, is_compiled
 from nethook.errors import InputsError, OptionError
-from nethook.hooks.attachment import Attachment, put_last
+from nethook.hooks.attachment import Attachment, Resting, put_last
 from nethook.hooks.compiled import WhenCompiling, around_compiled_call, check_hooks_in_graphs
 from nethook.hooks.exporting import export_without_hooks
 from nethook.hooks.hook import Owner
@@ -28,11 +28,12 @@ from nethook.runs.writer import RunWriter
 from nethook.stats.shards import is_shared
 from nethook.watching.facts import Facts, SiteFacts
 from nethook.watching.loop import Loop, wrap_loop
+from nethook.watching.open_window import QUEUE
 from nethook.watching.ops import OpOrder
 from nethook.watching.optimizers import Steps
 from nethook.watching.parameters import ParameterFacts
 from nethook.watching.resolve import Resolver
-from nethook.watching.session import QUEUE, Session
+from nethook.watching.session import Session
 from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.step_hooks import StepBegins, StepEnds
 from nethook.watching.taps import OutputTap, RootBegins, RootEnds
@@ -202,6 +203,9 @@ class _Builder:
         """Everything."""
         session, hooks = self._session, self._hooks
         session.on_give_up += [hooks.remove, session.passes.turn_off]
+        # A graph that was compiled with hooks in it is compiled anew without them.
+        if session.budget.share is not None and not any(map(_compiled, self._trees.values())):
+            session.resting = Resting(hooks.owner)
         check_hooks_in_graphs(hooks)
         export_without_hooks(hooks)
         hooks.add(_Shown(session))
@@ -245,7 +249,7 @@ class _Builder:
                 if id(site.module) in routed:
                     self._routers.forward(site.module, _Routed(tap))
                 else:
-                    hooks.forward(site.module, tap)
+                    hooks.forward(site.module, tap, resting=session.resting)
         session.on_first_call.append(functools.partial(_after_redistribution, list(taps.values())))
         if id(root) in taps:
             session.batches.leaves.add(name)

@@ -24,6 +24,7 @@ MOST_INPUTS: Final = 8
 SAMPLES: Final = 64
 ELEMENTS: Final = 1024
 DISTINCT: Final = 4096
+_ONLY: Final = tensors(((torch.empty(0),), {}))[0][0]  # the path of an only argument
 
 
 class Batches:
@@ -45,11 +46,14 @@ class Batches:
         first = first and (session.on_outputs or session.looks)
         if not (session.on_outputs or first or not training):
             return
-        found = _held(tensors((args, kwargs))[:MOST_INPUTS])
+        if len(args) == 1 and not kwargs and type(args[0]) is torch.Tensor:
+            found = [(_ONLY, args[0])]
+        else:
+            found = _held(tensors((args, kwargs))[:MOST_INPUTS])
         if session.on_outputs or not training:
             for at, (path, tensor) in enumerate(found):
                 quantity = names.INPUTS if at == 0 else f"{names.INPUTS}:{at}"
-                slot = self._slot(model, quantity, training, show_path(path), tensor)
+                slot = self._slot(model, quantity, training, path, tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:
@@ -107,7 +111,7 @@ class Batches:
         found = _held(tensors(output))
         if measures and model not in self.leaves:
             for path, tensor in found[:MOST_INPUTS]:
-                slot = self._slot(model, names.OUTPUTS, training, show_path(path), tensor)
+                slot = self._slot(model, names.OUTPUTS, training, path, tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:
@@ -123,7 +127,7 @@ class Batches:
     def _fold_number(self, address: str, quantity: str, value: float) -> None:
         slot = self._of(address, quantity)
         if slot is not None:
-            self._session.numbers.fold_one(slot.place, value)
+            self._session.numbers.number(slot.place, value)
 
     def _of(self, address: str, quantity: str) -> Slot | None:
         slot = self._slots.get((True, address, quantity))
@@ -134,12 +138,12 @@ class Batches:
         return slot
 
     def _slot(
-        self, model: str, quantity: str, training: bool, path: str, tensor: torch.Tensor
+        self, model: str, quantity: str, training: bool, path: Path, tensor: torch.Tensor
     ) -> Slot | None:
         slot = self._slots.get((training, model, quantity))
         if slot is None:
             info = {
-                "path": path,
+                "path": show_path(path),
                 "shape": list(tensor.shape),
                 "dtype": str(tensor.dtype).removeprefix("torch."),
             }

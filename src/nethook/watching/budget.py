@@ -27,8 +27,11 @@ GROWTH: Final = 1.1
 """However thin the rest, everything is measured in a step that is so much later than the last such
 (a few dozen of the first thousand steps), so that the course of a short run can be told, ..."""
 
-WHOLE: Final = 0.4
-"""... while nethook's own time is no more than so many seconds above its budget."""
+WHOLE: Final = 1.0
+"""... while nethook's own time is no more than so many seconds above its budget; ..."""
+
+SURE: Final = 16
+"""... and, whatever it costs, at this step, at twice as many, and so on."""
 
 WRITER_SHARE: Final = 0.01
 """Without a budget: the part of the time that the writer's thread may take, by merging windows."""
@@ -38,6 +41,9 @@ QUANTITIES: Final = ("outputs", "grads", "param_grads", "params")
 
 OUTPUTS, GRADS, PARAM_GRADS, PARAMS, OTHER = range(5)
 """Places in `spent`: seconds that each has taken. The last is what cannot be thinned."""
+
+
+_NONE: Final = [False] * 4
 
 
 class Budget:
@@ -64,6 +70,7 @@ class Budget:
         self._until_look = LOOK
         self._turn = 0
         self._next_whole = LOOK + 1
+        self._next_sure = SURE
         self.together = False  # whether outputs and gradients have the same turns
 
     # -- what it has cost ---------------------------------------------------------------------
@@ -100,7 +107,7 @@ class Budget:
         self._writer_now = seconds
 
     def leave_out(self, seconds: float) -> None:
-        """So much time was neither training's nor nethook's: torch has compiled something."""
+        """So much time was neither training's nor nethook's: compiling, or standing still."""
         then, spent, writer = self._last
         self._begun += seconds
         self._last = (then + seconds, spent, writer)
@@ -115,8 +122,9 @@ class Budget:
 
     def step_ended(self, spare: bool = True) -> bool:
         """Decides what the next step measures; whether `every` changed."""
-        for at, due in enumerate(self.due):
-            self._measured[at] += due
+        if self.due is not _NONE:
+            for at, due in enumerate(self.due):
+                self._measured[at] += due
         changed = False
         self._until_look -= 1
         if self._until_look <= 0:
@@ -127,16 +135,21 @@ class Budget:
         if every > 1:
             turn = self._turn
             # The quantities are spread over the turns: 0, every/4, every/2, …
-            self.due = [
-                wanted and (turn + at * every // 4) % every == 0
-                for at, wanted in enumerate(self._wanted)
-            ]
-            if self.together:  # in a compiled graph taps are there for both, or for neither
-                self.due[GRADS] = self._wanted[GRADS] and turn % every == 0
-            if turn >= self._next_whole and self._has_time_for_a_whole_step():
+            self.due = _NONE
+            for at, wanted in enumerate(self._wanted):
+                # In a compiled graph taps are there for outputs and gradients, or for neither.
+                place = OUTPUTS if self.together and at == GRADS else at
+                if wanted and (turn + place * every // 4) % every == 0:
+                    if self.due is _NONE:
+                        self.due = [False] * 4
+                    self.due[at] = True
+            sure = turn >= self._next_sure
+            if sure or (turn >= self._next_whole and self._has_time_for_a_whole_step()):
                 self.due = list(self._wanted)
         if self._turn >= self._next_whole:
             self._next_whole = max(self._turn + 1, int(self._turn * GROWTH))
+        if self._turn >= self._next_sure:
+            self._next_sure = 2 * self._turn
         return changed
 
     def _has_time_for_a_whole_step(self) -> bool:

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
+from nethook.stats import native
 from nethook.stats.fields import INDEX, clear_rows, empty_rows, merge_rows
 from nethook.stats.rows import Rows, Slot
 
@@ -71,6 +73,17 @@ class Sheet:
         self.seen = np.zeros(catalogue.capacity, np.int64)
         self._before = np.zeros(catalogue.capacity)
         self._tensors = self.rows.matrix[:, _TENSORS]
+        self._counted = (
+            self.rows.matrix_address, self._before.ctypes.data, self.seen.ctypes.data
+        )  # fmt: skip
+        # What the native kernel moves: `Move` in windows.cpp.
+        self._slots: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._words = np.zeros(15, np.int64)
+        self._words_address = self._words.ctypes.data
+        self._words[:5] = (
+            self.rows.matrix_address, self.rows.histograms_address, self._before.ctypes.data,
+            self.seen.ctypes.data, catalogue.ids.ctypes.data,
+        )  # fmt: skip
 
     def slot(
         self,
@@ -85,24 +98,32 @@ class Sheet:
     def step_ended(self) -> None:
         """One more step: counts which series were measured in it."""
         used = len(self.catalogue.keys)
+        if native.functions is not None and not self.rows.has_devices:
+            native.functions.count_seen(*self._counted, used)
+            return
         tensors = self._tensors[:used] + self.rows.away[:used]
         self.seen[:used] += tensors > self._before[:used]
         self._before[:used] = tensors
 
-    def fill(self, window: Window, *, keep: bool = False) -> Window:
+    def fill(self, window: Window, *, keep: bool = False, carries: bool = True) -> Window:
         """Moves everything into a window, or copies it; the window may have grown.
 
-        What the window has already is merged with it.
+        What the window has already is merged with it. Without `carries` histograms may wait for
+        one of the next windows.
         """
         rows = self.rows
         rows.collect()
         used = len(self.catalogue.keys)
+        if window.steps == 0 and not keep and native.functions is not None:
+            return self._move(window, used, carries)
+        carries = True
         touched = rows.matrix[:used, _TENSORS] + rows.matrix[:used, _SKIPPED] > 0
         places = np.flatnonzero(touched)
         self.catalogue.identify(places, rows.slots)
         window = self.catalogue.writer.widen(window)
         ids = self.catalogue.ids[places]
         seen = np.maximum(self.seen[places], 1)
+        window.carries = True
         if window.steps:
             window.rows[ids] = merge_rows(window.rows[ids], rows.matrix[places])
             window.seen[ids] += seen
@@ -118,12 +139,40 @@ class Sheet:
                 into[:common] |= slot.bits[:common]
                 if not keep:
                     slot.bits[...] = 0
+        waiting = np.flatnonzero(rows.histograms[:used].any(axis=1) & ~touched)
+        known = self.catalogue.ids[waiting]
+        window.histograms[known] += rows.histograms[waiting]  # of windows that carried none
         if not keep:
             rows.matrix[places] = _EMPTY
-            rows.histograms[places] = 0
+            rows.histograms[:used] = 0
             self.seen[:used] = 0
             self._before[:used] = 0
         return window
+
+    def _move(self, window: Window, used: int, carries: bool) -> Window:
+        """The same for a window that is empty, in one call of the native kernel."""
+        rows, catalogue, words = self.rows, self.catalogue, self._words
+        if len(rows.with_bits) != len(self._slots):
+            self._slots = np.array([slot.address for slot in rows.with_bits], np.int64)
+        words[5:8] = used, self._slots.ctypes.data, len(self._slots)
+        for _ in range(2):
+            layout = window.layout
+            to_rows, to_histograms, to_seen, to_bits = window.addresses
+            words[8:] = (
+                to_rows, to_histograms, to_seen, to_bits, layout.offset_table.ctypes.data, carries,
+                len(layout),
+            )  # fmt: skip
+            if native.functions.move_rows(self._words_address):
+                break
+            catalogue.identify(self._touched(used), rows.slots)
+            window = catalogue.writer.widen(window)
+        window.carries = carries
+        return window
+
+    def _touched(self, used: int) -> npt.NDArray[np.int64]:
+        """The rows in which something was measured."""
+        matrix = self.rows.matrix
+        return np.flatnonzero(matrix[:used, _TENSORS] + matrix[:used, _SKIPPED] > 0)
 
     def clear(self) -> None:
         """Forgets everything."""

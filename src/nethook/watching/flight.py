@@ -82,8 +82,7 @@ class Flight:
     ) -> None:
         """An outermost call in training begins."""
         if self._ring is not None and not self.reported:
-            with quiet():
-                self._call = self._ring.add(model, module, self._watching.step, (args, kwargs))
+            self._call = self._ring.add(model, module, self._watching.step, (args, kwargs))
 
     @contained
     def non_finite(self, flag: Flag) -> None:
@@ -98,16 +97,16 @@ class Flight:
         """A backward pass is about to begin, and its graph is whole."""
         if self.reported:
             return
-        with quiet():
-            if self._call is not None:
-                self._call.loss = self._keeper.keep(roots)
-            for root in roots:
-                away = root.device.type not in {"cpu", "meta"} and not is_shared(root)
-                if away and root.numel() == 1:
-                    told = functools.partial(self._late_loss, self._watching.step, self._call)
-                    self._late.put(root.detach().reshape(1).float(), told)
-                if root.grad_fn is None or not _is_bad_loss(root):
-                    continue
+        if self._call is not None:
+            self._call.loss = self._keeper.keep(roots)
+        for root in roots:
+            away = not (root.is_cpu or root.is_meta or is_shared(root))
+            if away and root.numel() == 1:
+                told = functools.partial(self._late_loss, self._watching.step, self._call)
+                self._late.put(root.detach().reshape(1).float(), told)
+            if root.grad_fn is None or not _is_bad_loss(root):
+                continue
+            with quiet():
                 cause = cause_of(root.grad_fn)
                 if math.isnan(root.item()) or not cause.only_scaled:
                     self._loss = cause
@@ -297,7 +296,7 @@ class Flight:
 
 def _is_bad_loss(root: torch.Tensor) -> bool:
     """Whether a loss is not finite; one on a device is looked at by the watch, later."""
-    plain = root.device.type == "cpu" and not is_shared(root)
+    plain = root.is_cpu and not is_shared(root)
     readable = plain and root.dim() == 0 and root.is_floating_point()
     return readable and not math.isfinite(root.item())
 

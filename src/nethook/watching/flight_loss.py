@@ -156,9 +156,11 @@ class LossKeeper:
         root: Any = roots[0].grad_fn if len(roots) == 1 else None
         if root is None:
             return {}
-        before = root.next_functions[0][0] if root.next_functions else None
         # With class weights or behind a factor there is more to be read than a target.
-        if before is None or name_of(root) not in _FUNCTIONS:
+        if name_of(root) not in _FUNCTIONS:
+            return keep_loss(roots)
+        before = root.next_functions[0][0]
+        if before is None:
             return keep_loss(roots)
         key = (type(root), type(before), root._saved_reduction)
         known = self._known.get(key)

@@ -191,9 +191,11 @@ def _forward(first: Suspect, inputs: object, *, healthy: bool) -> Pinned:
             before=at, ranges=first.inputs, call=first.call,
         )  # fmt: skip
     said = f": {first.reason}" if first.reason else ""
+    # Inside a compiled graph only outputs are seen.
+    known = "" if first.inputs_finite is None else " although its inputs are finite"
     return Pinned(
         "forward", at, first.step,
-        f"the output of {_site(at)} is {what} although its inputs are finite{said}",
+        f"the output of {_site(at)} is {what}{known}{said}",
         reason=first.reason, operation=first.kind, ranges=first.inputs, call=first.call,
     )  # fmt: skip
 

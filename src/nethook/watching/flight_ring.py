@@ -66,11 +66,12 @@ class Ring:
         """Keeps a call that is about to begin."""
         if not self._steps or self._steps[-1][0].step != step:
             if len(self._steps) == self._steps.maxlen:
-                self._held -= sum(call.size for call in self._steps.popleft())
+                for call in self._steps.popleft():
+                    self._held -= call.size
             self._steps.append([])
         args, kwargs = inputs
         found = _tensors(args, kwargs)
-        size = sum([tensor.nbytes for tensor in found])
+        size = found[0].nbytes if len(found) == 1 else sum([tensor.nbytes for tensor in found])
         fits = self._held + size <= CAP and len(self._steps[-1]) < MOST_CALLS
         call = Call(
             model,
@@ -98,11 +99,14 @@ class Ring:
         self._held = 0
 
 
+_generator: Final = torch.default_generator
+
+
 def random_states(inputs: list[torch.Tensor]) -> dict[str, torch.Tensor]:
     """The states of torch's generators: of the CPU, and of each other device of the inputs."""
-    found = {"cpu": torch.get_rng_state()}
+    found = {"cpu": _generator.get_state()}
     for tensor in inputs:
-        if not (tensor.is_cpu or tensor.is_meta):
+        if not tensor.is_cpu and not tensor.is_meta:
             device = tensor.device
             module = torch.get_device_module(device.type)
             found[str(device)] = module.get_rng_state(device)
@@ -139,4 +143,6 @@ def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor
 
 
 def _versions(found: list[torch.Tensor]) -> tuple[int, ...]:
+    if len(found) == 1 and not found[0].is_inference():
+        return (found[0]._version,)
     return tuple([-1 if tensor.is_inference() else tensor._version for tensor in found])

@@ -58,8 +58,7 @@ class Loop:
     def backward(self, roots: list[torch.Tensor]) -> None:
         """A backward pass is about to begin."""
         session = self.session
-        if self._since_step == 0 and self.steps.old_gradients():
-            session.numbers.count(names.OLD_GRADIENTS)
+        self.steps.backward_begins(first=self._since_step == 0)
         self._since_step += 1
         self._fresh += 1
         scale = session.scale
@@ -219,8 +218,16 @@ class _OnBackward(_Wrapper):
 class _OnZeroGrad(_Wrapper):
     __slots__ = ()
 
-    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.loop.zeroed(args[0])
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Gradients are about to be cleared."""
+        if self.on:
+            start = _now()
+            try:
+                self.loop.zeroed(args[0])
+            except Exception as error:
+                self.failed(error)
+            self.session.spent[budget.OTHER] += _now() - start
+        return function(*args, **kwargs)
 
 
 class _OnScale(_Wrapper):

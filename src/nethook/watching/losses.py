@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from nethook.hooks.quiet import quiet
-from nethook.stats.shards import local_part
+from nethook.stats.shards import is_shared, local_part
 from nethook.watching.contained import contained
 from nethook.watching.losses_calls import operands_of_call
 from nethook.watching.losses_graph import Node, Term, follow
@@ -100,11 +100,12 @@ class Losses:
     def _find(self, node: Node, known: list[_Series]) -> _Series | None:
         for series in known:
             analysis = series.analysis
-            if (
-                analysis is not None
-                and type(node) is analysis.root
-                and all(follow(node, steps) is not None for steps in analysis.steps)
-            ):
+            if analysis is None or type(node) is not analysis.root:
+                continue
+            for steps in analysis.steps:
+                if follow(node, steps) is None:
+                    break
+            else:
                 return series
         return None
 
@@ -227,14 +228,16 @@ class Losses:
 
 def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tensor | float | None:
     """The value of a loss without the factor of a scaler; a tensor where it is on a device."""
-    if root.dim() or root.is_complex() or root.device.type == "meta":
+    if root.dim() or root.is_complex() or root.is_meta:
         return None
-    held = local_part(root.detach())
-    if held is None:  # the loss is a sum over ranks, which only a collective would tell
-        return None
-    root = held
-    if root.device.type == "cpu":
-        return root.item() / (1.0 if scale is None else float(scale))
+    if is_shared(root):
+        held = local_part(root.detach())
+        if held is None:  # the loss is a sum over ranks, which only a collective would tell
+            return None
+        root = held
+    if root.is_cpu:
+        number = root.item()
+        return number if scale is None else number / float(scale)
     value = root.detach()
     return value if scale is None else value / scale
 

@@ -27,6 +27,9 @@ _COUNTED: Final = (
 )  # fmt: skip
 _LOGGED: Final = (names.GRAD_NORM, names.UPDATE_RATIO)
 
+MORE: Final = 16
+"""Other numbers, such as losses, that are folded with those of the loop; the rest one by one."""
+
 
 class LoopNumbers:
     """The numbers of `@loop`, of the step that is under way."""
@@ -34,12 +37,16 @@ class LoopNumbers:
     def __init__(self, session: Session) -> None:
         self._session = session
         rows = session.train.rows
-        places = [session.row(names.LOOP, each) or 0 for each in QUANTITIES]
+        places = [session.row(names.LOOP, each) or 0 for each in QUANTITIES] + [0] * MORE
         self._numbers = Numbers(rows, places)
-        self._values = self._numbers.values
+        self._values: list[float | None] = [None] * len(places)
         self._at = {name: at for at, name in enumerate(QUANTITIES)}
         self._one: dict[int, Numbers] = {}
         self.counts = dict.fromkeys(_COUNTED, 0)
+        self._counted = [self._at[name] for name in _COUNTED]
+        self._logged = [(name, self._at[name]) for name in _LOGGED]
+        self._places = (self._at[names.FORWARDS], self._at[names.BACKWARDS])
+        self._more: dict[int, int] = {}  # row -> where its number of this step stands
 
     def set(self, name: str, value: float) -> None:
         """The number of this step."""
@@ -48,6 +55,20 @@ class LoopNumbers:
     def count(self, name: str, times: int = 1) -> None:
         """One more of these in this step."""
         self.counts[name] += times
+
+    def number(self, row: int, value: float) -> None:
+        """One number of a row; the first of a step is folded with all the others at its end."""
+        at = self._more.get(row)
+        if at is None:
+            if value != value or len(self._more) >= MORE:
+                self.fold_one(row, value)
+                return
+            at = self._more[row] = len(QUANTITIES) + len(self._more)
+            self._numbers.place(at, row)
+        if value != value or self._values[at] is not None:
+            self.fold_one(row, value)
+        else:
+            self._values[at] = value
 
     def fold_one(self, row: int, value: float) -> None:
         """One number into one row, now; NaN counts as such."""
@@ -74,17 +95,20 @@ class LoopNumbers:
 
     def end_step(self) -> None:
         """Folds the numbers of the step that has ended."""
-        session, at, values = self._session, self._at, self._values
-        for name, count in self.counts.items():
-            values[at[name]] = count
+        session, values, counts = self._session, self._values, self.counts
+        for at, count in zip(self._counted, counts.values(), strict=True):
+            values[at] = count
         self.counts = dict.fromkeys(_COUNTED, 0)
-        values[at[names.FORWARDS]] = session.forwards
-        values[at[names.BACKWARDS]] = session.backwards
-        for name in _LOGGED:
-            value = values[at[name]]
-            if value == value:
-                session.writer.log(name, float(value), session.step, keep=names.KEPT_STEPS)
-        self._numbers.fold()
+        forwards, backwards = self._places
+        values[forwards] = session.forwards
+        values[backwards] = session.backwards
+        if session.looks:
+            for name, at in self._logged:
+                value = values[at]
+                if value is not None and value == value:
+                    session.writer.log(name, value, session.step, keep=names.KEPT_STEPS)
+        self._numbers.fold_list(values)
+        self._values = [None] * len(values)
 
 
 class Pending:

@@ -11,7 +11,7 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -26,9 +26,6 @@ from nethook.watching.resolve import Resolver
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
-
-PROBES: Final = 3
-"""Parameters of an optimizer whose gradient is looked at when a backward pass begins."""
 
 _now = time.perf_counter
 
@@ -49,6 +46,7 @@ class Track:
         self.settings: list[dict[str, object]] = []
         # Gradients that its last step has used: (parameter, address, version).
         self.used: list[tuple[torch.Tensor, int, int]] = []
+        self.mixed = False  # a backward pass has added to these, and nobody has cleared them
 
 
 class Steps:
@@ -76,6 +74,7 @@ class Steps:
             self._add(optimizer)
         session.optimizers = self.by_name  # type: ignore[method-assign]
         session.patience = self._patience  # type: ignore[method-assign]
+        session.snapshot_turns = lambda: self.turns  # type: ignore[method-assign]
 
     def by_name(self) -> dict[str, torch.optim.Optimizer]:
         """The optimizers that were seen and are still there."""
@@ -203,6 +202,8 @@ class Steps:
             session.numbers.count(names.SKIPPED_STEPS)
         if session.looks:
             self._measured(track, ParameterSet.gradients, factor, session.on_param_grads)
+        elif track.set is not None:
+            track.set.probe(session.step)
         for told in session.on_gradients:
             told(track)
         session.flight.before_step(optimizer, skipped)
@@ -237,11 +238,15 @@ class Steps:
         session.numbers.count(names.OPTIMIZER_STEPS)
         track.steps += 1
         if track.set is not None:
-            self._measured(track, ParameterSet.updates)
+            if session.on_params:
+                self._measured(track, ParameterSet.updates)
             if session.wants_params and session.looks:
                 self._measured(track, ParameterSet.look, session.step)
             if session.sampled():
                 track.set.second_moments(optimizer)
+        if track.mixed:
+            track.mixed = False
+            session.numbers.count(names.OLD_GRADIENTS)
         self._used(track, optimizer)
         self._rates(track, optimizer)
         session.loop_stepped()
@@ -269,6 +274,17 @@ class Steps:
     def end_step(self) -> None:
         """Every optimizer has had its turn."""
         session = self._session
+        if session.looks:
+            self._tell_norms()
+        self._measure_loose()
+        self._look_for_changes()
+        for track in self.tracks.values():
+            track.stepped = False
+        session.end_step()
+
+    def _tell_norms(self) -> None:
+        """Norms over all optimizers that have had their turn."""
+        session = self._session
         tracks = [each for each in self.tracks.values() if each.stepped]
         sets = [each.set for each in tracks if each.set is not None]
         grads = math.fsum(each.grad_square for each in sets)
@@ -281,17 +297,12 @@ class Steps:
             session.numbers.set(names.GRAD_NORM, math.sqrt(grads) if grads >= 0 else math.nan)
             if weights > 0 and updates >= 0:
                 session.numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
-        if sets and session.looks:
+        if sets:
             empty = sum(each.empty * len(each.all) for each in sets)
             count = sum(len(each.all) for each in sets)
             session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
         for each in sets:
             each.grad_square = each.weight_square = each.update_square = math.nan
-        self._measure_loose()
-        self._look_for_changes()
-        for track in self.tracks.values():
-            track.stepped = False
-        session.end_step()
 
     def _measured(self, track: Track, method: Callable[..., None], *args: Any) -> None:
         """Calls a method of the track's set; makes the set anew where parameters have changed."""
@@ -375,6 +386,12 @@ class Steps:
                 each.settle()
 
     @property
+    def turns(self) -> int:
+        """Steps that it takes until the update of every parameter was measured."""
+        sets = (*(track.set for track in self.tracks.values()), self.loose)
+        return max([each.turns for each in sets if each is not None], default=1)
+
+    @property
     def memory(self) -> int:
         """Bytes of all snapshots."""
         sets = (*(track.set for track in self.tracks.values()), self.loose)
@@ -414,26 +431,33 @@ class Steps:
 
     def _used(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         """Notes which gradients a step has used, to know them again."""
-        track.used = []
+        track.used = used = []
         if track.set is None:
             return
-        for each in track.set.all[:: max(1, len(track.set.all) // PROBES)][:PROBES]:
-            grad = each.parameter.grad
+        for parameter in track.set.probes:
+            grad = parameter.grad
             if grad is not None:
-                track.used.append((each.parameter, id(grad), grad._version))
+                used.append((parameter, id(grad), grad._version))
 
-    def old_gradients(self) -> bool:
-        """Whether gradients that a step has used are still there, as they were."""
+    def backward_begins(self, first: bool) -> None:
+        """Notes whose gradients a pass adds to that a step has used already.
+
+        That is no fault yet: a generator's pass adds to the gradients of its discriminator, which
+        are cleared before they are used. It is one when the next step finds them so.
+        """
         for track in self.tracks.values():
-            for parameter, key, version in track.used:
-                grad = parameter.grad
-                if grad is None or id(grad) != key or grad._version != version:
-                    continue
-                # Zeroed by way of `.data`, the version is what it was.
-                held = local_part(grad.detach())
-                if held is None or held.device.type != "cpu" or bool(held.count_nonzero()):
-                    return True
+            if first or track.mixed:
+                track.mixed = any(_is_old(*each, track.mixed) for each in track.used)
+
+
+def _is_old(parameter: torch.Tensor, key: int, version: int, mixed: bool) -> bool:
+    """Whether a gradient that a step has used is still there, as it was or with more added."""
+    grad = parameter.grad
+    if grad is None or not (mixed or (id(grad) == key and grad._version == version)):
         return False
+    # Zeroed by way of `.data`, the version is what it was.
+    held = local_part(grad.detach())
+    return held is None or held.device.type != "cpu" or bool(held.count_nonzero())
 
 
 def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:

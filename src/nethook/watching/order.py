@@ -22,6 +22,7 @@ class CallOrder:
         self._calls: list[str] = []
         self._done: list[str] = []  # steps that have ended, since the last event
         self._known: set[tuple[str, ...]] = set()
+        self._before: list[str] = []  # the calls of the step before
         self._last: tuple[str, ...] = ()
         self._ended = -1  # the step whose calls these are, once it has ended
         self.scaler = False
@@ -48,8 +49,11 @@ class CallOrder:
 
     def _tell(self) -> None:
         step, self._ended = self._ended, -1
-        order = tuple(_shortened(self._calls))
-        self._calls = []
+        if self._calls == self._before:  # as nearly always
+            self._calls = []
+            return
+        self._before, self._calls = self._calls, []
+        order = tuple(_shortened(self._before))
         if order == self._last:
             return
         self._last = order

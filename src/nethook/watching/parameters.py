@@ -34,8 +34,15 @@ if TYPE_CHECKING:
 SNAPSHOT_CAP: Final = 256 << 20
 """Bytes of weights that are kept from before a step to after it; above, parameters take turns."""
 
-_keys = torch._C._dispatch_keys
-_Tensor = torch.Tensor
+PROBES: Final = 3
+"""Parameters of an optimizer whose gradient is known again when a backward pass begins."""
+
+PROBED: Final = 2
+"""Parameters whose gradient is looked at for NaN in each step: the first, which those of all later
+layers flow into."""
+
+MOST_LOOKED: Final = 1024
+"""Elements of one gradient that are looked at for NaN in a step in which it is not measured."""
 
 
 class ParameterFacts:
@@ -96,6 +103,11 @@ class ParameterSet:
         known = {id(each) for each in self.flat}
         self.others = [each for each in self.all if id(each) not in known]
         self._tensors = [each.local for each in self.flat]
+        self._parameters = [each.parameter for each in self.flat]
+        self.probes = [
+            each.parameter for each in self.all[:: max(1, len(self.all) // PROBES)][:PROBES]
+        ]
+        self._probed = self._parameters[:PROBED]
         self._bytes = [each.local.nbytes for each in self.flat]
         self._spread = [each for each in self.all if each.held is not None]
         # Squares of a part count as many times as there are parts: see `runs.ranks`.
@@ -123,7 +135,10 @@ class ParameterSet:
         self._slots: dict[tuple[str, str], Slot] = {}
         self._snapshot = _Snapshot(self._bytes, session.snapshot_cap)
         self._clones: dict[int, torch.Tensor] = {}
+        self._followed: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
         self._has_weights = False
+        self._left_out = np.zeros(0, np.int64)  # lines whose update is not measured in this turn
+        self._factor = 1.0
         self._wants_updates = "updates" in wanted
         self.grad_square = self.weight_square = self.update_square = float("nan")
         self.with_grad = np.zeros(count, np.int64)
@@ -139,13 +154,13 @@ class ParameterSet:
     def weights(self) -> None:
         """Reads the weights, and keeps what is needed to tell the update."""
         table = self._weights
-        self._fit()
-        table.address[:] = [start_of(each) for each in self._tensors]
-        if self._wants_updates:
-            self._snapshot.turn()
+        self._find(table)
+        if self._wants_updates and self._snapshot.turn():
             table.lines["copy"] = self._snapshot.current
+            self._after.lines["minus"] = self._snapshot.current
+            self._left_out = np.flatnonzero(self._snapshot.current == 0)
         table.fold()
-        self.weight_square = float(table.squares @ self._parts)
+        self.weight_square = self._square_of(table)
         self._has_weights = True
         for at, each in enumerate(self.others):
             parameter = each.local.detach()
@@ -158,61 +173,55 @@ class ParameterSet:
 
     def gradients(self, factor: float, measure: bool) -> None:
         """Reads the gradients as the optimizer will use them, or only looks for NaN in them."""
-        session, count = self.session, len(self.flat)
-        self._fit()
         self.looked += 1
-        addresses = self._grad_addresses(PARAM_GRADS if measure else "", factor)
-        there = addresses != 0
-        self.with_grad += there
         table = self._grads
-        table.address[:] = addresses
+        self._find_grads(table, PARAM_GRADS if measure else "", factor)
+        empty = len(self.flat) - int(np.count_nonzero(table.address))
         if measure:
-            table.lines["factor"] = factor
+            if factor != self._factor:
+                table.lines["factor"] = self._factor = factor
             odd = table.fold()
-            squares = table.squares
-            self.grad_square = float(squares @ self._parts) + self._loose_square
-            empty = int((squares[there] == 0).sum()) + count - int(there.sum())
-        else:
-            odd = table.count_odd()
-            empty = count - int(there.sum())
-        if measure:
+            self.grad_square = self._square_of(table) + self._loose_square
+            empty += table.zeros
             for away in self.away:
                 away.gradients(factor)
+        else:
+            odd = table.count_odd(MOST_LOOKED, self.looked)
         missing = sum(each.parameter.grad is None for each in self.others)
         self.empty = (empty + missing) / max(1, len(self.all))
         if odd:
-            for at in np.flatnonzero(table.odd).tolist():
-                each = self.flat[at]
-                session.flag(each.address, PARAM_GRADS, None, None, each.grad)
+            self._flag_odd()
+
+    def probe(self, turn: int) -> None:
+        """Looks for NaN in a part of the gradients, in a step that measures nothing."""
+        table = self._grads
+        table.find_grads(self._probed)
+        if table.count_odd(MOST_LOOKED, turn, len(self._probed)):
+            self._ask_grads(table)
+            table.count_odd()
+            self._flag_odd()
+
+    def _flag_odd(self) -> None:
+        for at in np.flatnonzero(self._grads.odd).tolist():
+            each = self.flat[at]
+            self.session.flag(each.address, PARAM_GRADS, None, None, each.grad)
 
     def unclipped(self, factor: float) -> None:
         """Reads the gradients before they are clipped."""
-        self._fit()
         table = self._clip
-        table.address[:] = self._grad_addresses(UNCLIPPED, factor)
+        self._find_grads(table, UNCLIPPED, factor)
         table.lines["factor"] = factor
         table.fold()
 
-    def _grad_addresses(self, quantity: str, factor: float) -> Any:
+    def _find_grads(self, table: Table, quantity: str, factor: float) -> None:
         """Where the gradients lie; those that do not lie flat are measured here."""
-        addresses = []
         self._loose_square = 0.0
-        for each, size in zip(self.flat, self._bytes, strict=True):
-            grad = each.parameter.grad if each.held is None else each.grad
-            if (
-                grad is not None
-                and type(grad) is _Tensor
-                and _keys(grad).raw_repr() in guard.PLAIN
-                and grad.nbytes == size
-                and grad.dtype is each.local.dtype
-                and grad.is_contiguous()
-            ):
-                addresses.append(start_of(grad))
-            else:
-                addresses.append(0)
-                if grad is not None and quantity:
-                    self._slot(each, quantity).fold(grad, factor)
-                    self._loose_square += _square(grad, factor) * each.part.parts
+        for at in self._ask_grads(table, counted=quantity != UNCLIPPED):
+            each = self.flat[at]
+            grad = each.grad
+            if grad is not None and quantity:
+                self._slot(each, quantity).fold(grad, factor)
+                self._loose_square += _square(grad, factor) * each.part.parts
         for each in self.others:
             grad = each.grad
             each.steps += quantity != UNCLIPPED
@@ -221,7 +230,31 @@ class ParameterSet:
                 if quantity:
                     self._slot(each, quantity).fold(grad, factor)
                     self._loose_square += _square(grad, factor) * each.part.parts
-        return np.array(addresses, np.int64)
+
+    def _square_of(self, table: Table) -> float:
+        """The squares of all lines; those of a part count once for each part there is."""
+        return float(table.squares @ self._parts) if self._spread else table.square
+
+    def _ask_grads(self, table: Table, counted: bool = False) -> list[int]:
+        """Where the gradients lie that lie flat; the lines of all others that are there."""
+        others = table.find_grads(self._parameters, self.with_grad.ctypes.data if counted else 0)
+        left = []
+        for at in others:
+            each = self.flat[at]
+            # That of a sharded parameter is sharded, too; its part in this process may lie flat.
+            grad = each.grad if each.held is not None else None
+            if (
+                grad is not None
+                and lies_flat(grad)
+                and grad.nbytes == self._bytes[at]
+                and grad.dtype is each.local.dtype
+                and grad.is_contiguous()
+            ):
+                table.address[at] = start_of(grad)
+                self.with_grad[at] += counted
+            else:
+                left.append(at)
+        return left
 
     # -- after the step -----------------------------------------------------------------------
 
@@ -231,16 +264,12 @@ class ParameterSet:
             return
         self._has_weights = False
         table = self._after
-        self._fit()
-        table.address[:] = [start_of(each) for each in self._tensors]
-        table.lines["minus"] = self._snapshot.current
-        table.address[self._snapshot.current == 0] = 0
-        table.fold()
-        measured = table.address != 0
-        if measured.all() and len(self._clones) == len(self.others):
-            self.update_square = float(table.squares @ self._parts)
-        self.moved[0] += table.squares > 0
-        self.moved[1] += measured
+        self._find(table)
+        if len(self._left_out):
+            table.address[self._left_out] = 0
+        table.fold(self.moved.ctypes.data)
+        if not len(self._left_out) and len(self._clones) == len(self.others):
+            self.update_square = self._square_of(table)
         changes: dict[torch.device, list[torch.Tensor]] = {}
         for at, each in enumerate(self.others):
             before = self._clones.pop(at, None)
@@ -258,7 +287,10 @@ class ParameterSet:
 
     def look(self, step: int) -> None:
         """Follows the sample of coordinates: cosines of this update with the one before."""
-        self._follow.address[:] = [start_of(each) for each in self._tensors]
+        self._find(self._follow)
+        following = step == self._looked_at + 1
+        for at, other in enumerate(self.others):
+            self._look_at(at, other, following)
         if step != self._looked_at + 1:
             self.follower.restart()  # there was a step in between: no two updates in a row
         self._looked_at = step
@@ -267,6 +299,23 @@ class ParameterSet:
             self._cosines.fold()
         for away in self.away:
             away.look(step)
+
+    def _look_at(self, at: int, each: ParameterFacts, following: bool) -> None:
+        """The same for a parameter that does not lie flat: by torch, where it is."""
+        parameter = each.parameter.detach()
+        if guard.kind(parameter) is not None or not parameter.is_floating_point():
+            return
+        flat = parameter.reshape(-1)
+        now = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE].float()
+        before, move = self._followed.get(at, (None, None)) if following else (None, None)
+        moved = None if before is None or before.shape != now.shape else now - before
+        self._followed[at] = (now.clone(), moved)
+        if move is not None and moved is not None:
+            sizes = move.norm() * moved.norm()
+            cosine = (move * moved).sum() / sizes
+            # Where one of them did not move there is none; on a device asking for that would wait.
+            there = cosine[sizes > 0] if sizes.is_cpu else cosine.nan_to_num(0.0)
+            self._slot(each, UPDATE_COSINE).fold(there)
 
     def second_moments(self, optimizer: torch.optim.Optimizer) -> None:
         """Reads what Adam and its like keep of the squared gradient, at the sample."""
@@ -281,11 +330,10 @@ class ParameterSet:
 
     # -- helpers ------------------------------------------------------------------------------
 
-    def _fit(self) -> None:
+    def _find(self, table: Table) -> None:
         """Weights that were put into other memory, of another size, are measured otherwise."""
-        for each, size in zip(self._tensors, self._bytes, strict=True):
-            if each.nbytes != size or not each.is_contiguous():
-                raise ParametersChangedError
+        if not table.find(self._tensors):
+            raise ParametersChangedError
         for spread in self._spread:
             if spread.parameter._local_tensor is not spread.held:  # type: ignore[attr-defined]
                 raise ParametersChangedError
@@ -305,6 +353,11 @@ class ParameterSet:
             each.steps = self.looked
             each.with_grad = int(self.with_grad[at])
             each.moved = [int(self.moved[0, at]), int(self.moved[1, at])]
+
+    @property
+    def turns(self) -> int:
+        """Steps that it takes until every update was measured."""
+        return self._snapshot.turns
 
     @property
     def memory(self) -> int:
@@ -340,18 +393,26 @@ class _Snapshot:
         self._memory = np.empty(most + 64, np.uint8) if most else np.empty(0, np.uint8)
         self._start = -(-self._memory.ctypes.data // 64) * 64
         self._next = 0
+        self._turned = False
         self.turns = len(self._chunks)
         self.memory = most
         self.current = np.zeros(len(sizes), np.int64)
 
-    def turn(self) -> None:
-        """Says where the copies of the next turn go (`current`): 0 for parameters not in it."""
+    def turn(self) -> bool:
+        """Says where the copies of the next turn go (`current`): 0 for parameters not in it.
+
+        False where that is the same as in the last turn.
+        """
+        if self._turned and self.turns == 1:
+            return False
+        self._turned = True
         self.current[...] = 0
         at = self._start
         for each in self._chunks[self._next]:
             self.current[each] = at
             at += self._sizes[each]
         self._next = (self._next + 1) % len(self._chunks)
+        return True
 
 
 def _away(session: Session, others: Sequence[ParameterFacts]) -> list[Away]:

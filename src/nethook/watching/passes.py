@@ -1,13 +1,15 @@
 """Passes without gradient: evaluation, or something else.
 
 A pass is what runs without gradient between two training calls. It is an evaluation if the model is
-in evaluation mode, or if a loss is taken of what it returns; else it is `aux` (a GAN's generator
-pass, the averages of a batch norm). That is known at its end.
+in evaluation mode, if a loss is taken of what it returns, or if it goes over a run of different
+batches (and counts right answers, as it seems); else it is `aux` (a GAN's generator pass, dropout
+asked many times about one batch). That is known at its end.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import weakref
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import nn
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 
+BATCHES: Final = 3
+SAMPLES: Final = 4
+"""A pass over so many different batches, of so many samples each, is an evaluation. The states of
+an environment come one by one."""
+
+
 class Passes:
     """The pass that is under way, and the windows of passes."""
 
@@ -36,6 +44,8 @@ class Passes:
         self._clocks: dict[str, WindowClock] = {}
         self._counts: dict[str, int] = {"eval": 0, "aux": 0}
         self._losses: LossFunctions | None = None
+        self._last_batch: weakref.ref[torch.Tensor] | None = None
+        self._batches = 0
         self.on_end: list[Any] = []  # called with the phase
 
     @property
@@ -50,12 +60,13 @@ class Passes:
         """What the pass under way is taken for so far."""
         return "eval" if self._evaluates else "aux"
 
-    def begin(self, module: nn.Module) -> None:
+    def begin(self, module: nn.Module, args: tuple[Any, ...] = ()) -> None:
         """A call without gradient begins."""
         if not self.open:
             self.open = True
             self.calls = 0
             self._evaluates = False
+            self._batches = 0
             self._session.order.note("evaluation")
             if self._losses is None:
                 self._losses = LossFunctions(Owner("nethook.watch"), self._saw_loss)
@@ -64,6 +75,19 @@ class Passes:
         self.calls += 1
         if not module.training:
             self._evaluates = True
+        elif not self._evaluates:
+            self._note_batch(args)
+
+    def _note_batch(self, args: tuple[Any, ...]) -> None:
+        """Counts different batches of several samples; one that is asked about again is one."""
+        batch = next((each for each in args if isinstance(each, torch.Tensor)), None)
+        if batch is None or not batch.dim() or batch.shape[0] < SAMPLES:
+            return
+        known = self._last_batch() if self._last_batch is not None else None
+        if known is not batch:
+            self._last_batch = weakref.ref(batch)
+            self._batches += 1
+            self._evaluates = self._batches >= BATCHES
 
     def _saw_loss(
         self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any

@@ -16,9 +16,9 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
+from nethook.hooks.attachment import Resting, seconds_of_a_hook
 from nethook.hooks.in_graph import shown
 from nethook.runs import names
-from nethook.runs.clock import WindowClock
 from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
@@ -32,16 +32,14 @@ from nethook.watching.guarded import Guard
 from nethook.watching.hidden import HiddenCost
 from nethook.watching.losses import Losses
 from nethook.watching.numbers import LoopNumbers, Pending
+from nethook.watching.open_window import QUEUE, OpenWindow
 from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
 from nethook.watching.passes import Passes
 from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
 from nethook.watching.telling import tell_modes
 
-QUEUE = 6
-"""Windows that may wait for the writer's thread; each has 5.4 KB a series."""
-
-LOOK_EVERY = 16
+LOOK_EVERY = 32
 """Of so many steps in which nothing is measured, three have a look at gradients and batches."""
 
 # Backward passes without a step of an optimizer after which each counts as a step; accumulation
@@ -109,6 +107,12 @@ class Session:
         self.spent = self.budget.spent
         self.hidden = HiddenCost(self.budget)
         self.wants_grads = "grads" in wanted
+        self.resting: Resting | None = None  # the taps, where they may be taken off for a while
+        self._mode: bool | None = None  # `training` of the model at its last training call
+        self._by_parts = False  # whether modules are called without the model around them
+        self._due: list[bool] | None = None
+        self._marks: dict[Any, OutputMark] = {}  # (model, path) -> what its nodes are marked with
+        self.hook_seconds = seconds_of_a_hook()  # that no hook can see by itself
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
         self.train = Sheet(self.catalogue)
@@ -132,11 +136,7 @@ class Session:
         self.loss_names: list[str] = []
         self._loss_sums: dict[str, list[float]] = {}
         self._modes: dict[str, dict[str, bool]] = {}
-        self._window = writer.window("train")
-        self._window_clock = WindowClock(self.step)
-        self._early = False
-        self._window_steps = 0
-        self._window_first = self.step
+        self.window = OpenWindow(self)
         self._step_began = time.perf_counter()
         self._own_then = 0.0
 
@@ -166,6 +166,7 @@ class Session:
 
         `grad_mode` is said where the call is part of a compiled graph, in which it is off.
         """
+        self._by_parts = True
         training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
             self._enter_training()
@@ -215,13 +216,19 @@ class Session:
                 self.averaged = self._averaging.over(module)
             if grad_mode is None:
                 self.flight.forward_begins(model, module, args, kwargs)
+            if module.training is not self._mode:  # so it is with those inside it, maybe
+                self._mode = module.training
+                self._wake()
         else:
-            self.passes.begin(module)
-        self.batches.inputs(model, args, kwargs)
+            self._wake()
+            self.passes.begin(module, args)
+        if self.on_outputs or self.looks or not self.training:
+            self.batches.inputs(model, args, kwargs)
 
     def _enter_training(self) -> None:
         if self.passes.open:
             self.passes.end()
+            self._rest_or_wake()
         if self.clock != "optimizer":
             self._tick_without_optimizer()
         elif self.optimizer_steps == 0 and self.backwards >= self.patience():
@@ -256,12 +263,19 @@ class Session:
         if self.depth or output is None:
             return
         if self.training and self.in_backward == 0:
-            for path, tensor in tensors(output):
+            found = [((), output)] if type(output) is torch.Tensor else tensors(output)
+            for path, tensor in found:
                 node = tensor.grad_fn
                 if node is not None:
                     marks: Any = node.metadata
-                    marks[OUTPUT_MARK] = OutputMark(model, path)
-        self.batches.outputs(model, module, args, output)
+                    mark = self._marks.get((model, path))
+                    if mark is None:
+                        mark = OutputMark(model, path)
+                        if len(self._marks) < 256:
+                            self._marks[model, path] = mark
+                    marks[OUTPUT_MARK] = mark
+        if self.on_outputs or not self.training or self.sampled():
+            self.batches.outputs(model, module, args, output)
 
     # -- backward passes ----------------------------------------------------------------------
 
@@ -282,9 +296,9 @@ class Session:
         """A step has ended: what it measured goes to the window."""
         step = self.step
         self.order.step_ended(step)
+        self._tell_losses()
         self._time_step()
         self.numbers.end_step()
-        self._tell_losses()
         self.train.step_ended()
         self.late.ask(step)
         self.losses.step_ended(step)
@@ -293,8 +307,11 @@ class Session:
             told(step)
         self.totals["steps"] += 1
         tell_modes(self, self._modes)
-        self._window_ends(step)
+        self.window.step_ended(step)
         self.step = step + 1
+        # The taps that rest have not seen who was called.
+        if self.called and self.forwards == 0:
+            self._by_parts, self._due = True, None
         self.called = False
         self.forwards = self.backwards = 0
         self.skipped = False
@@ -323,64 +340,42 @@ class Session:
     def _decide(self) -> None:
         due = self.budget.due
         if self.hidden.without_taps():
+            due = list(due)
             due[OUTPUTS] = due[GRADS] = False
+        if due is self._due:  # nothing, as in the step before
+            self.looks = self.step % LOOK_EVERY < 3
+            return
+        self._due = due if not any(due) else None
         # Where nothing is due, what costs little is looked at three steps in a row, now and then.
         self.looks = any(due) or self.step % LOOK_EVERY < 3
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
+        self._rest_or_wake()
         shown.ask(self, self.on_outputs or self.on_grads)
+
+    def _rest_or_wake(self) -> None:
+        """Taps have nothing to do in a step in which neither outputs nor gradients are due."""
+        if self.resting is not None:
+            if self.on_outputs or self.on_grads or self._by_parts or self.clock != "optimizer":
+                self.resting.wake()
+            else:
+                self.resting.rest()
+
+    def _wake(self) -> None:
+        if self.resting is not None:
+            self.resting.wake()
 
     def measure_all(self) -> None:
         """Everything is measured in this step, whatever the budget says."""
         self.budget.all_due()
+        self._due = None
         self._decide()
-
-    def _window_ends(self, step: int) -> None:
-        self._window_steps += 1
-        if self._window_steps == 1:
-            self._window_first = step
-        early, self._early = self._early, False
-        ends = self._window_clock.ends_with(step)
-        if early and not ends:
-            ends = self._window_clock.close_early()
-        # The last two places in the queue are for evaluations, which are rare.
-        if ends and self.budget.may_write() and self.writer.waiting < QUEUE - 2:
-            self._hand_over(step, "event" if early else "")
-        elif self.writer.provisional_due:
-            self.write_facts()
-            self._show()
-
-    def _fill(self, *, keep: bool) -> None:
-        self._window = self.train.fill(self._window, keep=keep)
-        window = self._window
-        if window.steps == 0:
-            window.first_step = self._window_first
-        window.last_step = self.step
-        window.steps += self._window_steps
-
-    def _hand_over(self, step: int, why: str) -> None:
-        self._fetch()
-        self._fill(keep=False)
-        self.late.window += 1
-        self._window = self.writer.submit(self._window, why)
-        self._window_steps = 0
-        self._window_clock.open(step + 1)
-
-    def _fetch(self) -> None:
-        self.pending.fetch()
-        self.losses.fetch()
-        self.flight.fetch()
-        self.late.fetch()
-        for told in self.on_window:
-            told()
-
-    def _show(self) -> None:
-        if self._window.steps == 0:
-            self._fill(keep=True)
-            self.writer.submit_provisional(self._window)
-            self._window.clear()
 
     def write_facts(self) -> None:
         """Brings sites and totals in the file up to date; `facts` puts itself in its place."""
+
+    def snapshot_turns(self) -> int:
+        """Steps until each update was measured; `optimizers` puts itself in its place."""
+        return 1
 
     def loop_stepped(self) -> None:
         """An optimizer has stepped; `loop` puts itself in its place."""
@@ -392,21 +387,22 @@ class Session:
         if phase != "train":
             self.passes.loss(name, value)
             return
-        if name not in self.loss_names:
-            self.loss_names.append(name)
-            self.writer.info(losses=list(self.loss_names))
         slot = self._loss_slots.get(name)
         if slot is None:
+            if name not in self.loss_names:
+                self.loss_names.append(name)
+                self.writer.info(losses=list(self.loss_names))
             row = self.row(names.loss_address(name), names.LOSS)
             if row is None:
                 return
             slot = self._loss_slots[name] = self.train.slot(row)
+            self._loss_sums[name] = []
         if isinstance(value, torch.Tensor):
             slot.fold(value)
             self.pending.add(names.loss_name(name), value, keep=names.KEPT_STEPS)
             return
-        self.numbers.fold_one(slot.place, value)
-        self._loss_sums.setdefault(name, []).append(value)
+        self.numbers.number(slot.place, value)
+        self._loss_sums[name].append(value)
 
     def _tell_losses(self) -> None:
         for name, values in self._loss_sums.items():
@@ -430,7 +426,7 @@ class Session:
         self, kind: str, message: str, address: str = "", data: Mapping[str, object] | None = None
     ) -> None:
         """An event at this step; it closes the open window."""
-        self._early = True
+        self.window.close_early()
         self.note_event(kind, message, address, data)
 
     def note_event(
@@ -488,11 +484,5 @@ class Session:
             self.end_step()
         self.order.finish()
         self.passes.finish()
-        self._fetch()
-        self.late.flush()
-        if self._window_steps:
-            self.step -= 1
-            self._fill(keep=False)
-            self.step += 1
-            self._window = self.hand_in(self._window)
+        self.window.finish()
         self.write_facts()

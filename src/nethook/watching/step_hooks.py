@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nethook.hooks.hook import Owner
-from nethook.hooks.quiet import quiet
+from nethook.hooks.quiet import unrecorded
 from nethook.watching import budget
 from nethook.watching.taps import Part
 
@@ -37,7 +37,7 @@ class StepBegins(Part):
         start = _now()
         result = None
         try:
-            with quiet(), torch.no_grad():
+            with unrecorded():
                 result = self.steps.begins(optimizer, args, kwargs)
         except Exception as error:
             self.failed(error)
@@ -66,7 +66,7 @@ class StepEnds(Part):
             return
         start = _now()
         try:
-            with quiet(), torch.no_grad():
+            with unrecorded():
                 self.steps.ends(optimizer)
         except Exception as error:
             self.failed(error)

@@ -1,6 +1,7 @@
 """The hooks on modules: what they return, and the gradients of that.
 
-A tap holds a slot for each phase, and no tensor of the model's. It changes nothing. Where its module is compiled, it is part of the graph: see `hooks/in_graph.py`.
+A tap holds a slot for each phase, and no tensor of the model's. It changes nothing. Where its
+module is compiled, it is part of the graph: see `hooks/in_graph.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from nethook.addresses.tree import Site
 from nethook.hooks.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.in_graph import numbered, show, show_call
-from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.hooks.quiet import quiet
 from nethook.hooks.threads import elsewhere, root_call
 from nethook.runs import names
 from nethook.stats.rows import Slot
@@ -32,7 +33,12 @@ _Tensor = torch.Tensor
 _now = time.perf_counter
 _graph_task = torch._C._current_graph_task_id
 _in_transform = torch._C._are_functorch_transforms_active
+_traced = torch._C._get_tracing_state  # of torch.jit: there, sizes are tensors of the trace
 _is_compiling = torch.compiler.is_compiling
+
+_function_modes = torch._C._len_torch_function_stack
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_NOTHING: dict[str, Any] = {}
 
 MODES = 16
 """Changes of `training` that are kept of one site."""
@@ -102,18 +108,24 @@ class OutputTap(Part):
         start = _now()
         session = self.session
         try:
-            if _in_transform():
+            if _in_transform() or _traced() is not None:
                 pass
             elif _graph_task() != -1:
                 self.again(args, output)
-            elif modes_are_active() or type(output) is not _Tensor:
+            elif type(output) is not _Tensor or _function_modes() or _dispatch_modes():
                 with quiet():
                     self.saw(module, args, output)
+            elif session.depth and session.training and module.training is self.mode[0]:
+                self.calls["train"] += 1  # as `saw`, in short: this is nearly every call
+                if session.on_outputs:
+                    self.measure(module, args, output, True)
+                if session.on_grads and self.grad is not None and output.requires_grad:
+                    ask_quickly(output, self.grad, args)
             else:
                 self.saw(module, args, output)
         except Exception as error:
             self.failed(error)
-        session.spent[budget.OUTPUTS] += _now() - start
+        session.spent[budget.OUTPUTS] += _now() - start + session.hook_seconds
         return None
 
     def again(self, args: tuple[Any, ...], output: Any) -> None:
@@ -161,7 +173,7 @@ class OutputTap(Part):
         try:
             module = self.module()
             if module is not None and _graph_task() == -1:
-                if modes_are_active():
+                if _function_modes() or _dispatch_modes():
                     with quiet():
                         self.saw_in_graph(module, value, training, first)
                 else:
@@ -204,10 +216,11 @@ class OutputTap(Part):
         if training:
             if odd:
                 self.session.flag(self.address, "outputs", module, args, tensor)
-            shape = tensor.shape
-            if shape and (not self.batch or shape[0] != self.batch[2]):
-                low, high, _ = self.batch or (shape[0],) * 3
-                self.batch = [min(low, shape[0]), max(high, shape[0]), shape[0]]
+            if tensor.dim():
+                size = len(tensor)
+                if not self.batch or size != self.batch[2]:
+                    low, high, _ = self.batch or (size,) * 3
+                    self.batch = [min(low, size), max(high, size), size]
 
     def first(self, module: nn.Module, tensor: torch.Tensor, training: bool) -> Slot | None:
         """The slot of a phase, made at its first tensor: what that is decides what is counted."""
@@ -265,7 +278,7 @@ class GradTap(Part):
         try:
             # `autograd.grad` inside a loss (a gradient penalty) is no gradient of the loss.
             if session.in_backward:
-                if modes_are_active() or type(grad) is not _Tensor:
+                if type(grad) is not _Tensor or _function_modes() or _dispatch_modes():
                     with quiet():
                         odd = self.slot.fold(grad, session.grad_factor)
                 else:
@@ -314,9 +327,16 @@ class RootBegins(Part):
             return
         start = _now()
         try:
-            if _graph_task() == -1 and not _in_transform():
-                with quiet():
-                    self.session.call_begins(self.model, module, args, kwargs or {})
+            if _graph_task() == -1 and not _in_transform() and _traced() is None:
+                if (
+                    len(args) == 1
+                    and type(args[0]) is _Tensor
+                    and not (kwargs or _function_modes() or _dispatch_modes())
+                ):
+                    self.session.call_begins(self.model, module, args, _NOTHING)
+                else:
+                    with quiet():
+                        self.session.call_begins(self.model, module, args, kwargs or _NOTHING)
         except Exception as error:
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start
@@ -365,12 +385,16 @@ class RootEnds(Part):
             return
         start = _now()
         try:
-            if _graph_task() == -1 and not _in_transform():
-                with quiet():
-                    self.session.call_ends(self.model, module, given[0], given[-1])
+            if _graph_task() == -1 and not _in_transform() and _traced() is None:
+                output = given[-1]
+                if type(output) is _Tensor and not (_function_modes() or _dispatch_modes()):
+                    self.session.call_ends(self.model, module, given[0], output)
+                else:
+                    with quiet():
+                        self.session.call_ends(self.model, module, given[0], output)
         except Exception as error:
             self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
+        self.session.spent[budget.OTHER] += _now() - start + self.session.hook_seconds
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph has ended."""

@@ -23,6 +23,7 @@ from nethook.watching.threads import tell_others
 
 if TYPE_CHECKING:
     from nethook.doctor.finding import Finding
+    from nethook.figures.live import Live
 
 QUANTITIES: Final = ("outputs", "grads", "params", "param_grads", "updates")
 """What can be watched."""
@@ -122,6 +123,7 @@ class Watch:
                 earlier.close()
                 _say(f"nethook: the earlier watch of this model ended ({earlier.path})")
         self._closed = False
+        self._ended = False  # closed, and written to its end
         self._lines: list[str] = []
         self._session, self._hooks = attach(
             models, optimizers, Path("runs") / "{time}.db" if to is None else to,
@@ -172,6 +174,31 @@ class Watch:
         for name, number in values.items():
             self._session.writer.log(name, number, self._session.step)
 
+    def live(self, *, theme: str = "light") -> Live:
+        """Shows the overview of this run in the cell of a notebook, and keeps it up to date.
+
+        Arguments:
+            theme: `light` or `dark`.
+
+        Returns:
+            What follows the run; its `stop()` ends that, as does the end of watching.
+        """
+        from nethook.figures.live import Live
+
+        return Live(self.path, lambda: self._ended, theme=theme)
+
+    def be_silent(self) -> None:
+        """Says nothing on standard error from now on: what is to be said is in the run's events."""
+        self._session.silent = self._session.guard.silent = True
+
+    def keep(self, **facts: object) -> None:
+        """Keeps facts about the run, as plain data: `run.info` has them."""
+        self._session.writer.info(**facts)
+
+    def outlive_script(self) -> None:
+        """Somebody will close this after everything that the script registered with `atexit`."""
+        self._session.writer.stay_open()
+
     def close(self) -> None:
         """Ends watching: takes every hook off and writes the rest. A second call does nothing."""
         if self._closed:
@@ -199,6 +226,7 @@ class Watch:
         session.guard.alive = False
         self._diagnosis.close()
         session.writer.close()
+        self._ended = True
         if text and not session.silent:
             _say(text)
 
@@ -209,9 +237,13 @@ class Watch:
         shown = f"{share:.1%}" if math.isfinite(share) else "?"
         every = session.budget.every
         thin = "" if every == 1 else f", at the end each quantity in every {every}. step"
+        turns = session.snapshot_turns()
+        # The weights of before a step are kept up to a cap: larger models are measured in parts.
+        kept = f"{session.snapshot_cap / (1 << 20):,.0f} MB of weights kept at a time"
+        capped = "" if turns == 1 else f", each update in every {turns}. of these ({kept})"
         return (
             f"nethook: {steps:,} steps of {len(session.catalogue.keys):,} series in "
-            f"{session.writer.path}; watching cost {shown}{thin}"
+            f"{session.writer.path}; watching cost {shown}{thin}{capped}"
         )
 
     def __enter__(self) -> Self:

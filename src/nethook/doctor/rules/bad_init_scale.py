@@ -9,11 +9,11 @@ Silent: where the run does its job all the same, and for what a norm puts right 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.first_loss import FIRST_LOSS_READS, first_loss
 from nethook.doctor.history import History
 from nethook.doctor.layers import pairs, profile, weighted
 from nethook.doctor.progress import PROGRESS_READS, progress
@@ -26,7 +26,7 @@ class Thresholds:
     """What may be changed."""
 
     growth: float = 30  # of activations, over the whole depth
-    loss: float = 10  # first loss by what is usual for so many classes
+    loss: float = 10  # first loss by the usual one
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -43,7 +43,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     # The last layer may be small on purpose: the answer of a fresh network is near zero.
     smallest = min(sizes[:-1], key=lambda each: each[1])
     up, down = largest[1] / max(start, 1e-30), start / max(smallest[1], 1e-30)
-    high_loss = _first_loss(history)
+    began = first_loss(history)
+    high_loss = began[0] / began[1] if began is not None else 0.0
     ill = went is not None and not went.does_its_job
     poor = went is not None and not went.does_well and largest[0] != sizes[-1][0]
     large = up > limit.growth and (ill or poor or high_loss > limit.loss)
@@ -69,24 +70,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
-def _first_loss(history: History) -> float:
-    """The first loss by what is usual for so many classes; 0 where that is not known."""
-    for record in history.records("train")[:1]:
-        shape = (record.fact("prediction") or {}).get("shape") or []
-        value = record.fact("value")
-        if record.fact("kind") == "cross_entropy" and len(shape) >= 2 and shape[1] > 1 and value:
-            return float(value) / math.log(shape[1])
-    return 0.0
-
-
 RULE = Rule(
     "bad-init-scale",
     Cause.START,
     look,
     reads=(
-        *PROGRESS_READS,
-        "loss.prediction",
-        "loss.value",
+        *dict.fromkeys((*PROGRESS_READS, *FIRST_LOSS_READS)),
         "module.activation",
         "module.first_call",
         "module.leaf",

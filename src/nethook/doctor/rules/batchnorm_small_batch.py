@@ -15,7 +15,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.layers import leaves
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import some
+from nethook.doctor.words import one_or_many, some
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "batchnorm-small-batch",
         "warning",
-        f"{some(sites, 'norm')} take mean and variance from {greatest} samples: mostly noise.",
+        f"{some(sites, 'norm')} {one_or_many(sites, 'takes', 'take')} mean and variance from "
+        f"{greatest} {'sample' if greatest == 1 else 'samples'}: mostly noise.",
         "Use batches of 8 or more, nn.GroupNorm or nn.LayerNorm instead, or "
         "torch.nn.SyncBatchNorm across devices.",
         sites=sites,

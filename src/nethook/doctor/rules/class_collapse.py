@@ -36,7 +36,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     records = [each for each in history.records("train") if each.fact("argmax_counts")]
     records = [each for each in records if each.fact("class_counts")]
-    later = records[len(records) // 2 :]
+    # Records lie further and further apart: the second half is that of the steps.
+    late = [each for each in records if each.step >= history.steps // 2]
+    later = late if len(late) >= limit.records else records[-int(limit.records) :]
     if len(later) < limit.records or history.steps < limit.steps:
         return
     ratios = [_ratio(each) for each in later]
@@ -44,7 +46,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     went = progress(history)
     if len(known) < limit.records or (went is not None and _is_learning(went, later, limit)):
         return
-    ratio = float(np.median(known))
+    # One answer in most of them, and still at the end: a network that has just begun to tell its
+    # inputs apart is on its way.
+    ratio = max(float(np.median(known)), known[-1])
     if ratio > limit.entropy:
         return
     every = [_ratio(each) for each in records]

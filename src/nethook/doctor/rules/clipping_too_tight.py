@@ -4,7 +4,7 @@ Cause: a limit far below the usual norm of the gradients.
 Evidence: norms before and after clipping: most steps lose most of their gradient; and the loss does
 not fall well.
 Fix: a higher limit.
-Silent: where the run does its job: adaptive optimizers do not mind.
+Silent: where the run does its job (adaptive optimizers do not mind), and where gradients explode.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.layers import norm_of_weights
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
@@ -28,6 +29,7 @@ class Thresholds:
 
     share: float = 0.8  # of the steps
     factor: float = 10  # norm before clipping, by the limit
+    size: float = 5  # the same by the norm of the weights: from there on gradients explode
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -45,6 +47,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if share < limit.share:
         return
     usual, to = float(np.median(before.value)), float(np.median(bound.value)) if len(bound) else 0
+    if usual > limit.size * norm_of_weights(history):
+        return  # then the gradients are too large, and not the limit too small
     yield Finding(
         "clipping-too-tight",
         "warning",
@@ -66,10 +70,12 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "parameter.elements",
         "series.@loop.clip_limit.mean",
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.mean",
         "series.@loop.grad_norm_unclipped.mean",
+        "series.params.rms",
     ),
     defaults=Thresholds(),
 )

@@ -17,9 +17,10 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import leaves
+from nethook.doctor.layers import activated_by, leaves, measured
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import number
 from nethook.runs.names import OUTPUTS, PARAM_GRADS
 
 
@@ -51,15 +52,17 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     sites = tuple(address for address, _, _ in found)
     address, share, units = max(found, key=lambda each: each[1])
+    onset = _onset(history, address, since)
+    when = f"since step {onset} or before" if onset else "since the first step"
     yield Finding(
         "dead-units",
         "error" if share >= limit.error else "warning",
-        f"`{address}`: {round(share * units)} of {units} units have been silent since step "
-        f"{_onset(history, address, since)} or before, for every input.",
+        f"`{address}`: {round(share * units)} of {units} units have been silent {when}, for every "
+        f"input{_rise(history, onset)}.",
         "Lower the learning rate or warm it up, start biases at zero, or use nn.LeakyReLU or "
         "nn.GELU.",
         sites=sites,
-        first_step=_onset(history, address, since),
+        first_step=onset,
         last_step=history.steps - 1,
         evidence={"share of dead units": Evidence(share, limit.share)},
     )
@@ -69,9 +72,13 @@ def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
     """Address, share of units that were silent since a step, and number of units."""
     for module in leaves(history):
         if module.fact("activation") == "rectifier":
-            active = history.active_units(module.address, since)
-            seen = len(history.curve(module.address, OUTPUTS, "zero_share").since(since))
-            if active is not None and active.size and seen >= BATCHES:
+            seen = history.curve(module.address, OUTPUTS, "zero_share")
+            # Thinned, the last measurements stand for the second half.
+            part = measured(seen, seen.since(since), BATCHES)
+            if len(part) < BATCHES:
+                continue
+            active = history.active_units(module.address, min(since, int(part.step[0])))
+            if active is not None and active.size:
                 yield module.address, 1.0 - float(active.mean()), int(active.size)
     # Rectifiers without a module: what feeds them has biases, one a unit, without gradient.
     for parameter in history.parameters:
@@ -82,15 +89,41 @@ def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
             and parameter.fact("with_grad", 0)
             and _feeds(history, owners)
         ):
-            zeros = history.curve(parameter.address, PARAM_GRADS, "zero_share").since(since)
-            if len(zeros) >= 5 and (share := float(zeros.value.min())) > 0:
+            zeros = history.curve(parameter.address, PARAM_GRADS, "zero_share")
+            zeros = measured(zeros, zeros.since(since), BATCHES)
+            share = float(zeros.value.min()) if len(zeros) >= BATCHES else 0.0
+            # Nothing comes back to a layer before a dead one either, and it is alive.
+            if share > 0 and (share < 1 or _is_silent(history, str(owners[0]), since)):
                 yield str(owners[0]), share, int(shape[0])
 
 
 def _feeds(history: History, owners: list[str]) -> bool:
-    """Whether the owner is a layer with a weight, and not a norm."""
+    """Whether the owner is a layer with a weight that goes into a rectifier, as far as is known."""
     kinds = {module.address: module.fact("activation") for module in leaves(history)}
-    return any(kinds.get(owner, "") == "linear" for owner in owners)
+    functions = activated_by(history)
+    return any(
+        kinds.get(owner, "") == "linear" and functions.get(owner, "relu") == "relu"
+        for owner in owners
+    )
+
+
+def _is_silent(history: History, address: str, since: int) -> bool:
+    """Whether all that a layer gives is below zero."""
+    most = history.curve(address, OUTPUTS, "max")
+    most = measured(most, most.since(since))
+    return not len(most) or float(most.value.max()) <= 0
+
+
+def _rise(history: History, onset: int) -> str:
+    """What the learning rate did shortly before."""
+    for curve in history.rates().values():
+        before = curve.until(onset)
+        if onset and len(before) > 1 and before.value[-1] >= 2 * before.value[:-1].max():
+            return (
+                f"; the learning rate rose to {number(float(before.value[-1]))} at step "
+                f"{int(before.step[-1])}"
+            )
+    return ""
 
 
 def _onset(history: History, address: str, since: int) -> int:
@@ -109,13 +142,16 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "info.ops",
         "module.activation",
         "module.first_call",
         "module.leaf",
         "parameter.owners",
         "parameter.shape",
         "parameter.with_grad",
+        "scalar.lr",
         "series.@loop.forwards.mean",
+        "series.outputs.max",
         "series.outputs.zero_share",
         "series.param_grads.zero_share",
         "units.outputs",

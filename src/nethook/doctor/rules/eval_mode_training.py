@@ -82,6 +82,9 @@ def _set_by_themselves(history: History, limit: Thresholds) -> bool:
     )
 
 
+KEPT = 16
+"""Changes of a module's mode that a run keeps."""
+
 MODAL = ("norm", "dropout")
 """Kinds of modules that do something else in eval mode."""
 
@@ -89,9 +92,11 @@ MODAL = ("norm", "dropout")
 def _eval_steps(module: SiteFacts, steps: int) -> tuple[int, int]:
     """Since when, and for how many steps, a module trained in eval mode."""
     changes = [each for each in module.fact("modes", []) if len(each) == 3 and each[1] == "train"]
-    ends = [int(step) for step, _, _ in changes[1:]] + [steps]
+    # So many changes are kept and no more: what came after the last of them is not known.
+    end = steps if len(module.fact("modes", [])) < KEPT else 0
+    ends = [int(step) for step, _, _ in changes[1:]] + [end] * bool(changes)
     stretches = [
-        (int(step), end - int(step))
+        (int(step), max(0, end - int(step)))
         for (step, _, training), end in zip(changes, ends, strict=True)
         if not training
     ]

@@ -16,7 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import gradient_profile, pairs
+from nethook.doctor.layers import gradient_profile, norm_of_weights, pairs
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
@@ -29,7 +29,7 @@ class Thresholds:
 
     growth: float = 100  # largest norm by the median
     profile: float = 1e3  # first layers by last
-    size: float = 1e3  # norm of the gradient by that of the weights
+    size: float = 5  # largest norm by that of the weights
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -39,24 +39,27 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     norm = norm if len(norm) else history.loop(GRAD_NORM, "max")
     if (went is not None and went.does_its_job) or len(norm) < 3:
         return
-    finite = norm.where(np.isfinite(norm.value))
+    finite = norm.where(np.isfinite(norm.value) & (norm.value > 0))
     if not len(finite):
         return
-    usual = float(np.median(finite.value[: max(5, len(finite) // 10)]))
+    # It may grow to the end, or explode at the start and leave a network that is dead.
+    begins = float(np.median(finite.value[: max(5, len(finite) // 10)]))
+    usual = min(begins, float(np.median(finite.value)))
     peak = float(finite.value.max())
     growth = peak / max(usual, 1e-30)
     sizes = list(pairs(gradient_profile(history, 0, max(3, history.steps // 10))))
     steep = sizes[0][1] / sizes[-1][1] if len(sizes) >= 3 else 0.0
-    huge = peak > limit.size
+    size = peak / max(norm_of_weights(history), 1e-30)
+    huge = size > limit.size
     if not ((growth > limit.growth and huge) or (steep > limit.profile and huge)):
         return
-    over = finite.where(finite.value > max(10 * usual, limit.size))
+    over = finite.where(finite.value > max(10 * usual, 0.1 * peak if begins > usual else 0.0))
     first = int(over.step[0]) if len(over) else int(finite.step[0])
     yield Finding(
         "exploding-gradient",
         "error",
-        f"the norm of the gradient rose from {number(usual)} to {number(peak)} (step "
-        f"{int(finite.step[np.argmax(finite.value)])}).",
+        f"the norm of the gradient is {number(usual)} as a rule and was {number(peak)} at step "
+        f"{int(finite.step[np.argmax(finite.value)])}: {number(size)} times that of all weights.",
         "Clip it (torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)), start with smaller "
         "weights (nethook.init), or lower the learning rate.",
         sites=(sizes[0][0],) if steep > limit.profile else (),
@@ -65,6 +68,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         evidence={
             "largest norm by the usual one": Evidence(growth, limit.growth),
             "first layer by last": Evidence(steep, limit.profile),
+            "largest norm by that of the weights": Evidence(size, limit.size),
         },
     )
 
@@ -79,10 +83,12 @@ RULE = Rule(
         "module.first_call",
         "module.leaf",
         "module.parameters",
+        "parameter.elements",
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.max",
         "series.@loop.grad_norm_unclipped.max",
         "series.grads.rms",
+        "series.params.rms",
     ),
     defaults=Thresholds(),
 )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import backward_place
 from nethook.runs.names import BACKWARDS, EMPTY_GRADIENTS, WIPED
 
 
@@ -43,8 +44,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         yield Finding(
             "gradient-wiped",
             "error",
-            f"the gradients of {bad.total:.0f} of {passes:.0f} backward passes were cleared before "
-            f"the optimizer's step could use them; {nothing:.0%} of its parameters had none.",
+            f"the gradients of {bad.total:.0f} of {passes:.0f} backward passes"
+            f"{backward_place(history)} were cleared before the optimizer's step could use them; "
+            f"{nothing:.0%} of its parameters had none.",
             "Call optimizer.zero_grad() before loss.backward(), not between it and "
             "optimizer.step().",
             first_step=first,
@@ -62,6 +64,7 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
+        "loss.source",
         "series.@loop.backwards.mean",
         "series.@loop.empty_gradients.mean",
         "series.@loop.wiped_backwards.mean",

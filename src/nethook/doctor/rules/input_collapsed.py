@@ -50,11 +50,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not evidence:
         return
     shown = ", ".join(f"{name} {each.value:.2g}" for name, each in evidence.items())
+    what = "next to nothing" if list(evidence) == ["size of the inputs"] else "nearly constant"
     yield Finding(
         "input-collapsed",
         "error",
-        f"what enters the network is nearly constant ({shown}): there is little in it to learn "
-        "from.",
+        f"what enters the network is {what} ({shown}): there is little in it to learn from.",
         "Look at one batch: x.dtype, x.min(), x.max(), x.std(). Often it was divided by 255 twice, "
         "or divided in whole numbers.",
         first_step=0,

@@ -18,7 +18,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import fades, stopped_layers
+from nethook.doctor.layers import STOPPED_READS, fades, stopped_layers
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BATCH_SIZE, INPUT_SPREAD, OUTPUT_SPREAD
 
@@ -65,16 +65,12 @@ RULE = Rule(
     Cause.DATA,
     look,
     reads=(
-        "module.activation",
-        "module.first_call",
-        "module.leaf",
+        *STOPPED_READS,
         "module.parameters",
         "series.@batch.input_spread.mean",
         "series.@batch.output_spread.mean",
         "series.@batch.size.mean",
         "series.grads.rms",
-        "series.outputs.near_share",
-        "series.outputs.zero_share",
     ),
     defaults=Thresholds(),
 )

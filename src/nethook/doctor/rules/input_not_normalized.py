@@ -10,15 +10,15 @@ Silent: where the first layer is a norm or an embedding, and where there is no s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.first_loss import FIRST_LOSS_READS, first_loss
 from nethook.doctor.history import History
-from nethook.doctor.layers import first_layer, saturated_layers
+from nethook.doctor.layers import NEAR_READS, first_layer, saturated_layers
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import some
@@ -32,6 +32,7 @@ class Thresholds:
     size: float = 10  # root mean square
     offset: float = 5  # mean by standard deviation, where the inputs are larger than `raw`
     raw: float = 3
+    loss: float = 3  # first loss by the usual one
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -44,7 +45,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     away = abs(float(np.median(mean.value))) / max(float(np.median(std.value)), 1e-12)
     if not (size > limit.size or (away > limit.offset and size > limit.raw)):
         return
-    trouble = _trouble(history)
+    trouble = _trouble(history, limit)
     if not trouble:
         return
     yield Finding(
@@ -63,18 +64,14 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
-def _trouble(history: History) -> str:
+def _trouble(history: History, limit: Thresholds) -> str:
     """What raw inputs have done."""
     ends = saturated_layers(history)
     if ends:
-        return f"the units of {some(ends, 'layer')} sit at their ends"
-    records = history.records("train")
-    expected = [each for each in records[:1] if each.fact("kind") == "cross_entropy"]
-    for record in expected:
-        shape = (record.fact("prediction") or {}).get("shape") or []
-        value = record.fact("value")
-        if len(shape) >= 2 and shape[1] > 1 and value and value > 3 * math.log(shape[1]):
-            return f"the first loss is {value:.3g}, where {math.log(shape[1]):.3g} would be usual"
+        return f"the units of {some(list(ends), 'layer')} sit at their ends"
+    began = first_loss(history)
+    if began is not None and began[0] > limit.loss * began[1]:
+        return f"the first loss is {began[0]:.3g}, where {began[1]:.3g} would be usual"
     went = progress(history)
     if went is not None and not went.does_its_job:
         return "the loss does not fall well"
@@ -86,19 +83,14 @@ RULE = Rule(
     Cause.DATA,
     look,
     reads=(
-        *PROGRESS_READS,
-        "loss.prediction",
-        "loss.value",
-        "module.activation",
-        "module.first_call",
-        "module.leaf",
+        *dict.fromkeys((*PROGRESS_READS, *FIRST_LOSS_READS)),
+        *NEAR_READS,
         "module.parameters",
         "series.@loop.forwards.mean",
         "series.inputs.info.dtype",
         "series.inputs.mean",
         "series.inputs.rms",
         "series.inputs.std",
-        "series.outputs.near_share",
     ),
     defaults=Thresholds(),
 )

@@ -29,6 +29,7 @@ class Thresholds:
 
     ratio: float = 0.03  # update by weights, where the loss diverges
     stuck: float = 0.1  # and where it merely does not fall
+    steps: float = 20  # before which a loss that is finite does not diverge
     first: float = 0.5  # in the first steps, where it does not fall: the start is overwritten
 
 
@@ -36,15 +37,18 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     ratio = history.loop(UPDATE_RATIO)
     went = progress(history)
-    if went is None or len(ratio) < 5:
-        return
     finite = ratio.where(np.isfinite(ratio.value))
-    if not len(finite):
+    if went is None or not len(finite):
+        return
+    # A run that is not finite after two steps has no more of them.
+    if len(finite) < 5 and (went.finite or finite.value.max() < limit.first):
         return
     early = finite.value[:10]
     usual, peak = float(np.median(finite.value)), float(np.quantile(early, 0.9))
     beginning = float(early.max())
-    worse = went.diverges and max(usual, peak) > limit.ratio
+    # In a few steps batches that are sorted look like a loss that rises.
+    known = history.steps >= limit.steps or not went.finite
+    worse = known and went.diverges and max(usual, peak) > limit.ratio
     stuck = not went.improves and usual > limit.stuck
     overwritten = not went.improves and beginning > limit.first
     if not (worse or stuck or overwritten):
@@ -56,11 +60,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     rates = [float(curve.value.max()) for curve in history.rates().values() if len(curve)]
     rate = max(rates, default=float("nan"))
     ends = f"ends at {went.end:.3g}" if went.finite else "is not finite at the end"
+    changed = f"{large:.1%} of their size" if large < 10 else f"{large:.1g} times their size"
     yield Finding(
         "learning-rate-too-high",
         "error",
-        f"a step changes the weights by {large:.1%} of their size (0.1 % is usual); the loss began "
-        f"at {went.start:.3g} and {ends}. The learning rate is {number(rate)}.",
+        f"a step changes the weights by {changed} (0.1 % is usual); the loss began at "
+        f"{went.start:.3g} and {ends}. The learning rate is {number(rate)}.",
         f"Lower the learning rate, to about {number(rate * 0.003 / large)}, or warm it up over the "
         "first steps.",
         first_step=first,

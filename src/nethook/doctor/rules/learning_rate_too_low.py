@@ -17,7 +17,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import fades, stopped_layers
+from nethook.doctor.layers import STOPPED_READS, fades, stopped_layers
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
@@ -69,18 +69,14 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
+        *STOPPED_READS,
         *PROGRESS_READS,
-        "module.activation",
-        "module.first_call",
-        "module.leaf",
         "module.parameters",
         "scalar.lr",
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.mean",
         "series.@loop.update_ratio.mean",
         "series.grads.rms",
-        "series.outputs.near_share",
-        "series.outputs.zero_share",
     ),
     defaults=Thresholds(),
 )

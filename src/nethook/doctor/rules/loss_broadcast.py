@@ -4,7 +4,7 @@ Cause: predictions are (N, 1) and targets (N,), so that their difference is N ×
 Evidence: the shapes that enter the loss, in every record.
 Fix: bring both to one shape.
 Silent: where one of them is expanded and nothing is multiplied out (a target of one number, a
-weight a channel).
+weight a channel), and, where the target's shape is not known, for a run that does its job.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
+from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import place
 
@@ -33,13 +34,18 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len(bad) < min(limit.records, len(records)) or not bad:
         return
     first = bad[0]
-    shapes = [tuple((first.fact(side) or {}).get("shape") or ()) for side in _SIDES]
+    given, wanted = [tuple((first.fact(side) or {}).get("shape") or ()) for side in _SIDES]
+    if not wanted:  # what was subtracted is not kept: only the shape of the difference is known
+        went = progress(history)
+        if went is not None and went.does_its_job:
+            return
+        wanted = tuple(first.fact("broadcast_to"))[-1:]
     where = place(first.fact("source"))
     yield Finding(
         "loss-broadcast",
         "error",
-        f"the loss{where} compares predictions of shape {shapes[0]} with targets of shape "
-        f"{shapes[1]}: each with each, and the best answer is then the mean of all targets.",
+        f"the loss{where} compares predictions of shape {given} with targets of shape "
+        f"{wanted}: each with each, and the best answer is then the mean of all targets.",
         "Bring both to one shape, as in criterion(output.squeeze(1), target).",
         first_step=first.step,
         last_step=bad[-1].step,
@@ -54,11 +60,14 @@ def _multiplies_out(record: LossFacts) -> bool:
     """Whether what is compared has more elements than either side."""
     shapes = [list((record.fact(side) or {}).get("shape") or []) for side in _SIDES]
     if not all(shapes):
-        return False
+        # A column, or a row, that has become a square.
+        known, joined = next(filter(None, shapes), []), list(record.fact("broadcast_to") or [])
+        length = max(known, default=0)
+        return length > 1 and math.prod(known) == length and joined == [length, length]
     longest = max(map(len, shapes))
     padded = [[1] * (longest - len(shape)) + shape for shape in shapes]
-    joined = math.prod(max(pair) for pair in zip(*padded, strict=True))
-    return bool(joined > max(math.prod(shape) for shape in shapes))
+    elements = math.prod(max(pair) for pair in zip(*padded, strict=True))
+    return bool(elements > max(math.prod(shape) for shape in shapes))
 
 
 RULE = Rule(
@@ -66,10 +75,10 @@ RULE = Rule(
     Cause.LOSS,
     look,
     reads=(
-        "loss.broadcast",
+        *PROGRESS_READS,
+        "loss.broadcast_to",
         "loss.prediction",
         "loss.source",
-        "loss.target",
     ),
     defaults=Thresholds(),
 )

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
@@ -27,13 +26,17 @@ class Thresholds:
 
     classes: float = 50  # different whole targets from 0 on, up to which they are taken for classes
     even: float = 0.7  # spread of the targets, by that of numbers which are equally frequent
+    seen: float = 0.6  # share of them that some batch has
     records: float = 2  # losses that were made so
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     records = history.records("train")
-    told = [(each, why) for each in records if (why := _mismatch(each, limit))]
+    told = [(each, why) for each in records if (why := _mismatch(each))]
+    classes = [each for each in records if _may_be_classes(each)]
+    if len(classes) >= max(limit.records, 0.5 * len(records)) and (count := _count(classes, limit)):
+        told = [(each, _on_classes(count)) for each in classes]
     if len(told) < limit.records or len(told) < 0.5 * len(records):
         return
     first, (message, fix) = told[0]
@@ -46,48 +49,69 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         first_step=first.step,
         last_step=told[-1][0].step,
         evidence={
-            "different targets": Evidence((first.fact("target") or {}).get("distinct", 0)),
+            "different targets": Evidence((first.fact("target") or {}).get("distinct") or 0),
             "losses made so": Evidence(len(told), limit.records),
         },
     )
 
 
-def _mismatch(record: LossFacts, limit: Thresholds) -> tuple[str, str] | None:
-    """What does not fit, and what would."""
+def _mismatch(record: LossFacts) -> tuple[str, str] | None:
+    """What does not fit in one loss, and what would."""
     kind = record.fact("kind")
     target, prediction = record.fact("target") or {}, record.fact("prediction") or {}
-    distinct, low, high = target.get("distinct"), target.get("min"), target.get("max")
+    low, high = target.get("min"), target.get("max")
     shape = prediction.get("shape") or []
     if kind == "cross_entropy" and len(shape) == 2 and shape[1] == 1:
         return (
             "the model has a single output: its softmax is always 1",
             "Use two outputs, or BCEWithLogitsLoss with targets of 0.0 and 1.0.",
         )
-    if distinct is None or low is None or high is None or not target.get("integral"):
+    if low is None or high is None or not target.get("integral"):
         return None
     if kind in ("bce", "bce_with_logits") and (high > 1 or low < 0):
         return (
             f"its targets are whole numbers from {low:g} to {high:g}: a binary loss knows 0 and 1",
             "Use CrossEntropyLoss with one output a class, or one-hot targets.",
         )
-    few = 3 <= distinct <= limit.classes and low == 0 and high == distinct - 1
-    few = few and _are_spread(target, int(distinct), limit)
-    if kind in ("mse", "l1", "smooth_l1", "huber") and few and _is_one_number(shape):
-        return (
-            (
-                f"its targets are the numbers of {distinct} classes: it takes class 9 for nine "
-                "times as much as class 1"
-            ),
-            f"Use CrossEntropyLoss with {distinct} outputs and the class numbers as targets.",
-        )
     return None
 
 
-def _are_spread(target: dict[str, Any], distinct: int, limit: Thresholds) -> bool:
-    """Whether each number is about as frequent as any other: classes are, counts are not."""
-    even = math.sqrt((distinct**2 - 1) / 12)
-    std = target.get("std")
-    return std is None or float(std) >= limit.even * even
+def _may_be_classes(record: LossFacts) -> bool:
+    """Whether an error is taken of one number, and all targets are whole and not below zero."""
+    target, prediction = record.fact("target") or {}, record.fact("prediction") or {}
+    return (
+        record.fact("kind") in ("mse", "l1", "smooth_l1", "huber")
+        and _is_one_number(prediction.get("shape") or [])
+        and bool(target.get("integral"))
+        and (target.get("min") or 0) >= 0
+        and target.get("max") is not None
+    )
+
+
+def _count(records: list[LossFacts], limit: Thresholds) -> int:
+    """How many classes the targets of all these losses are; 0 where they are no classes.
+
+    A small batch does not have all of them. Each is about as frequent as any other: counts are not.
+    """
+    targets = [record.fact("target") for record in records]
+    count = int(max(each["max"] for each in targets)) + 1
+    most = max(int(each.get("distinct") or 0) for each in targets)
+    even = math.sqrt((count**2 - 1) / 12)
+    spread = [float(each["std"]) for each in targets if each.get("std") is not None]
+    wide = not spread or sorted(spread)[len(spread) // 2] >= limit.even * even
+    begins = min(each.get("min") or 0 for each in targets) == 0
+    fits = 3 <= count <= limit.classes and most >= limit.seen * count
+    return count if begins and fits and wide else 0
+
+
+def _on_classes(count: int) -> tuple[str, str]:
+    return (
+        (
+            f"its targets are the numbers of {count} classes: it takes class {count - 1} for "
+            f"{count - 1} times as much as class 1"
+        ),
+        f"Use CrossEntropyLoss with {count} outputs and the class numbers as targets.",
+    )
 
 
 def _is_one_number(shape: list[int]) -> bool:

@@ -5,7 +5,8 @@ Evidence: the order of operations at step 0: from one layer with weights to the 
 linear operations.
 Fix: put an activation between them.
 Silent: for factorised layers (the space between is narrower than either side), depthwise and
-pointwise convolutions, and attention. Only information where the run does its job.
+pointwise convolutions, and attention. Only information where the run does its job, or where
+nothing is known of that.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len(found) < limit.pairs or not found:
         return
     went = progress(history)
-    well = went is not None and went.does_its_job
+    well = went is None or went.does_its_job  # of a few steps nothing is known yet
     shown = " and ".join(f"`{site}`" for site in found[0])
-    more = f" (and {len(found) - 1} more pairs)" if len(found) > 1 else ""
+    left = len(found) - 1
+    more = f" (and {left} more {'pair' if left == 1 else 'pairs'})" if left else ""
     yield Finding(
         "missing-activation",
         "info" if well else "warning",

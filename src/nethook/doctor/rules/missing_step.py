@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import backward_place
 from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS, SKIPPED_STEPS
 
 
@@ -33,8 +34,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         yield Finding(
             "missing-step",
             "error",
-            f"{backwards:.0f} backward passes computed gradients, and no optimizer ever made a "
-            "step: the weights are what they were at the start.",
+            f"{backwards:.0f} backward passes{backward_place(history)} computed gradients, and no "
+            "optimizer ever made a step: the weights are what they were at the start.",
             "Call optimizer.step() after loss.backward(), on an optimizer that was made with "
             "model.parameters().",
             first_step=0,
@@ -51,6 +52,7 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
+        "loss.source",
         "series.@loop.backwards.mean",
         "series.@loop.forwards.mean",
         "series.@loop.optimizer_steps.mean",

@@ -2,9 +2,10 @@
 
 Cause: `optimizer.zero_grad()` is missing, so that each backward pass adds to gradients which a step
 has used already.
-Evidence: backward passes that began on top of used gradients, in nearly every step.
+Evidence: steps on gradients that were added to those which an earlier step has used, nearly always.
 Fix: call `optimizer.zero_grad()` before `loss.backward()`.
-Silent: for accumulation that ends in a step, and for a few steps at which it happened by the way.
+Silent: for accumulation that ends in a step, for gradients that are cleared before they are used (a
+generator's pass adds to those of its discriminator), and for a few steps at which it happened.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import backward_place
 from nethook.runs.names import BACKWARDS, OLD_GRADIENTS
 
 
@@ -35,18 +37,20 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     first = int(bad.step[0])
     since = history.loop(BACKWARDS).since(first)
     often = bad.total
-    share = float(bad.steps.sum()) / max(1.0, float(since.steps.sum()))
+    seen = max(1.0, float(since.steps.sum()))
+    share = float(bad.steps.sum()) / seen
     if often >= limit.steps and share >= limit.share:
         yield Finding(
             "missing-zero-grad",
             "error",
-            f"{often:.0f} backward passes added their gradients to those of steps before: "
-            f"gradients pile up since step {first}, and the steps grow with them.",
+            f"{often:.0f} of {seen:.0f} steps used gradients that were added to those of the step "
+            f"before: nobody clears them{backward_place(history)}, and they pile up since step "
+            f"{first}.",
             "Call optimizer.zero_grad() once a step, before loss.backward().",
             first_step=first,
             last_step=int(bad.step[-1]),
             evidence={
-                "backward passes on used gradients": Evidence(often, limit.steps),
+                "steps on piled-up gradients": Evidence(often, limit.steps),
                 "share of steps": Evidence(share, limit.share),
             },
         )
@@ -56,6 +60,6 @@ RULE = Rule(
     "missing-zero-grad",
     Cause.LOOP,
     look,
-    reads=("series.@loop.backwards.mean", "series.@loop.old_gradients.mean"),
+    reads=("loss.source", "series.@loop.backwards.mean", "series.@loop.old_gradients.mean"),
     defaults=Thresholds(),
 )

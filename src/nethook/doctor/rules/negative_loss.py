@@ -1,8 +1,8 @@
 """A loss that has a floor is maximised.
 
-Cause: a sign too many: `-criterion(...)`.
+Cause: a sign too many: `-criterion(...)`, or an optimizer with `maximize=True`.
 Evidence: a negation between a loss that cannot be below zero and what `backward` was called on, and
-its value below zero and falling.
+its value below zero and falling; or that option in every group of every optimizer.
 Fix: leave the sign out.
 Silent: for losses that are rightly negative (Wasserstein critics, log densities, policy gradients,
 cosine), and for sums in which one term is negated.
@@ -17,6 +17,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import place
+from nethook.runs.names import GROUPS
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     bad = [each for each in records if each.fact("kind") in _FLOORED and each.fact("value", 0) < 0]
     bad = [each for each in bad if each.fact("negated")]
     if len(bad) < min(limit.records, len(records)) or len(bad) < 0.5 * len(records) or not bad:
+        yield from _maximised(history, limit)
         return
     first, last = bad[0], bad[-1]
     kind = first.fact("kind")
@@ -48,6 +50,32 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _maximised(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """The same by an option: every group of every optimizer climbs."""
+    groups = [
+        group
+        for event in history.events(GROUPS)
+        for group in event.data.get("groups") or []
+        if isinstance(group, dict)
+    ]
+    records = [each for each in history.records("train") if each.fact("kind") in _FLOORED]
+    upwards = bool(groups) and all(group.get("maximize") for group in groups)
+    if not upwards or len(records) < limit.records or any(each.fact("negated") for each in records):
+        return
+    first, last = records[0], records[-1]
+    yield Finding(
+        "negative-loss",
+        "error",
+        f"the optimizer was told to maximise (maximize=True), and {first.fact('kind')}"
+        f"{place(first.fact('source'))} is an error: it went from {first.fact('value', 0):.3g} to "
+        f"{last.fact('value', 0):.3g}.",
+        "Leave maximize=True out.",
+        first_step=first.step,
+        last_step=last.step,
+        evidence={"value of the loss": Evidence(float(last.fact("value", 0)), 0.0)},
+    )
+
+
 _FLOORED = (
     "cross_entropy", "nll", "mse", "l1", "smooth_l1", "huber", "bce", "bce_with_logits", "kl_div",
     "ctc", "hinge_embedding", "margin_ranking", "triplet_margin", "multi_margin",
@@ -59,6 +87,7 @@ RULE = Rule(
     Cause.LOSS,
     look,
     reads=(
+        "event.groups",
         "loss.kind",
         "loss.negated",
         "loss.source",

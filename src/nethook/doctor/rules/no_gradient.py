@@ -7,7 +7,8 @@ them, and other parameters did get gradients.
 Fix: find what cuts the graph behind the named layer.
 Silent: for parameters that no optimizer has, for frozen layers before those that learn (a backbone)
 where the run does learn, for modules that were not called (`unused-module`), for experts that are
-idle, and for whole models without gradients, which another rule explains.
+idle, for gradients that are sparse, and for whole models without gradients, which another rule
+explains.
 """
 
 from __future__ import annotations
@@ -76,6 +77,9 @@ def _is_cut_off(parameter: SiteFacts, calls: dict[str, int], limit: Thresholds) 
     steps = int(parameter.fact("steps", 0))
     if parameter.fact("with_grad", 0) > 0 or steps < limit.steps:
         return False
+    # What moves is moved by a gradient, of a kind that is not counted (a sparse one).
+    if (parameter.fact("moved") or [0])[0] > 0:
+        return False
     # Out of every optimizer is left alone on purpose; in one, somebody wants it to learn.
     if not parameter.fact("groups"):
         return False
@@ -118,6 +122,7 @@ RULE = Rule(
         "module.calls",
         "module.first_call",
         "parameter.groups",
+        "parameter.moved",
         "parameter.owners",
         "parameter.requires_grad",
         "parameter.steps",

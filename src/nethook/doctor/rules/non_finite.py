@@ -33,12 +33,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     for event in history.events(NON_FINITE)[:1]:
         site = event.address or str(event.data.get("site") or "")
-        reason = event.data.get("reason") or event.message
+        reason = str(event.data.get("reason") or event.message).rstrip(".")
         yield Finding(
             "non-finite",
             "error",
             f"the first NaN or infinity came at step {event.step}"
-            f"{f' from `{site}`' if site else ''}: {reason}",
+            f"{f' from `{site}`' if site else ''}: {reason}.",
             str(event.data.get("fix") or _FIX),
             sites=(site,) if site else (),
             first_step=event.step,

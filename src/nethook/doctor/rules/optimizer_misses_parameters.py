@@ -4,8 +4,8 @@ Cause: the optimizer was made with a part of the parameters, or before the model
 Evidence: a gradient arrived, the weights did not change in any step that was measured, and no
 group of an optimizer that steps has the parameter.
 Fix: give the optimizer all parameters that are to be trained.
-Silent: for parameters frozen on purpose (`requires_grad=False`: no gradient arrives), and for those
-that other code moves (a momentum teacher).
+Silent: for parameters frozen on purpose (`requires_grad=False`, even where a gradient of before is
+still there), and for those that other code moves (a momentum teacher).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import some
+from nethook.doctor.words import one_or_many, some
 from nethook.runs.names import OPTIMIZER_STEPS
 
 
@@ -40,8 +40,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "optimizer-misses-parameters",
         "error",
-        f"{some(sites, 'parameter')} get gradients and never move: no optimizer has them. That is "
-        f"{elements:,} of {everything:,} weights.",
+        f"{some(sites, 'parameter')} {one_or_many(sites, 'gets', 'get')} gradients and never "
+        f"{one_or_many(sites, 'moves', 'move')}: no optimizer holds them. That is {elements:,} of "
+        f"{everything:,} weights.",
         "Make the optimizer with all of them, optimizer = Optimizer(model.parameters(), …), after "
         "the model is complete; or freeze them with requires_grad_(False) if that is meant.",
         sites=sites,
@@ -55,6 +56,8 @@ def _is_missed(parameter: SiteFacts, limit: Thresholds) -> bool:
     moved, measured = (parameter.fact("moved") or [0, 0])[:2]
     return (
         not parameter.fact("groups")
+        # Frozen: a gradient that is there is one of before.
+        and parameter.fact("requires_grad") is not False
         and parameter.fact("with_grad", 0) >= limit.steps
         and measured > 0
         and moved == 0
@@ -69,6 +72,7 @@ RULE = Rule(
         "parameter.elements",
         "parameter.groups",
         "parameter.moved",
+        "parameter.requires_grad",
         "parameter.with_grad",
         "series.@loop.forwards.mean",
         "series.@loop.optimizer_steps.mean",

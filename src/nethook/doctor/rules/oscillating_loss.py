@@ -4,7 +4,8 @@ Cause: steps at the edge of what is stable: too high a rate, too much momentum.
 Evidence: the loss swings around its trend and successive updates point in opposite directions; or
 it doubles and halves again and again, beyond the noise of single batches.
 Fix: a lower rate or less momentum, larger batches.
-Silent: where the loss falls, for adversarial losses, and for noise without opposite updates.
+Silent: where the loss falls (unless it swings widely to the last, by updates that undo each other),
+for adversarial losses, and for noise without opposite updates.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.progress import PROGRESS_READS, Progress, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import UPDATE_COSINE
 
@@ -37,11 +38,13 @@ class Thresholds:
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     went = progress(history)
-    if went is None or went.improves or not went.finite:
+    if went is None or not went.finite:
         return
-    swing = went.noise / max(abs(went.end), abs(went.start), 1e-12)
     cosine = _cosine(history)
     swings = _swings(history, limit)
+    if went.improves and not _is_wild(history, went, cosine, swings, limit):
+        return
+    swing = went.noise / max(abs(went.end), abs(went.start), 1e-12)
     undone = cosine is not None and (
         cosine <= limit.bounce or (cosine <= limit.cosine and swing >= limit.noise)
     )
@@ -64,6 +67,18 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         last_step=history.steps - 1,
         evidence=evidence,
     )
+
+
+def _is_wild(
+    history: History, went: Progress, cosine: float | None, swings: list[int], limit: Thresholds
+) -> bool:
+    """Whether a loss that ends low does so by chance: it swings to the last, well above zero."""
+    late = [step for step in swings if step >= history.steps // 2]
+    if cosine is None or cosine > limit.bounce or len(late) < limit.swings:
+        return False
+    (_, curve) = next(history.named_losses())
+    usual = float(np.nanmedian(curve.since(history.steps // 2).value))
+    return usual > 0.05 * abs(went.start)
 
 
 def _cosine(history: History) -> float | None:

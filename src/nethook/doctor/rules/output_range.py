@@ -1,7 +1,8 @@
 """The last activation cannot reach the targets.
 
 Cause: a sigmoid, tanh or rectifier after the last layer of a regression.
-Evidence: the activation right behind the loss, and targets that lie outside of its range.
+Evidence: the activation right behind the loss, and targets that lie outside of its range; where
+they are not known, an error that is larger than the range.
 Fix: leave the last activation out, or scale the targets into its range.
 Silent: where targets lie within the range, up to a tenth of their spread.
 """
@@ -34,18 +35,23 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     first, (name, low, high, least, greatest) = told[0]
     where = place(first.fact("source"))
+    known = not math.isnan(least)
+    targets = (
+        f"the targets{where} between {least:.3g} and {greatest:.3g}"
+        if known
+        else f"the targets{where} are {greatest:.3g} away from it on average"
+    )
     yield Finding(
         "output-range",
         "warning",
-        f"the output ends in {name} and lies between {low:g} and {high:g}, and the targets{where} "
-        f"between {least:.3g} and {greatest:.3g}: some cannot be reached.",
+        f"the output ends in {name} and lies between {low:g} and {high:g}, and {targets}: some "
+        "cannot be reached.",
         f"Leave the {name} after the last layer out, or scale the targets into its range.",
         first_step=first.step,
         last_step=told[-1][0].step,
-        evidence={
-            "least target": Evidence(least, low),
-            "greatest target": Evidence(greatest, high),
-        },
+        evidence={"least target": Evidence(least, low), "greatest target": Evidence(greatest, high)}
+        if known
+        else {"error": Evidence(greatest, high - low)},
     )
 
 
@@ -68,17 +74,30 @@ def _out_of_reach(
     """The last activation, its range, and that of the targets, where they do not fit."""
     target = record.fact("target") or {}
     least, greatest, std = target.get("min"), target.get("max"), target.get("std")
-    if record.fact("kind") not in _REGRESSION or least is None or greatest is None:
+    if record.fact("kind") not in _REGRESSION:
         return None
-    chain = [str(node) for node in record.fact("chain", [])[1:]]
-    last = next((node for node in chain if node not in (*_MOVES, *_OWN)), "")
+    chain = [*record.fact("chain", [])[1:], *record.fact("inside", [])]
+    last = next((str(node) for node in chain if node not in (*_MOVES, *_OWN)), "")
     if last not in _BOUNDS:
         return None
     low, high = _BOUNDS[last]
+    if least is None or greatest is None:
+        return _too_far(record, last, low, high)
     slack = limit.outside * (std or 0.0)
     if least >= low - slack and greatest <= high + slack:
         return None
     return last.lower(), low, high, float(least), float(greatest)
+
+
+def _too_far(
+    record: LossFacts, last: str, low: float, high: float
+) -> tuple[str, float, float, float, float] | None:
+    """Where the targets were not kept: an error beyond the whole range is out of reach."""
+    value = record.fact("value")
+    if record.fact("reduction") != "mean" or record.fact("factor") != 1.0 or value is None:
+        return None
+    error = math.sqrt(abs(value)) if record.fact("kind") == "mse" else float(value)
+    return (last.lower(), low, high, math.nan, error) if error > 1.5 * (high - low) else None
 
 
 _OWN = ("MseLoss", "SmoothL1Loss", "HuberLoss", "Mean", "Sum", "Pow", "Sub", "Abs", "Mul", "Div")
@@ -90,9 +109,13 @@ RULE = Rule(
     look,
     reads=(
         "loss.chain",
+        "loss.factor",
+        "loss.inside",
         "loss.kind",
+        "loss.reduction",
         "loss.source",
         "loss.target",
+        "loss.value",
     ),
     defaults=Thresholds(),
 )

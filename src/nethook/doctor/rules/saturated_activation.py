@@ -16,10 +16,15 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import late, leaves, saturated_layers
+from nethook.doctor.layers import (
+    NEAR_READS,
+    activated_by,
+    leaves,
+    near_ends,
+    saturated_layers,
+)
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
-from nethook.runs.names import OUTPUTS
 
 
 @dataclass(frozen=True)
@@ -37,19 +42,15 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     called = leaves(history)
     last = called[-1].address if called else None
-    found = [each for each in saturated_layers(history, limit.share) if each != last]
-    if not found:
+    saturated = saturated_layers(history, limit.share)
+    near = {each: share for each, share in saturated.items() if each != last}
+    if not near:
         return
-    near = {
-        each: float(
-            np.median(late(history.curve(each, OUTPUTS, "near_share"), history.steps).value)
-        )
-        for each in found
-    }
     worst = max(near, key=lambda each: near[each])
     if went.does_its_job and near[worst] < limit.beyond:
         return
-    early = history.curve(worst, OUTPUTS, "near_share")
+    module = next(each for each in called if each.address == worst)
+    early = near_ends(history, module, activated_by(history))
     full = np.flatnonzero(early.value >= limit.share)
     yield Finding(
         "saturated-activation",
@@ -58,7 +59,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "next to nothing; what lies before it hardly learns.",
         "Normalise the inputs, start with smaller weights (nethook.init), lower the learning rate, "
         "or put a norm before the activation.",
-        sites=tuple(found),
+        sites=tuple(near),
         first_step=int(early.step[full[0]]) if len(full) else 0,
         last_step=history.steps - 1,
         evidence={"share near the ends": Evidence(near[worst], limit.share)},
@@ -71,11 +72,8 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
-        "module.activation",
-        "module.first_call",
-        "module.leaf",
+        *NEAR_READS,
         "series.@loop.forwards.mean",
-        "series.outputs.near_share",
     ),
     defaults=Thresholds(),
 )

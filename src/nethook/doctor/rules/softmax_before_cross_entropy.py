@@ -33,12 +33,14 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     first = bad[0]
     twice = _doubled(first)
+    own = "softmax" if first.fact("kind") == "cross_entropy" else "sigmoid"
     where = place(first.fact("source"))
     yield Finding(
         "softmax-before-cross-entropy",
         "error",
-        f"the loss{where} takes logits and applies its own softmax, and the model's output has "
-        f"gone through {twice} already: gradients are faint and the loss cannot come near zero.",
+        f"the loss{where} takes logits and applies its own {own}, and the "
+        f"model's output has gone through {twice} already: gradients are faint and the loss cannot "
+        "come near zero.",
         f"Leave {twice.replace('a ', 'the ')} out of the model's forward while training; "
         "apply it for predictions.",
         first_step=first.step,
@@ -50,7 +52,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 def _doubled(record: LossFacts) -> str:
     """What was applied before the loss's own softmax or sigmoid; empty where nothing was."""
     kind = record.fact("kind")
-    chain = [str(node) for node in record.fact("chain", [])]
+    # What the model returns may be a view of what it computed last.
+    chain = [str(node) for node in (*record.fact("chain", []), *record.fact("inside", []))]
     if kind == "cross_entropy":
         own = next((at for at, node in enumerate(chain) if node == "LogSoftmax"), None)
         behind = chain[own + 1 :] if own is not None else []
@@ -82,6 +85,13 @@ RULE = Rule(
     "softmax-before-cross-entropy",
     Cause.LOSS,
     look,
-    reads=("loss.chain", "loss.kind", "loss.prediction", "loss.row_sums", "loss.source"),
+    reads=(
+        "loss.chain",
+        "loss.inside",
+        "loss.kind",
+        "loss.prediction",
+        "loss.row_sums",
+        "loss.source",
+    ),
     defaults=Thresholds(),
 )

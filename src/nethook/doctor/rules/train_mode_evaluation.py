@@ -1,11 +1,13 @@
 """The model is evaluated with dropout or batch statistics on.
 
 Cause: `model.eval()` is missing before the evaluation.
-Evidence: passes without gradient in which a loss was taken, over a run of batches with no step
-between, while batch norm or dropout was in training mode; and that in most such passes.
+Evidence: passes without gradient in which a loss was taken, or which went over a run of different
+batches with no step between, while batch norm or dropout was in training mode; and that in all of
+them.
 Fix: call `model.eval()` before, `model.train()` after.
-Silent: for passes in which no loss is taken (Monte-Carlo dropout, `update_bn`, a momentum teacher,
-a GAN's generator pass), and for models without such modules.
+Silent: for passes over one batch in which no loss is taken (Monte-Carlo dropout, a momentum
+teacher, a GAN's generator pass), for a single pass over many (`update_bn`), and for models without
+such modules.
 """
 
 from __future__ import annotations
@@ -29,8 +31,11 @@ class Thresholds:
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
-    evaluations = [len(curve) for curve in history.losses("eval")]
-    if not evaluations or max(evaluations) < limit.passes:
+    totals = history.info("totals", {})
+    passes = [len(curve) for curve in history.losses("eval")]
+    passes.append(int(totals.get("evaluations", 0)) if isinstance(totals, dict) else 0)
+    evaluations = max(passes)
+    if evaluations < limit.passes:
         return
     wrong = [
         (module, since)
@@ -40,17 +45,24 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not wrong:
         return
     sites = tuple(module.address for module, _ in wrong)
+    kinds = {module.fact("activation") for module, _ in wrong}
+    what = " and ".join(text for kind, text in _EFFECTS.items() if kind in kinds)
     yield Finding(
         "train-mode-evaluation",
         "warning",
-        f"{max(evaluations)} evaluations ran with {some(sites, 'module')} in training mode: what "
-        "they say of the model is noisy and too bad, and batch norm learns from the test data.",
+        f"{evaluations} evaluations ran with {some(sites, 'module')} in training mode: {what}.",
         "Call model.eval() before an evaluation and model.train() after it.",
         sites=sites,
         first_step=int(min(step for _, step in wrong)),
         last_step=history.steps - 1,
-        evidence={"evaluations in training mode": Evidence(max(evaluations), limit.passes)},
+        evidence={"evaluations in training mode": Evidence(evaluations, limit.passes)},
     )
+
+
+_EFFECTS = {
+    "dropout": "dropout makes what they say of the model noisy and too bad",
+    "norm": "batch norm judges each sample by its batch, and learns from the test data",
+}
 
 
 def _in_training_mode(module: SiteFacts) -> int | None:
@@ -72,6 +84,7 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
+        "info.totals",
         "module.activation",
         "module.calls",
         "module.modes",

@@ -19,6 +19,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.words import backward_place
 from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
 
 
@@ -49,8 +50,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "unscaled-accumulation",
         "warning" if bad else "info",
-        f"{a_step:.0f} backward passes a step add up mean losses that were not divided: gradients "
-        f"are {a_step:.0f} times those of the joined batch.",
+        f"{a_step:.0f} backward passes a step{backward_place(history)} add up mean losses that "
+        f"were not divided: gradients are {a_step:.0f} times those of the joined batch.",
         f"Write (loss / {a_step:.0f}).backward(), or divide the learning rate by {a_step:.0f}.",
         first_step=int(passes.step[0]),
         last_step=history.steps - 1,
@@ -65,6 +66,7 @@ RULE = Rule(
     reads=(
         *PROGRESS_READS,
         "loss.divided_by",
+        "loss.source",
         "series.@loop.backwards.mean",
         "series.@loop.optimizer_steps.mean",
         "series.@loop.forwards.mean",

@@ -42,9 +42,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "unused-module",
         "info",
-        f"{some(idle, 'module')} were never called in {history.steps} steps, and none of their "
-        "parameters got a gradient.",
-        "Call them in the forward, or take them out of the model.",
+        f"{some(idle, 'module')} {'was' if len(idle) == 1 else 'were'} never called in "
+        f"{history.steps} steps, and no gradient came to {'its' if len(idle) == 1 else 'their'} "
+        "parameters.",
+        f"Call {'it' if len(idle) == 1 else 'them'} in the forward, or take "
+        f"{'it' if len(idle) == 1 else 'them'} out of the model.",
         sites=tuple(idle),
         first_step=0,
         last_step=history.steps - 1,

@@ -19,7 +19,7 @@ from nethook.doctor.history import History
 from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.words import number
-from nethook.runs.names import GROUPS, PARAMS
+from nethook.runs.names import GROUPS, PARAMS, UPDATE_RATIO
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Thresholds:
 
     shrink: float = 0.5  # size of the weights at the end, by that at the start
     taken: float = 0.5  # what decay alone would have taken over the run
+    part: float = 0.7  # of a step's change that is decay, from which on weights need not shrink so
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -46,15 +47,19 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not shrunk or taken < limit.taken:
         return
     middle = float(np.median([share for share, _ in shrunk]))
-    if middle > limit.shrink:
+    ratio = history.loop(UPDATE_RATIO)
+    update = float(np.median(ratio.value)) if len(ratio) else 0.0
+    part = min(1.0, decay * max(rates, default=0.0) / update) if update > 0 else 0.0
+    if middle > limit.shrink and (part < limit.part or middle > 1):
         return
-    sites = tuple(address for share, address in shrunk if share <= limit.shrink)
+    sites = tuple(address for share, address in shrunk if share <= max(limit.shrink, middle))
     yield Finding(
         "weight-decay-too-strong",
         "warning",
-        f"weights have shrunk to {middle:.1%} of their size at the start: weight decay "
-        f"{number(decay)} takes away more than the gradients give, and the loss stays at "
-        f"{went.end:.3g}.",
+        f"weights have shrunk to {number(100 * middle)} % of their size at the start: weight decay "
+        f"{number(decay)} at a rate of {number(max(rates, default=0.0))} takes "
+        f"{decay * max(rates, default=0.0):.2%} of them in every step, more than the gradients "
+        f"give, and the loss stays at {went.end:.3g}.",
         f"Lower the weight decay, to {number(min(decay / 100, 0.01))} or less.",
         sites=sites,
         first_step=0,
@@ -62,6 +67,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         evidence={
             "weights at the end by those at the start": Evidence(middle, limit.shrink),
             "what decay alone would take": Evidence(taken, limit.taken),
+            "decay by the whole update": Evidence(part, limit.part),
         },
     )
 
@@ -88,6 +94,7 @@ RULE = Rule(
         "parameter.shape",
         "scalar.lr",
         "series.@loop.forwards.mean",
+        "series.@loop.update_ratio.mean",
         "series.params.rms",
     ),
     defaults=Thresholds(),

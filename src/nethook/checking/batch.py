@@ -1,0 +1,96 @@
+"""The batch of a check-up: inputs, targets, and the loss that belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from nethook.addresses.inputs import Inputs, as_inputs
+from nethook.addresses.nested import map_tensors, tensors
+from nethook.errors import InputsError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Inputs of the model, and targets of the loss."""
+
+    inputs: Inputs
+    targets: Any
+
+    @property
+    def samples(self) -> int:
+        """The length of the first dimension; 0 where the tensors have none in common."""
+        lengths = {t.shape[0] if t.dim() else 0 for t in self._tensors()}
+        return lengths.pop() if len(lengths) == 1 else 0
+
+    def first(self, samples: int) -> Batch:
+        """The first samples; all of it where the first dimension does not count them."""
+        if self.samples <= samples:
+            return self
+        cut = map_tensors(lambda t: t[:samples], self._parts())
+        return Batch(Inputs(cut[0], cut[1]), cut[2])
+
+    def loss(self, loss_fn: Any, output: Any) -> torch.Tensor:
+        """The loss of what the model returned.
+
+        Raises:
+            InputsError: it is no number with a gradient.
+        """
+        if loss_fn is not None:
+            value = loss_fn(output, self.targets)
+        elif isinstance(output, Mapping):
+            value = output.get("loss")
+        else:
+            value = getattr(output, "loss", None)
+        if loss_fn is None and not isinstance(value, torch.Tensor):
+            raise InputsError(
+                f"without a loss_fn the model's output has to have a `.loss`; {_kind(output)} has "
+                "none. Type nethook.checkup(model, (inputs, targets), loss_fn)."
+            )
+        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+            came = (
+                f"shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else _kind(value)
+            )
+            raise InputsError(
+                f"loss_fn(output, targets) must give a tensor with one number; it gave {came}. "
+                "Losses of single samples need a mean: loss.mean()."
+            )
+        if not value.requires_grad:
+            raise InputsError(
+                "the loss has no gradient: nothing that it was computed from requires one. Look "
+                "for .detach(), .item() or torch.no_grad() in loss_fn and in the model."
+            )
+        return value
+
+    def _tensors(self) -> list[torch.Tensor]:
+        return [tensor for _, tensor in tensors(self._parts())]
+
+    def _parts(self) -> Any:
+        return self.inputs.args, dict(self.inputs.kwargs), self.targets
+
+
+def as_batch(batch: Any, loss_fn: Any) -> Batch:
+    """Any accepted form of a batch.
+
+    Raises:
+        InputsError: it has no targets, or inputs that mean nothing.
+    """
+    if loss_fn is None:
+        return Batch(as_inputs(batch), None)
+    if not callable(loss_fn):
+        raise InputsError(f"loss_fn is called with output and targets; got {_kind(loss_fn)}.")
+    if not isinstance(batch, tuple | list) or len(batch) != 2:
+        size = f" of {len(batch)}" if isinstance(batch, tuple | list) else ""
+        raise InputsError(
+            f"a batch is (inputs, targets); got {_kind(batch)}{size}. Several inputs go into one "
+            "tuple, nethook.checkup(model, ((x, mask), y), loss_fn); a model that computes its "
+            "own loss needs no loss_fn."
+        )
+    return Batch(as_inputs(batch[0]), batch[1])
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,77 @@
+"""Does the model say the same in evaluation twice, and the same as in training where it should?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.addresses.nested import tensors
+from nethook.checking.batch import Batch
+from nethook.tracing.evaluation import evaluating
+from nethook.tracing.sites import sites
+
+_MODAL = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
+_CHANCE = ("bernoulli", "normal", "rand", "rand_like", "randn", "randn_like", "randint", "rsample",
+           "multinomial", "gumbel_softmax", "uniform", "randperm")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """What two passes in evaluation, and one in training, had in common."""
+
+    repeats: bool  # two passes in evaluation give the same
+    agrees: bool  # training and evaluation give the same
+    modal: tuple[str, ...]  # modules that do something else in evaluation
+    dropouts: tuple[str, ...]  # operations that drop in evaluation, as far as can be seen
+    chance: tuple[str, ...]  # other operations that draw numbers
+
+
+def compare(model: nn.Module, batch: Batch) -> Modes:
+    """Runs a model three times, with different random numbers. The model is a copy."""
+    modal = tuple(n for n, m in model.named_modules() if isinstance(m, _MODAL))
+    with evaluating(model):
+        first, second = _run(model, batch, 1), _run(model, batch, 2)
+    model.train()
+    with torch.no_grad():
+        training = _run(model, batch, 3)
+    repeats = _same(first, second, exactly=True)
+    dropouts, chance = ((), ()) if repeats else _culprits(model, batch)
+    return Modes(repeats, _same(first, training), modal, dropouts, chance)
+
+
+def _run(model: nn.Module, batch: Batch, seed: int) -> list[torch.Tensor]:
+    torch.manual_seed(seed)
+    output = batch.inputs.call(model)
+    return [tensor.detach().clone() for _, tensor in tensors(output)]
+
+
+def _same(one: list[torch.Tensor], two: list[torch.Tensor], *, exactly: bool = False) -> bool:
+    if len(one) != len(two) or any(a.shape != b.shape for a, b in zip(one, two, strict=True)):
+        return False
+    # Fused kernels of evaluation may differ from those of training in the last digits.
+    tolerance = 0.0 if exactly else 1e-4
+    return all(
+        torch.allclose(a.double(), b.double(), tolerance, tolerance, equal_nan=True)
+        if a.is_floating_point()
+        else torch.equal(a, b)
+        for a, b in zip(one, two, strict=True)
+    )
+
+
+def _culprits(model: nn.Module, batch: Batch) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Operations that draw random numbers in evaluation."""
+    inside = {n for n, m in model.named_modules() if isinstance(m, nn.modules.dropout._DropoutNd)}
+    with evaluating(model):
+        found = [str(site.address) for site in sites(model, _arguments(batch))]
+    operations = [(address, *address.rpartition("/")[::2]) for address in found if "/" in address]
+    named = [(address, site, op.partition("#")[0]) for address, site, op in operations]
+    drops = tuple(a for a, site, op in named if "dropout" in op and site not in inside)
+    chance = tuple(a for a, _, op in named if op in _CHANCE)
+    return drops, chance
+
+
+def _arguments(batch: Batch) -> Any:
+    return batch.inputs

@@ -1,0 +1,42 @@
+"""`nethook ui`: the page of a folder of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nethook.cli.ending import errors_in_words
+
+
+def ui(
+    place: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DIR|FILE]", help="A folder of runs, or one run file; else `runs`, or here."
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", help="Else the first free one from 8420 on.")
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", help="Another address than this machine's own; its page needs a token."
+        ),
+    ] = "127.0.0.1",
+    show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", hidden=True)] = False,
+    beside: Annotated[int | None, typer.Option("--beside", hidden=True)] = None,
+) -> None:
+    """Serve a page on which runs are seen, also while they train. Ctrl-C ends it."""
+    with errors_in_words():
+        from nethook.page.serving import serve
+
+        if place is None:
+            place = Path("runs") if Path("runs").is_dir() else Path()
+        serve(
+            place, host=host, port=port, show=show, wait=wait, beside=beside,
+            say=lambda url: typer.echo(f"nethook ui: {url}", err=beside is not None),
+        )  # fmt: skip

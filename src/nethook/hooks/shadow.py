@@ -1,0 +1,41 @@
+"""A forward with shapes alone: a copy of a model without memory, run on inputs without values.
+
+What feeds what can be learnt from it before the first number is computed. A model whose forward
+looks at values (`if x.sum() > 0`) cannot be run so; torch raises an error then.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeCopyMode, FakeTensor, FakeTensorMode
+
+from nethook.addresses.nested import map_tensors
+
+
+@contextmanager
+def shadow(model: nn.Module, value: Any) -> Iterator[tuple[nn.Module, Any]]:
+    """The shadow of a model and of a nested value, in a block in which they can be computed with.
+
+    Hooks are left out: they may be anything, and would be called once more than the user expects.
+    """
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    with FakeCopyMode(mode):
+        twin = copy.deepcopy(model)
+    for module in twin.modules():
+        module._forward_hooks.clear()
+        module._forward_pre_hooks.clear()
+    with mode, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the forward that counts will say it again
+        yield twin, map_tensors(mode.from_tensor, value)
+
+
+def is_shadow(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has a shape and no values."""
+    return isinstance(tensor, FakeTensor)

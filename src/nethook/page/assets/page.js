@@ -1,0 +1,330 @@
+"use strict";
+// The page's side of nethook ui: puts the parts that the server sends where they belong, draws
+// figures as the report does, and turns choices, clicks and keys into addresses. It keeps nothing
+// that an address does not say, except for the theme.
+(() => {
+  const root = document.documentElement;
+  const draw = window.nethookDraw;
+  const figures = new Map(); // name -> figure as it was sent
+  let have = { skeleton: "", tags: {} };
+  let looked = ""; // the address that was last scrolled to
+  root.dataset.theme = draw.theme();
+
+  // plotly.js loads beside everything else. Dash waits for what is in its place: a promise.
+  window.Plotly = new Promise((ready) => {
+    document.addEventListener("load", (event) => { if (event.target.id === "plotly-js") ready(); }, true);
+  });
+
+  const element = (kind, name) => document.getElementById(JSON.stringify({ [kind]: name }));
+  const nothing = () => window.dash_clientside.no_update;
+  const triggered = () => window.dash_clientside.callback_context.triggered.map((each) => each.prop_id);
+
+  // Addresses
+
+  function go(address, replace) {
+    if (address === location.pathname + location.search) return;
+    history[replace ? "replaceState" : "pushState"](null, "", address);
+    window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+  }
+
+  function setParam(name, value, { keep = false, replace = false } = {}) {
+    const query = new URLSearchParams(location.search);
+    if (value === "" && !keep) query.delete(name); else query.set(name, value);
+    const text = query.toString();
+    go(location.pathname + (text ? `?${text}` : ""), replace);
+  }
+
+  // Figures
+
+  function finished(name) {
+    const graph = element("figure", name);
+    const plot = graph && graph.querySelector(".js-plotly-plot");
+    if (!plot || !plot.on) return false;
+    if (!plot.nethook) {
+      plot.nethook = name;
+      plot.on("plotly_click", (event) => clicked(plot, event));
+      plot.on("plotly_afterplot", () => { mark(name); });
+      plot.on("plotly_relayout", (change) => zoomed(name, change));
+      plot.on("plotly_doubleclick", () => setTimeout(() => zooms.delete(name), 0));
+    }
+    mark(name);
+    return true;
+  }
+
+  // What was zoomed stays so while new steps come, until it is undone or other rows are shown.
+  const zooms = new Map(); // name -> axis -> range
+  function zoomed(name, change) {
+    const found = { ...zooms.get(name) };
+    for (const [key, value] of Object.entries(change)) {
+      const [, axis, end] = key.match(/^([xy]axis\d*)\.(range\[[01]\]|range|autorange)$/) || [];
+      if (!axis) continue;
+      if (end === "autorange") delete found[axis];
+      else if (end === "range") found[axis] = value;
+      else found[axis] = Object.assign([...(found[axis] || [])], { [+end[6]]: value });
+      const own = figures.get(name) && (figures.get(name).layout[axis] || {}).range;
+      if (own && found[axis] && String(own) === String(found[axis])) delete found[axis];
+    }
+    zooms.set(name, found);
+  }
+
+  function mark(name) {
+    const frame = element("frame", name);
+    const graph = element("figure", name);
+    if (!frame || !graph || !graph.querySelector(".main-svg") || !have.tags[name]) return;
+    frame.classList.remove("waiting");
+    frame.dataset.drawn = "yes";
+    frame.dataset.tag = have.tags[name];
+    if (!window.nethookFirst) window.nethookFirst = performance.now(); // for benchmarks/page.py
+  }
+
+  window.nethookTag = (frame) => have.tags[JSON.parse(frame.id).frame];
+
+  function wait(name, tries) {
+    if (!finished(name) && tries > 0) setTimeout(() => wait(name, tries - 1), 40);
+  }
+
+  function made(name) {
+    const figure = figures.get(name);
+    const frame = element("frame", name);
+    if (!figure) {
+      if (frame) { frame.hidden = true; }
+      return nothing();
+    }
+    if (frame) { frame.hidden = false; frame.dataset.drawn = frame.dataset.drawn || "no"; }
+    const wide = frame ? frame.clientWidth : root.clientWidth;
+    const least = figure.layout.meta && figure.layout.meta.least;
+    if (frame && least && wide < least) { frame.style.overflowX = "auto"; }
+    const layout = draw.fitted(figure, wide);
+    if (frame) frame.style.height = `${layout.height || 300}px`; // the graph fills its frame
+    for (const [axis, range] of Object.entries(zooms.get(name) || {})) layout[axis] = { ...layout[axis], range, autorange: false };
+    const data = draw.themed(draw.traces(figure.data));
+    setTimeout(() => wait(name, 200), 0);
+    return { data, layout };
+  }
+
+  // A graph is made with its first figure, so that it is drawn once, and given others later.
+  function put(name) {
+    const figure = made(name);
+    if (figure === nothing()) return figure;
+    const id = { figure: name };
+    if (element("figure", name)) {
+      window.dash_clientside.set_props(id, { figure });
+      return nothing();
+    }
+    const config = draw.config(element("frame", name) || root);
+    return { namespace: "dash_core_components", type: "Graph", props: { id, figure, config, responsive: true, className: "graph" } };
+  }
+
+  // What is not seen is drawn after what is, when it comes near.
+  const AHEAD = 400; // pixels
+  const later = new Set();
+  const observer = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      const name = entry.isIntersecting && JSON.parse(entry.target.id).frame;
+      if (!name || !later.delete(name)) continue;
+      observer.unobserve(entry.target);
+      const children = put(name);
+      if (children !== nothing()) window.dash_clientside.set_props({ frame: name }, { children });
+    }
+  }, { rootMargin: `${AHEAD}px 0px` });
+  function isFar(name) {
+    const frame = element("frame", name);
+    if (!frame || !figures.get(name)) return false;
+    const { top, bottom } = frame.getBoundingClientRect();
+    if (top < window.innerHeight && bottom > 0) { later.delete(name); return false; }
+    if (frame.dataset.drawn !== "yes") frame.style.height = `${figures.get(name).layout.height || 300}px`;
+    later.add(name);
+    setTimeout(() => { observer.unobserve(frame); observer.observe(frame); }, 200);
+    return true;
+  }
+
+  // A mark of a finding leads to the finding, a cell of a heatmap to its layer at that step.
+  function clicked(plot, event) {
+    const { layout } = figures.get(plot.nethook) || {};
+    if (!layout || !event.points.length) return;
+    if (layout.yaxis20) {
+      const margin = { t: 0, b: 0, ...layout.margin };
+      const { top, height } = plot.getBoundingClientRect();
+      const depth = (event.event.clientY - top - margin.t) / (height - margin.t - margin.b);
+      if (depth > 1.3 * (1 - layout.yaxis20.domain[0])) return;
+      const ids = event.points.map((point) => Array.isArray(point.customdata) && point.customdata[0]);
+      const id = ids.find((each) => /^finding-\d+$/.test(each));
+      const run = location.pathname.match(/^\/run\/[^/]+/);
+      const path = run ? run[0] : (document.getElementById("go-1") || {}).pathname;
+      if (id && path) go(`${path}/findings?n=${id.slice(8)}`);
+      return;
+    }
+    const links = layout.meta && layout.meta.links;
+    const point = event.points[0];
+    if (!links || !point.data.y) return;
+    const link = links[[...point.data.y].indexOf(point.y)];
+    if (!link || link.to === "") return;
+    if (link.fold !== undefined) { setParam("fold", link.fold, { keep: true }); return; }
+    const to = new URL(link.to, location.origin);
+    if (point.data.type === "heatmap") to.searchParams.set("step", Math.max(0, Math.round(point.x)));
+    go(to.pathname + to.search);
+  }
+
+  // What Dash calls
+
+  window.dash_clientside = Object.assign({}, window.dash_clientside, {
+    nethook: {
+      have(view) {
+        if (!view) return nothing();
+        take(view);
+        setTimeout(settle, 0);
+        return have;
+      },
+      figure(view, theme, id) {
+        if (!view) return nothing();
+        take(view);
+        const name = id.frame;
+        const fromView = !triggered().every((each) => each.startsWith("theme."));
+        if (fromView && !(name in view.parts)) return nothing();
+        return isFar(name) ? nothing() : put(name);
+      },
+      nodes(view, id) {
+        if (!view || !(id.part in view.parts)) return nothing();
+        return view.parts[id.part].nodes ?? null;
+      },
+    },
+  });
+
+  const rowsOf = (figure) => (figure && figure.data[0] && figure.data[0].type === "heatmap" ? String(figure.data[0].y) : "");
+  let taken = null;
+  function take(view) {
+    if (view === taken) return;
+    taken = view;
+    const tags = view.new ? {} : { ...have.tags };
+    if (view.new) { figures.clear(); later.clear(); zooms.clear(); }
+    for (const [name, part] of Object.entries(view.parts)) {
+      tags[name] = part.tag;
+      if (!("figure" in part)) continue;
+      if (rowsOf(figures.get(name)) !== rowsOf(part.figure)) zooms.delete(name);
+      figures.set(name, part.figure);
+    }
+    have = { skeleton: view.skeleton, tags };
+    window.nethookSent = (window.nethookSent || 0) + 1; // for benchmarks/page.py
+    if (document.title !== view.title) {
+      document.title = view.title;
+      const said = document.getElementById("said");
+      if (said && view.new) said.textContent = view.title;
+    }
+    if (view.new) setTimeout(() => window.scrollTo({ top: 0, behavior: "instant" }), 0);
+  }
+
+  // After parts were put in: choices show what the address says, and a finding is brought into view.
+  function settle() {
+    for (const select of document.querySelectorAll("select.param")) {
+      if (document.activeElement !== select && select.value !== select.dataset.value) select.value = select.dataset.value;
+    }
+    for (const slider of document.querySelectorAll(".slider.param")) {
+      const input = slider.querySelector("input");
+      const asked = new URLSearchParams(location.search).get(slider.dataset.param);
+      const value = asked === null || +asked > +input.max ? slider.dataset.value : asked;
+      if (!sliding && input.value !== value) input.value = value;
+      if (!sliding) slider.querySelector("output").textContent = (+value).toLocaleString("en");
+    }
+    const focus = document.querySelector("[data-focus]");
+    const target = focus && document.getElementById(focus.dataset.focus);
+    if (target && looked !== location.href) {
+      looked = location.href;
+      for (const other of document.querySelectorAll(".finding.here")) other.classList.remove("here");
+      target.classList.add("here");
+      target.scrollIntoView({ block: "start", behavior: "instant" });
+      target.focus({ preventScroll: true });
+    }
+    if (!focus) looked = "";
+    root.dataset.ready = "yes";
+  }
+
+  // Choices
+
+  let sliding = 0, typing = 0;
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.matches(".param")) setParam(button.dataset.param, button.dataset.value, { keep: button.dataset.keep === "yes" });
+    if (button.id === "theme-button") switchTheme();
+    if (button.id === "keys" || button.id === "keys-close") showKeys();
+  });
+  document.addEventListener("change", (event) => {
+    const select = event.target.closest("select.param");
+    if (select) setParam(select.dataset.param, select.value);
+  });
+  document.addEventListener("input", (event) => {
+    const slider = event.target.closest(".slider.param");
+    if (slider) {
+      slider.querySelector("output").textContent = (+event.target.value).toLocaleString("en");
+      clearTimeout(sliding);
+      sliding = setTimeout(() => { sliding = 0; setParam(slider.dataset.param, event.target.value, { replace: true }); }, 120);
+    }
+    const typed = event.target.closest(".typed.param");
+    if (typed) {
+      clearTimeout(typing);
+      typing = setTimeout(() => setParam(typed.dataset.param, event.target.value, { replace: true }), 250);
+    }
+  });
+
+  function redraw() {
+    root.dataset.theme = draw.theme();
+    window.dash_clientside.set_props("theme", { data: `${draw.theme()} ${root.clientWidth < 700}` });
+  }
+  function switchTheme() {
+    draw.choose(draw.theme() === "dark" ? "light" : "dark");
+    redraw();
+  }
+  draw.system.addEventListener("change", redraw);
+  let narrow = root.clientWidth < 700;
+  window.addEventListener("resize", () => {
+    if (narrow !== root.clientWidth < 700) { narrow = !narrow; redraw(); }
+  });
+
+  // Keys
+
+  function showKeys(on) {
+    const box = document.getElementById("keys-box");
+    if (!box) return;
+    box.hidden = on === undefined ? !box.hidden : !on;
+    (box.hidden ? document.getElementById("keys") : document.getElementById("keys-close")).focus();
+  }
+  const press = (id) => { const link = document.getElementById(id); if (link) link.click(); };
+  function moveStep(by) {
+    const input = document.querySelector(".slider.param input");
+    if (!input) return;
+    const name = input.closest(".param").dataset.param;
+    setParam(name, String(Math.min(+input.max, Math.max(0, +input.value + by))), { replace: true });
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, select, textarea, [role=region]")) return;
+    const box = document.getElementById("keys-box");
+    if (event.key === "Escape" && box && !box.hidden) showKeys(false);
+    else if (/^[1-9]$/.test(event.key)) press(`go-${event.key}`);
+    else if (event.key === "[") press("layer-before");
+    else if (event.key === "]") press("layer-after");
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") moveStep((event.key === "ArrowLeft" ? -1 : 1) * (event.shiftKey ? 10 : 1));
+    else if (event.key === "r") go("/");
+    else if (event.key === "t") switchTheme();
+    else if (event.key === "?") showKeys();
+    else return;
+    event.preventDefault();
+  });
+
+  // Whether the server still answers.
+  const ask = window.fetch.bind(window);
+  window.fetch = async (...what) => {
+    try {
+      const answer = await ask(...what);
+      there(true);
+      return answer;
+    } catch (error) {
+      if (error.name !== "AbortError") there(false);
+      throw error;
+    }
+  };
+  function there(answers) {
+    const gone = document.getElementById("gone");
+    if (gone) gone.hidden = answers;
+  }
+})();

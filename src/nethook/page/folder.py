@@ -1,0 +1,209 @@
+"""The runs that are served: found in one folder, known by ids, read again when they change.
+
+A run is asked for by its id alone, which is made from its place in the folder; what a browser sends
+is looked up among the ids, and never becomes part of a path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from nethook.errors import RunFileError
+from nethook.figures.reading import Reading
+from nethook.runs.paths import is_rank_file, rank_files
+from nethook.views.escape import shorten
+
+MOST_FILES: Final = 2000
+"""Runs of a folder that are listed: the newest."""
+_SEEN: Final = 50_000  # entries of folders that are looked at
+_OPEN: Final = 6  # runs that are kept in memory as they were read
+_PATIENCE: Final = 4.0  # a run that takes t seconds to read is read again after this many t
+
+Stamp = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run of the folder: its id, its place, and what to call it."""
+
+    id: str
+    path: Path
+    name: str
+
+
+@dataclass(eq=False)
+class Opened:
+    """A run as it was read at one moment. `problem` says why it cannot be read."""
+
+    entry: Entry
+    stamp: Stamp
+    reading: Reading | None
+    state: str  # open, died, finished, missing; "broken" where it cannot be read
+    problem: str = ""
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    when: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0  # that parts of it took to make
+
+    @property
+    def tag(self) -> str:
+        """Tells this moment of this run from every other."""
+        text = repr((self.entry.id, self.stamp, self.state))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+class Folder:
+    """A folder of runs, or a single run file."""
+
+    def __init__(self, place: Path, *, wait: bool = False) -> None:
+        self.place = place.expanduser().absolute()
+        # A file that is still to be written is served as soon as it is there.
+        self.single = wait or self.place.is_file() or self.place.suffix == ".db"
+        self._entries: dict[str, Entry] = {}
+        self._opened: OrderedDict[str, Opened] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def title(self) -> str:
+        """What is served, in short."""
+        return shorten(self.place.name or str(self.place), 60)
+
+    def entries(self) -> list[Entry]:
+        """The runs that are there now, the newest first."""
+        found = []
+        for path in self._files():
+            try:
+                when = path.stat().st_mtime
+            except OSError:
+                continue  # gone since
+            found.append((when, self._entry(path)))
+        found.sort(key=lambda pair: (-pair[0], pair[1].name))
+        entries = [entry for _, entry in found[:MOST_FILES]]
+        with self._lock:
+            self._entries = {entry.id: entry for entry in entries}
+        return entries
+
+    def entry(self, run: str) -> Entry | None:
+        """The run with this id, or None."""
+        known = self._entries.get(run)
+        if known is None:
+            self.entries()
+            known = self._entries.get(run)
+        return known
+
+    def id_of(self, path: Path) -> str:
+        """The id of a run of this folder."""
+        base = self.place.parent if self.single else self.place
+        try:
+            place = str(path.relative_to(base))
+        except ValueError:
+            place = str(path)
+        return hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:10]
+
+    def open(self, entry: Entry) -> Opened:
+        """The run as it is now; as it was a moment ago where reading it takes long."""
+        stamp = stamp_of(entry.path)
+        with self._lock:
+            known = self._opened.get(entry.id)
+            if known is not None:
+                self._opened.move_to_end(entry.id)
+        if known is not None and known.stamp == stamp and not _died(known):
+            return known
+        if (
+            known is not None
+            and known.reading is not None
+            and known.stamp != stamp
+            and time.monotonic() - known.when < _PATIENCE * known.seconds
+        ):
+            return known
+        fresh = _open(entry, stamp)
+        with self._lock:
+            self._opened[entry.id] = fresh
+            self._opened.move_to_end(entry.id)
+            while len(self._opened) > _OPEN:
+                self._opened.popitem(last=False)
+        return fresh
+
+    def _entry(self, path: Path) -> Entry:
+        base = self.place.parent if self.single else self.place
+        name = str(path.relative_to(base).with_suffix(""))
+        return Entry(self.id_of(path), path, name)
+
+    def _files(self) -> Iterator[Path]:
+        if self.single:
+            # Of a run whose first rank is missing, the file of another stands for it.
+            ranks = rank_files(self.place)
+            if self.place.exists() or ranks:
+                yield self.place if self.place.exists() else next(iter(ranks.values()))
+            return
+        root, seen, given = self.place.resolve(), 0, set()
+        for folder, below, names in os.walk(self.place):  # does not follow links to folders
+            below[:] = sorted(name for name in below if not name.startswith("."))
+            for name in sorted(names):
+                seen += 1
+                path = Path(folder, name)
+                if path.suffix != ".db" or name.startswith("."):
+                    continue
+                if is_rank_file(path):
+                    ranks = rank_files(path)
+                    if 0 in ranks or next(iter(ranks.values())) != path:
+                        continue
+                if path.is_symlink() and root not in path.resolve().parents:
+                    continue  # leads out of the folder
+                if path not in given:
+                    given.add(path)
+                    yield path
+            if seen > _SEEN:
+                return
+
+
+def stamp_of(path: Path) -> Stamp:
+    """What changes when anything is written to a run."""
+    parts: list[object] = []
+    for rank, file in (rank_files(path) or {0: path}).items():
+        for each in (file, Path(f"{file}-wal")):
+            try:
+                stat = each.stat()
+            except OSError:
+                continue
+            parts.append((rank, stat.st_ino, stat.st_mtime_ns, stat.st_size))
+    return tuple(parts)
+
+
+def state_of(reading: Reading) -> str:
+    """How the run is: that of the ranks which says most about it."""
+    states = {rank.state for rank in reading.run.ranks}
+    return next((s for s in ("open", "died", "finished") if s in states), "missing")
+
+
+def _died(opened: Opened) -> bool:
+    """Whether a run that was being written is no longer: nothing in the file tells."""
+    return (
+        opened.state == "open"
+        and opened.reading is not None
+        and _guarded_state(opened.reading) != "open"
+    )
+
+
+def _guarded_state(reading: Reading) -> str:
+    try:
+        return state_of(reading)
+    except RunFileError:
+        return "broken"
+
+
+def _open(entry: Entry, stamp: Stamp) -> Opened:
+    try:
+        reading = Reading(entry.path)
+        return Opened(entry, stamp, reading, state_of(reading))
+    except RunFileError as error:
+        return Opened(entry, stamp, None, "broken", str(error))
+    except Exception as error:  # a file of a stranger may be wrong in ways that nobody thought of
+        return Opened(entry, stamp, None, "broken", f"{type(error).__name__}: {error}")

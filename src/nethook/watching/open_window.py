@@ -1,0 +1,99 @@
+"""The window of training that is open: steps are counted into it until it goes to the writer."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from nethook.runs.clock import WindowClock
+
+if TYPE_CHECKING:
+    from nethook.watching.session import Session
+
+QUEUE: Final = 6
+"""Windows that may wait for the writer's thread; each has 5.4 KB a series."""
+
+CARRY: Final = 0.1
+"""Seconds between two windows that have histograms, where windows are shorter than that."""
+
+DETAIL: Final = 16
+"""The first windows, each of which has its histograms."""
+
+
+class OpenWindow:
+    """Says when a window ends, and hands it over."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._window = session.writer.window("train")
+        self._clock = WindowClock(session.step)
+        self._early = False
+        self._steps = 0
+        self._first = session.step
+        self._carried = time.perf_counter()
+
+    def close_early(self) -> None:
+        """Something happened in this step: the window ends with it."""
+        self._early = True
+
+    def step_ended(self, step: int) -> None:
+        """One more step is in the window, maybe its last."""
+        session = self._session
+        self._steps += 1
+        if self._steps == 1:
+            self._first = step
+        early, self._early = self._early, False
+        ends = self._clock.ends_with(step)
+        if early and not ends:
+            ends = self._clock.close_early()
+        # The last two places in the queue are for evaluations, which are rare.
+        if ends and session.budget.may_write() and session.writer.waiting < QUEUE - 2:
+            self._hand_over(step, "event" if early else "")
+        elif session.writer.provisional_due:
+            session.write_facts()
+            self._show()
+
+    def _hand_over(self, step: int, why: str) -> None:
+        self._fetch()
+        now = time.perf_counter()
+        new = step - self._session.first_step < DETAIL
+        carries = new or bool(why) or now - self._carried >= CARRY
+        if carries:
+            self._carried = now
+        self._fill(step, keep=False, carries=carries)
+        self._session.late.window += 1
+        self._window = self._session.writer.submit(self._window, why)
+        self._steps = 0
+        self._clock.open(step + 1)
+
+    def _fill(self, step: int, *, keep: bool, carries: bool = True) -> None:
+        self._window = window = self._session.train.fill(self._window, keep=keep, carries=carries)
+        if window.steps == 0:
+            window.first_step = self._first
+        window.last_step = step
+        window.steps += self._steps
+
+    def _fetch(self) -> None:
+        """What is still on a device is fetched."""
+        session = self._session
+        session.pending.fetch()
+        session.losses.fetch()
+        session.flight.fetch()
+        session.late.fetch()
+        for told in self._session.on_window:
+            told()
+
+    def _show(self) -> None:
+        """Lets readers see the window as it is now."""
+        if self._window.steps == 0:
+            self._fill(self._session.step, keep=True)
+            self._session.writer.submit_provisional(self._window)
+            self._window.clear()
+
+    def finish(self) -> None:
+        """Watching ends: the window goes to the file, however short."""
+        self._fetch()
+        self._session.late.flush()
+        if self._steps:
+            self._fill(self._session.step - 1, keep=False)
+            self._window = self._session.hand_in(self._window)

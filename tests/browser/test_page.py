@@ -1,0 +1,320 @@
+"""The page in a browser: every view, by mouse, by keyboard, on a phone, and of hostile runs."""
+
+from __future__ import annotations
+
+import shutil
+import urllib.error
+import urllib.request
+
+import pytest
+
+from nethook.page.folder import Folder
+from tests.browser.conftest import serious_violations
+from tests.browser.pages import folder_of_runs, served
+from tests.figures.shared import hostile, training
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return folder_of_runs(tmp_path_factory.mktemp("page") / "runs")
+
+
+@pytest.fixture(scope="module")
+def site(runs):
+    with served(runs) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def ids(runs):
+    return {entry.name: entry.id for entry in Folder(runs).entries()}
+
+
+VIEWS = {
+    "list": "/",
+    "overview": "/run/{training}",
+    "layers": "/run/{training}/layer",
+    "layer": "/run/{training}/layer?at=block.relu2&step=70",
+    "layer-with-parameters": "/run/{training}/layer?at=conv1&of=param_grads%3Aconv1.weight",
+    "depth": "/run/{training}/depth?with={changed}&step=60&q=spread",
+    "findings": "/run/{training}/findings",
+    "model": "/run/{training}/model",
+    "health": "/run/{training}/health",
+    "compare": "/compare?runs={training}~{changed}~{hostile}",
+    "broken": "/run/{broken}",
+    "nowhere": "/run/0123456789",
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_is_drawn_and_accessible(visit, site, ids, name):
+    opened = visit(site + VIEWS[name].format(**ids), width=1366, height=850)
+    opened.draw_all()
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 1366
+    assert serious_violations(opened.page) == []
+    opened.picture(f"page-{name}")
+
+
+@pytest.mark.parametrize("name", ["list", "overview", "layer", "findings", "compare", "model"])
+def test_every_view_is_dark_where_the_system_is(visit, site, ids, name):
+    opened = visit(site + VIEWS[name].format(**ids), scheme="dark")
+    opened.draw_all()
+    assert opened.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert serious_violations(opened.page) == []
+    opened.picture(f"page-{name}-dark")
+
+
+@pytest.mark.parametrize("name", ["list", "overview", "layer", "depth", "findings", "compare"])
+def test_every_view_fits_a_phone(visit, site, ids, name):
+    opened = visit(site + VIEWS[name].format(**ids), width=390, height=844, touch=True)
+    opened.draw_all()
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+    opened.picture(f"page-{name}-phone")
+
+
+def test_a_finding_leads_to_its_chart(visit, site, ids):
+    opened = visit(f"{site}/run/{ids['training']}")
+    page = opened.page
+    page.click(".verdict li:nth-child(2) a")
+    page.wait_for_selector("#finding-1.here")
+    assert page.url.endswith("/findings?n=1")
+    opened.draw_all()
+    figure = page.locator("#finding-1 .js-plotly-plot").first
+    texts = figure.locator(".annotation-text").all_text_contents()
+    assert "threshold 0.01" in texts  # drawn where it belongs
+    assert "since step 40" in texts
+    top = page.locator("#finding-1").bounding_box()["y"]
+    assert 0 <= top < 200  # brought into view
+    page.click("#finding-0 .chips a")  # and from there to its layer, at the step it began
+    page.wait_for_selector("h1 .address")
+    assert page.locator("h1 .address").text_content() == "block.relu2"
+    assert "step=60" in page.url
+
+
+def heatmap_box(page):
+    """Where the cells of the heatmap are on the screen."""
+    cells = page.locator("[id*=heatmap] .nsewdrag").first
+    cells.evaluate("(e) => e.scrollIntoView({block: 'center', behavior: 'instant'})")
+    page.wait_for_timeout(300)
+    return cells.bounding_box()
+
+
+def test_a_mark_and_a_cell_can_be_clicked(visit, site, ids):
+    opened = visit(f"{site}/run/{ids['training']}", height=1400)
+    page = opened.page
+    opened.draw_all()
+    cells = heatmap_box(page)
+    x, y = cells["x"] + cells["width"] * 0.5, cells["y"] + cells["height"] * 0.3
+    page.mouse.move(x - 30, y)
+    page.mouse.move(x, y, steps=4)
+    hover = page.locator("[id*=heatmap] .hoverlayer .hovertext").first
+    hover.wait_for()
+    assert "block.conv2.weight" in hover.text_content()
+    page.mouse.click(x, y)
+    page.wait_for_selector("h1 .address")
+    assert page.locator("h1 .address").text_content() == "block.conv2"
+    step = int(page.url.split("step=")[1].split("&")[0])
+    assert 55 <= step <= 64
+    assert page.locator(".slider output").text_content() == str(step)
+    page.go_back()
+    page.wait_for_selector(".verdict")
+    opened.draw_all()
+    page.evaluate("window.scrollTo({top: 0, behavior: 'instant'})")
+    mark = page.locator(".xy20 .point").nth(1).bounding_box()
+    page.mouse.move(mark["x"] + 5, mark["y"] + 5)
+    page.wait_for_timeout(200)
+    page.mouse.click(mark["x"] + 5, mark["y"] + 5)
+    page.wait_for_selector("#finding-1.here")
+
+
+def test_choices_are_in_the_address_and_come_back(visit, site, ids):
+    opened = visit(f"{site}/run/{ids['training']}")
+    page = opened.page
+    opened.draw_all()
+    read = "document.querySelector('[id*=heatmap] .js-plotly-plot').layout.coloraxis.cmax"
+    page.select_option("select[data-param=q]", "spread")
+    opened.until("location.search.includes('q=spread')")
+    page.wait_for_selector("text=Standard deviation of what a layer returned")
+    page.wait_for_timeout(300)
+    robust = page.evaluate(read)
+    page.click("button[data-param=all]")
+    opened.until(f"{read} !== {robust}")
+    assert page.evaluate(read) > robust
+    address = page.url
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    opened.draw_all()
+    assert page.url == address
+    assert page.input_value("select[data-param=q]") == "spread"
+    assert page.get_attribute("button[data-param=all]", "aria-pressed") == "true"
+    assert page.evaluate(read) > robust
+
+
+def test_rows_fold_by_module(visit, site, ids):
+    opened = visit(f"{site}/run/{ids['training']}?q=spread")
+    page = opened.page
+    opened.draw_all()
+    rows = "[...document.querySelector('[id*=heatmap] .js-plotly-plot').data[0].y]"
+    assert "block.conv2" in page.evaluate(rows)
+    page.click(".folds button[aria-expanded]")
+    opened.until(f"{rows}.includes('▸ block (2)')")
+    assert "block.conv2" not in page.evaluate(rows)
+    cells = heatmap_box(page)
+    row = page.evaluate(rows).index("▸ block (2)")
+    high = cells["y"] + cells["height"] * (row + 0.5) / len(page.evaluate(rows))
+    page.mouse.move(cells["x"] + 50, high)
+    page.mouse.click(cells["x"] + 50, high)  # a click on what is folded opens it
+    opened.until(f"{rows}.includes('block.conv2')")
+
+
+def test_the_keyboard_goes_everywhere(visit, site, ids):
+    opened = visit(f"{site}/run/{ids['training']}/layer?at=relu1&step=50")
+    page = opened.page
+    page.wait_for_selector("h1 .address")
+    page.keyboard.press("]")
+    opened.until("document.querySelector('h1 .address').textContent === 'block.conv2'")
+    assert "step=50" in page.url
+    page.keyboard.press("ArrowRight")
+    opened.until("document.querySelector('.slider output').textContent === '51'")
+    page.keyboard.press("Shift+ArrowLeft")
+    opened.until("document.querySelector('.slider output').textContent === '41'")
+    page.keyboard.press("[")
+    opened.until("document.querySelector('h1 .address').textContent === 'relu1'")
+    for key, path in (("4", "/findings"), ("5", "/model"), ("3", "/depth"), ("1", ids["training"])):
+        page.keyboard.press(key)
+        opened.until(f"location.pathname.endsWith('{path}')")
+    page.wait_for_selector(".verdict")
+    page.keyboard.press("?")
+    assert page.locator("#keys-box").is_visible()
+    opened.picture("page-keys")
+    page.keyboard.press("Escape")
+    assert not page.locator("#keys-box").is_visible()
+    page.keyboard.press("t")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.keyboard.press("t")
+    page.keyboard.press("r")
+    page.wait_for_selector(".runs")
+    # Everything that can be clicked can be reached by Tab, and is seen when it is.
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "training":
+            break
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".verdict")
+
+
+def test_runs_are_chosen_and_compared(visit, site, ids):
+    opened = visit(site)
+    page = opened.page
+    for name in ("training", "changed"):
+        page.click(f"button[aria-label='Choose {name} for comparing']")
+        page.wait_for_selector(
+            f"button[aria-label='Choose {name} for comparing'][aria-pressed=true]"
+        )
+    page.click("text=Compare 2 runs")
+    page.wait_for_selector("text=They part at step 61")
+    opened.draw_all()
+    place = page.locator(".scroll a.address").first
+    assert place.text_content() == "conv1"  # the first layer at which they part
+    place.click()
+    page.wait_for_selector("h1 .address")
+    assert "step=61" in page.url
+
+
+def test_the_slider_moves_the_profile(visit, site, ids):
+    opened = visit(f"{site}/run/{ids['training']}/depth?q=silent")
+    page = opened.page
+    opened.draw_all()
+    read = "document.querySelector('.js-plotly-plot').data.map((t) => t.name).join()"
+    assert page.evaluate(read) == "step 0,step 119"  # it opens at the latest
+    page.locator(".slider input").evaluate(
+        "(input) => { input.value = 80; input.dispatchEvent(new Event('input', {bubbles: true})) }"
+    )
+    opened.until(f"{read} === 'step 0,step 80'")
+    assert "step=80" in page.url
+    page.select_option("select[data-param=with]", ids["changed"])
+    opened.until(f"{read} === 'training, step 80,changed, step 80'")
+
+
+def test_figures_can_be_kept(visit, site, ids, tmp_path):
+    opened = visit(f"{site}/run/{ids['training']}")
+    page = opened.page
+    opened.draw_all()
+    page.locator("[id*=curves]").first.hover()
+    with page.expect_download() as kept:
+        page.locator("[id*=curves] [data-title^=Download]").first.click()
+    path = tmp_path / kept.value.suggested_filename
+    kept.value.save_as(path)
+    assert path.read_bytes().startswith(b"<svg")
+    offered = page.locator("[data-title]").evaluate_all("(all) => all.map((b) => b.dataset.title)")
+    assert not [title for title in offered if "hare" in title or "loud" in title]
+
+
+@pytest.mark.parametrize("view", ["", "/layer", "/depth", "/findings", "/model", "/health"])
+def test_a_hostile_run_is_text(visit, site, ids, view):
+    opened = visit(f"{site}/run/{ids['hostile']}{view}")
+    page = opened.page
+    opened.draw_all()
+    assert page.locator("main img:not(.spark), main a[href^=javascript], main svg a").count() == 0
+    if view == "/layer":
+        page.locator("main table a").nth(3).click()
+        page.wait_for_selector("h1 .address")
+        opened.draw_all()
+    if view == "/findings":
+        assert "<script>pwned()</script>" in page.locator("main").text_content()  # as letters
+    opened.picture(f"page-hostile{view.replace('/', '-')}")
+
+
+def test_a_hostile_name_of_a_file_is_text(visit, tmp_path):
+    name = "<img src=x onerror=pwned()>'\"&%2e%2e"
+    shutil.copy(hostile(), tmp_path / f"{name}.db")
+    with served(tmp_path) as address:
+        opened = visit(address)
+        opened.page.click(".runs a")
+        opened.page.wait_for_selector(".verdict")
+        opened.draw_all()
+        assert opened.page.locator("h1").text_content() == name
+        assert opened.page.locator("main img:not(.spark)").count() == 0
+        opened.leave()
+
+
+def test_fifty_runs_in_a_folder(visit, tmp_path):
+    for number in range(50):
+        shutil.copy(training(), tmp_path / f"run-{number:02d}.db")
+    with served(tmp_path) as address:
+        opened = visit(address)
+        page = opened.page
+        opened.until("!document.body.textContent.includes('reading …')", 60)
+        assert page.locator(".runs tbody tr").count() == 50
+        assert page.locator(".runs .spark").count() == 50
+        opened.picture("page-fifty")
+        page.fill("input[type=search]", "RUN-4")
+        opened.until("document.querySelectorAll('.runs tbody tr').length === 10")
+        assert "find=RUN-4" in page.url
+        page.click("text=run-43")
+        page.wait_for_selector(".verdict")
+        opened.leave()
+
+
+def test_another_name_is_refused(site):
+    request = urllib.request.Request(f"{site}/", headers={"Host": "evil.example"})
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request)
+    assert refused.value.code == 403
+    refused.value.close()
+
+
+def test_the_browser_refuses_what_the_page_may_not(visit, site, ids):
+    """The policy holds even where escaping would fail."""
+    opened = visit(f"{site}/run/{ids['training']}")
+    opened.page.evaluate(
+        """() => { const bad = document.createElement('div');
+        bad.innerHTML = '<img src=x onerror="window.ran = 1">'; document.body.append(bad);
+        const script = document.createElement('script'); script.textContent = 'window.ran = 1';
+        document.body.append(script); }"""
+    )
+    opened.page.wait_for_timeout(300)
+    assert opened.page.evaluate("window.ran") is None
+    assert any("Content Security Policy" in problem for problem in opened.problems)
+    opened.problems.clear()

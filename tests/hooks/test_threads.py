@@ -123,3 +123,25 @@ def test_a_hook_that_another_thread_takes_off_does_no_harm() -> None:
     assert out.shape == (1, 2)
     assert len(tape["0"].calls) == 1  # it began, and how it ended nobody was there to see
     other.remove()
+
+
+class Branches(nn.Module):
+    """Runs its parts in threads of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = nn.Linear(2, 2), nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return in_thread(lambda: self.left(x)) + in_thread(lambda: self.right(x))
+
+
+def test_threads_that_the_model_starts_are_ours() -> None:
+    model, x = Branches(), torch.ones(1, 2)
+    with nethook.trace(model, inputs=True) as tape:
+        model(x)
+        in_thread(lambda: model.left(x + 1))  # not in a call of the model: nobody asked for it
+    assert torch.equal(tape["left"].input, x)
+    assert torch.equal(tape["right"].output, model.right(x))
+    with nethook.edit(model, outputs={"left": edits.zero()}):
+        assert torch.equal(model(x), model.right(x))

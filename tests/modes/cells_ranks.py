@@ -175,9 +175,11 @@ def a_rank_dies(model: str) -> None:
     outcome("ddp_watch")
     with nethook.open_run(run_path("died")) as run:
         assert [rank.state for rank in run.ranks] == ["finished", "died"]
-        dead = run.rank(1)
-        assert len(dead.series("0", "outputs")) == 5
-        assert (run.series("0", "outputs")["count"] == 2 * 8 * 16).all()
+        dead = run.rank(1).series("0", "outputs")
+        assert 1 <= len(dead) <= 5  # what was written by then
+        assert (dead["count"] == 8 * 16 * dead.steps).all()
+        whole = run.series("0", "outputs").total()["count"]
+        assert whole == 8 * 16 * (5 + dead.steps.sum())
 
 
 # -- FSDP2 ----------------------------------------------------------------------------------------

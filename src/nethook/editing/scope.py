@@ -37,7 +37,15 @@ from nethook.hooks.fsdp import NO_HOOKS, shards_of
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import Met
 from nethook.hooks.ops import watch_ops
-from nethook.hooks.threads import Threads, check_threads, enter, leave, others_ran, stay
+from nethook.hooks.threads import (
+    RootCall,
+    Threads,
+    check_threads,
+    enter,
+    leave,
+    others_ran,
+    stay,
+)
 
 _KINDS: dict[str, type[Change]] = {
     "calls": ChangeCall,
@@ -148,6 +156,9 @@ class EditScope:
         stay(self._owner, self._threads)  # first: others may call the model right now
         try:
             run_eagerly_where_compiled(tree, hooks)
+            if self._threads == "own":
+                hooks.forward_pre(tree.root, RootCall(self._owner, 1))
+                hooks.forward(tree.root, RootCall(self._owner, -1), always_call=True)
             asked = {entry.quantity for entry in self._entries}
             for quantity, kind in _KINDS.items():
                 if quantity in asked:

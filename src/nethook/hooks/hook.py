@@ -17,12 +17,25 @@ class Handle(Protocol):
 class Owner:
     """Whose hooks these are, and whether they are still meant to be there."""
 
-    __slots__ = ("__weakref__", "alive", "late", "name", "others", "thread")
+    __slots__ = (
+        "__weakref__",
+        "alive",
+        "known",
+        "late",
+        "name",
+        "opener",
+        "others",
+        "running",
+        "thread",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.thread: int | None = None  # whose calls are seen, see `threads`; None: all
         self.others = 0  # calls that were not
+        self.opener = 0  # the thread that opened the scope
+        self.known: frozenset[int | None] = frozenset()  # threads from before its call of the model
+        self.running: dict[int, int] = {}  # thread -> calls of the model itself under way in it
         self.alive = True  # False once its attachment was removed
         # Hooks that a hook put on leaf tensors while it ran; told when the attachment is removed.
         # A hook cannot hold its attachment: then that would live as long as the model.

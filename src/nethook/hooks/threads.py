@@ -4,7 +4,8 @@ A model may be called by several threads at once: a server with requests, an eva
 training. A hook of torch is called for all of them, so each hook asks `elsewhere` first.
 
 - A `with` block sees the calls of its context (`contextvars`): of the thread that entered it, of an
-  asyncio task that entered it and of no other, and of what `asyncio.to_thread` runs for it.
+  asyncio task that entered it and of no other, and of what `asyncio.to_thread` runs for it. So it
+  does those of threads that the model itself starts in its forward.
 - What is attached without a block sees the calls of the thread that attached it.
 - `threads="all"` sees every call.
 
@@ -24,7 +25,7 @@ import torch
 from torch import nn
 
 from nethook.errors import OptionError
-from nethook.hooks.hook import Owner
+from nethook.hooks.hook import Hook, Owner
 
 Threads = Literal["own", "all"]
 
@@ -50,6 +51,7 @@ def check_threads(threads: str) -> None:
 
 def enter(owner: Owner, threads: Threads) -> None:
     """From now on a scope sees the calls of this context, or all."""
+    owner.opener = get_ident()
     if threads == "own":
         owner.thread = CONTEXT
         _open.set((*_open.get(), owner))
@@ -64,8 +66,9 @@ def leave(owner: Owner) -> None:
 def stay(owner: Owner, threads: Threads) -> None:
     """From now on what was attached sees the calls of this thread, or all, until it is removed."""
     _staying.add(owner)
+    owner.opener = get_ident()
     if threads == "own":
-        owner.thread = get_ident()
+        owner.thread = owner.opener
 
 
 def elsewhere(owner: Owner, module: nn.Module | None = None) -> bool:
@@ -86,8 +89,47 @@ def elsewhere(owner: Owner, module: nn.Module | None = None) -> bool:
         # computes again.
         if _graph_task() != -1 and isinstance(threading.current_thread(), threading._DummyThread):
             return False
+        if _is_helper(owner):
+            return False
     owner.others += 1
     return True
+
+
+def _is_helper(owner: Owner) -> bool:
+    """Whether this thread runs a part of the model for the thread that opened the scope.
+
+    A model may start threads in its forward. They call its parts, and not the model itself. Threads
+    that were there before may be in the middle of a call that began before the scope did.
+    """
+    running = owner.running
+    mine = len(running) == 1 and owner.opener in running
+    return mine and get_ident() not in owner.known
+
+
+class RootCall(Hook):
+    """Before and after a call of the model itself: notes in which threads one is under way."""
+
+    __slots__ = ("_change",)
+
+    def __init__(self, owner: Owner, change: int) -> None:
+        super().__init__(owner, "")
+        self._change = change
+
+    def __call__(self, *_: object) -> None:
+        """One more, or one less."""
+        root_call(self.owner, self._change)
+
+
+def root_call(owner: Owner, change: int) -> None:
+    """A call of the model itself begins in this thread (1), or has ended (−1)."""
+    thread, running = get_ident(), owner.running
+    calls = running.get(thread, 0) + change
+    if calls == 1 and change > 0 and thread == owner.opener:
+        owner.known = frozenset([each.ident for each in threading.enumerate()])
+    if calls > 0:
+        running[thread] = calls
+    else:
+        running.pop(thread, None)
 
 
 def taken_off(told: tuple[object, ...]) -> bool:

@@ -20,7 +20,7 @@ from nethook.hooks.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.in_graph import numbered, show, show_call
 from nethook.hooks.quiet import quiet
-from nethook.hooks.threads import elsewhere
+from nethook.hooks.threads import elsewhere, root_call
 from nethook.runs import names
 from nethook.stats.rows import Slot
 from nethook.stats.units import bounds, unit_dim
@@ -294,7 +294,7 @@ def takes_over(session: Session, owner: Owner) -> bool:
     """Whether this thread, which did not open the watch, is the one to be followed from now on."""
     if session.totals["forwards"] or not torch.is_grad_enabled() or owner.thread in (None, -1):
         return False
-    owner.thread = _thread()
+    owner.thread = owner.opener = _thread()
     owner.others = 0
     session.note_event(names.THREAD, "the training runs in another thread than the watch's")
     return True
@@ -322,6 +322,7 @@ class RootBegins(Part):
             return
         if self.off or not self.session.guard.alive:
             return
+        root_call(self.owner, 1)
         if elsewhere(self.owner, module) and not takes_over(self.session, self.owner):
             return
         start = _now()
@@ -379,6 +380,7 @@ class RootEnds(Part):
             return
         if self.off or not self.session.guard.alive:
             return
+        root_call(self.owner, -1)
         if elsewhere(self.owner, module):
             return
         start = _now()

@@ -52,7 +52,7 @@ def test_a_part_of_it_was(thinned, monkeypatch) -> None:
     line = coverage_line(Reading(thinned), "spread")
     assert line is not None
     early, late = np.asarray(line.step) < 3000, np.asarray(line.step) >= 3000
-    assert line.value[early].mean() == pytest.approx(0.25, abs=0.01)
+    assert line.value[early].mean() == pytest.approx(0.25, abs=0.03)
     assert line.value[late].mean() == pytest.approx(0.5, abs=0.05)
 
 

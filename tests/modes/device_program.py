@@ -29,7 +29,7 @@ def _watch(path: Path, device: Any) -> dict[str, int]:
     watch = nethook.watch(model, optimizer, to=path, budget=None)
     watch._session.silent = True
     watch._session.budget.may_write = lambda: False  # the window goes on until the end,
-    watch._session._show = lambda: None  # and is not shown after five seconds, as it is
+    watch._session.window._show = lambda: None  # and is not shown after five seconds, as it is
     with standin.counting() as waits:
         for x, y in given:
             optimizer.zero_grad()

@@ -21,8 +21,9 @@ from tests.watching.loops import Net, batches, state, unwatched
 from tests.watching.test_identity import same
 
 ROOMS = (
-    "batches", "budget", "catalogue", "facts", "flight", "losses", "loop", "numbers", "open_window",
-    "ops", "optimizers", "order", "parameters", "passes", "session", "snapshots", "taps",
+    "batches", "budget", "catalogue", "facts", "flight", "hidden", "losses", "loop", "numbers",
+    "open_window", "ops", "optimizers", "order", "parameters", "passes", "resolve", "session",
+    "snapshots", "taps", "telling",
 )  # fmt: skip
 # What the loss record and the flight recorder call: each of these two fails alone.
 PARTS = (
@@ -33,6 +34,8 @@ PARTS = (
 # The guards themselves, what begins and ends a watch, and what is no part of one.
 ELSEWHERE = (
     "attach", "contained", "diagnosis", "guarded", "replay", "replay_ops", "seam", "watch",
+    # Other loops than this one: of ranks, devices and threads; the hooks around steps.
+    "averaging", "away", "device_flags", "step_hooks", "threads",
 )  # fmt: skip
 
 # What torch calls, and what reports a failure: these are the guard itself.

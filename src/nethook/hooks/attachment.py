@@ -147,12 +147,13 @@ class _OnModule:
     weakly, for a hook of somebody else's in it may hold the module.
     """
 
-    __slots__ = ("_hooks", "_key", "_options")
+    __slots__ = ("_before", "_hooks", "_key", "_options")
 
     def __init__(self, hooks: dict[int, Any], *options: dict[int, bool]) -> None:
         self._hooks = weakref.ref(hooks)
         self._options = options
         self._key = next(_keys)
+        self._before: frozenset[int] | None = None  # the keys before it, once it has rested
 
     def put_on(self, hook: Hook) -> None:
         for option in self._options:
@@ -160,10 +161,19 @@ class _OnModule:
         hooks = self._hooks()
         if hooks is not None:
             hooks[self._key] = hook
-            if len(hooks) > 1:
+            if self._before is not None and len(hooks) > 1:
                 # After a rest: behind it are those that were registered later, as they were.
-                for key in [each for each in hooks if each > self._key]:
+                ahead = self._before | {self._key}
+                for key in [each for each in hooks if each not in ahead]:
                     hooks[key] = hooks.pop(key)
+
+    def rest(self) -> None:
+        """Takes the hook off, to be put back where it was."""
+        hooks = self._hooks()
+        if hooks is not None and self._key in hooks:
+            order = list(hooks)
+            self._before = frozenset(order[: order.index(self._key)])
+        self.remove()
 
     def remove(self) -> None:
         hooks = self._hooks()
@@ -204,7 +214,7 @@ class Resting:
         if self.awake:
             self.awake = False
             for handle, _ in self._hooks:
-                handle.remove()
+                handle.rest()
 
     def wake(self) -> None:
         """Puts all of them back, unless their attachment was removed meanwhile."""

@@ -302,8 +302,10 @@ class ParameterSet:
 
     def _look_at(self, at: int, each: ParameterFacts, following: bool) -> None:
         """The same for a parameter that does not lie flat: by torch, where it is."""
-        parameter = each.parameter.detach()
+        parameter = each.local.detach()
         if guard.kind(parameter) is not None or not parameter.is_floating_point():
+            return
+        if is_away(parameter):  # `Away` does it, for all of its device at once
             return
         flat = parameter.reshape(-1)
         now = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE].float()
@@ -313,9 +315,8 @@ class ParameterSet:
         if move is not None and moved is not None:
             sizes = move.norm() * moved.norm()
             cosine = (move * moved).sum() / sizes
-            # Where one of them did not move there is none; on a device asking for that would wait.
-            there = cosine[sizes > 0] if sizes.is_cpu else cosine.nan_to_num(0.0)
-            self._slot(each, UPDATE_COSINE).fold(there)
+            # Where one of them did not move there is none.
+            self._slot(each, UPDATE_COSINE).fold(cosine[sizes > 0])
 
     def second_moments(self, optimizer: torch.optim.Optimizer) -> None:
         """Reads what Adam and its like keep of the squared gradient, at the sample."""

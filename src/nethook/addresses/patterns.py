@@ -23,6 +23,8 @@ Pattern: TypeAlias = (
     str | re.Pattern[str] | type[Any] | nn.Module | Callable[[str, Any], bool] | Iterable["Pattern"]
 )
 
+_SPELT = (str, re.Pattern)  # a union would be made anew each time it is asked
+
 # Sites that were found, each with the name by which a pattern found it; keyed by their order.
 Found: TypeAlias = dict[int, tuple[AnySite, str]]
 
@@ -60,7 +62,7 @@ def flatten(patterns: Iterable[Pattern]) -> list[Pattern]:
     flat: list[Pattern] = []
     for pattern in patterns:
         # A module may be iterable (nn.Sequential), and so may a callable: they come first.
-        if isinstance(pattern, str | re.Pattern) or callable(pattern):
+        if isinstance(pattern, _SPELT) or callable(pattern):
             flat.append(pattern)
         elif isinstance(pattern, Iterable):
             flat.extend(flatten(pattern))
@@ -82,7 +84,7 @@ def is_a(site: Site | ParameterSite, cls: type[Any] | tuple[type[Any], ...]) -> 
 
 
 def _modules_of(tree: Tree, pattern: Pattern) -> list[tuple[Site, str]]:
-    if isinstance(pattern, str | re.Pattern):
+    if isinstance(pattern, _SPELT):
         return _by_name(tree, pattern)
     if isinstance(pattern, type):
         return [(site, site.address) for site in tree.sites if is_a(site, pattern)]
@@ -101,7 +103,7 @@ def _modules_of(tree: Tree, pattern: Pattern) -> list[tuple[Site, str]]:
 def _parameters_of(
     tree: Tree, parameters: Parameters, pattern: Pattern
 ) -> list[tuple[ParameterSite, str]]:
-    if isinstance(pattern, str | re.Pattern):
+    if isinstance(pattern, _SPELT):
         return _by_name(parameters, pattern) + _below(parameters, _by_name(tree, pattern))
     if isinstance(pattern, type):
         own = [

@@ -261,7 +261,7 @@ class Callbacks:
         entries = [entry for _, entry in sorted(self._entries, key=lambda each: -each[0])]
         scope = EditScope(self._model, entries, strict=False)
         hooks = Attachment(Owner("nethook.Callbacks"))
-        stay(hooks.owner, "own")
+        stay(hooks.owner, "own", unwrap(self._model))
         try:
             # First before the forward and last after it, so that every callback is inside.
             root = unwrap(self._model)

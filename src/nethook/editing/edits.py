@@ -317,6 +317,8 @@ class keep_units(Edit):  # noqa: N801
 
 
 def _like(other: Value, value: torch.Tensor) -> Value:
+    if type(other) is float or type(other) is int:  # quicker than to ask whether it is a tensor
+        return other
     return other.to(value.device) if isinstance(other, torch.Tensor) else other
 
 

@@ -43,6 +43,14 @@ def call_form(function: Callable[..., Any], written: Written) -> Apply:
     return function if required == 2 else lambda value, _: function(value)
 
 
+def takes_value_alone(function: Callable[..., Any]) -> bool:
+    """Whether it is a plain function that is called with the value and nothing else."""
+    return isinstance(function, FunctionType) and parameters_of(function) in (
+        (1, False),
+        (0, False),
+    )
+
+
 def parameters_of(function: Callable[..., Any]) -> tuple[int, bool]:
     """How many positional arguments must be given, and whether one may be named `site`."""
     kinds = (FunctionType, MethodType)
@@ -67,11 +75,16 @@ def not_in_place(apply: Apply, value: Any, site: str) -> Any:
     before = _versions(value)
     new = apply(value, site)
     if new is None and before != _versions(value):
-        raise InPlaceEditError(
-            f"the edit at {site!r} wrote to its argument in place and returned None. Return "
-            "the new value instead: `return value * 2`, not `value.mul_(2)`."
-        )
+        raise wrote_in_place(site)
     return new
+
+
+def wrote_in_place(site: str) -> InPlaceEditError:
+    """The error for an edit that changed its argument and returned None."""
+    return InPlaceEditError(
+        f"the edit at {site!r} wrote to its argument in place and returned None. Return "
+        "the new value instead: `return value * 2`, not `value.mul_(2)`."
+    )
 
 
 def _versions(value: Any) -> list[int]:

@@ -18,7 +18,13 @@ import torch
 from nethook.addresses.nested import canonical, get, replace, tensors
 from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.editing.edits import Edit, Limit, patch
-from nethook.editing.functions import Apply, call_form, not_in_place
+from nethook.editing.functions import (
+    Apply,
+    call_form,
+    not_in_place,
+    takes_value_alone,
+    wrote_in_place,
+)
 from nethook.errors import EditError
 from nethook.hooks.op_mode import ops_are_seen
 from nethook.hooks.ops import unseen
@@ -27,6 +33,8 @@ Quantity: TypeAlias = Literal[
     "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "calls", "nodes"
 ]
 _graph_task = torch._C._current_graph_task_id
+_modes = torch._C._len_torch_function_stack
+_dispatched = torch._C._len_torch_dispatch_stack
 OneEdit: TypeAlias = Callable[..., Any]
 
 
@@ -45,12 +53,12 @@ class Entry:
         self.edit = edit
         self.limit: Limit = None
         self.apply: Apply | None = None  # of a function of the user's
-        self._is_simple = False  # an edit that is data, and needs the value alone
         if isinstance(edit, Edit):
             self.limit = edit.calls
-            self._is_simple = not isinstance(edit, patch)
+            self._is_simple = not isinstance(edit, patch)  # it is called with the value alone
         else:
             self.apply = self.form(edit)
+            self._is_simple = takes_value_alone(edit)
         self.sites: list[str] = []
         self.seen = 0  # how often a value of its sites came by
         self.fired = 0  # how often it was applied
@@ -102,11 +110,15 @@ class Entry:
             return value
         if not recomputed:
             self.fired += 1
-        if ops_are_seen():
+        if self._is_simple and type(value) is torch.Tensor and not _modes() and not _dispatched():
+            # Nearly always. No mode sees it, so no operation is traced either.
+            before = -1 if value.is_inference() else value._version
+            new = self.edit(value)
+            if new is None and not value.is_inference() and value._version != before:
+                raise wrote_in_place(site)
+        elif ops_are_seen():
             with unseen():  # what an edit does is no operation of the model
                 new = self._applied(value, site, call)
-        elif self._is_simple and type(value) is torch.Tensor:
-            new = self.edit(value)  # nearly always, and there is nothing to check
         else:
             new = self._applied(value, site, call)
         return value if new is None else new

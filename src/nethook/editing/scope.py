@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -38,7 +38,6 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import Met
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.threads import (
-    RootCall,
     Threads,
     check_threads,
     enter,
@@ -148,17 +147,19 @@ class EditScope:
 
     def attach(self) -> Self:
         """Starts changing; `remove` ends it. `with` does both and checks that each edit applied."""
+        self._begin(stay)
+        return self
+
+    def _begin(self, see: Callable[[Owner, Threads, nn.Module], None]) -> None:
+        """Puts the hooks on; `see` says whose calls they see."""
         if self._hooks is not None:
             raise ScopeError("this edit is attached already: call .remove() first.")
         tree = Tree(self._model)
         self._owner = Owner("nethook.edit")
         hooks = Attachment(self._owner)
-        stay(self._owner, self._threads)  # first: others may call the model right now
+        see(self._owner, self._threads, tree.root)  # first: others may call the model right now
         try:
             run_eagerly_where_compiled(tree, hooks)
-            if self._threads == "own":
-                hooks.forward_pre(tree.root, RootCall(self._owner, 1))
-                hooks.forward(tree.root, RootCall(self._owner, -1), always_call=True)
             asked = {entry.quantity for entry in self._entries}
             for quantity, kind in _KINDS.items():
                 if quantity in asked:
@@ -168,9 +169,9 @@ class EditScope:
                 self._attach_ops(tree, hooks)
         except BaseException:
             hooks.remove()
+            leave(self._owner)
             raise
         self._hooks = hooks
-        return self
 
     def _attach_modules(
         self, tree: Tree, hooks: Attachment, quantity: str, kind: type[Change]
@@ -254,8 +255,7 @@ class EditScope:
             self._hooks = None
 
     def __enter__(self) -> Self:
-        self.attach()
-        enter(self._owner, self._threads)
+        self._begin(enter)
         return self
 
     def __exit__(

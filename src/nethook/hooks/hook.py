@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -25,7 +26,7 @@ class Owner:
         "name",
         "opener",
         "others",
-        "running",
+        "roots",
         "thread",
     )
 
@@ -34,8 +35,8 @@ class Owner:
         self.thread: int | None = None  # whose calls are seen, see `threads`; None: all
         self.others = 0  # calls that were not
         self.opener = 0  # the thread that opened the scope
-        self.known: frozenset[int | None] = frozenset()  # threads from before its call of the model
-        self.running: dict[int, int] = {}  # thread -> calls of the model itself under way in it
+        self.known: frozenset[int | None] = frozenset()  # threads from before the scope
+        self.roots: tuple[weakref.ref[Any], ...] = ()  # the models themselves
         self.alive = True  # False once its attachment was removed
         # Hooks that a hook put on leaf tensors while it ran; told when the attachment is removed.
         # A hook cannot hold its attachment: then that would live as long as the model.

@@ -15,21 +15,24 @@ In a process that was forked nothing is seen: what it would record nobody can re
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from contextvars import ContextVar
 from threading import get_ident
+from types import FrameType
 from typing import Final, Literal
 
 import torch
 from torch import nn
 
 from nethook.errors import OptionError
-from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.hook import Owner
 
 Threads = Literal["own", "all"]
 
 _graph_task = torch._C._current_graph_task_id
+_CALL: Final = nn.Module._call_impl.__code__
 
 CONTEXT: Final = 0
 """As the thread of an owner: the contexts in which it is open."""
@@ -49,12 +52,19 @@ def check_threads(threads: str) -> None:
         )
 
 
-def enter(owner: Owner, threads: Threads) -> None:
+def enter(owner: Owner, threads: Threads, model: nn.Module) -> None:
     """From now on a scope sees the calls of this context, or all."""
-    owner.opener = get_ident()
+    _opened(owner, model)
     if threads == "own":
         owner.thread = CONTEXT
         _open.set((*_open.get(), owner))
+
+
+def _opened(owner: Owner, *models: nn.Module) -> None:
+    here = owner.opener = get_ident()
+    owner.roots = tuple([weakref.ref(model) for model in models])
+    alone = threading.active_count() == 1
+    owner.known = frozenset((here,) if alone else [each.ident for each in threading.enumerate()])
 
 
 def leave(owner: Owner) -> None:
@@ -63,10 +73,10 @@ def leave(owner: Owner) -> None:
         _open.set(tuple([each for each in _open.get() if each is not owner]))
 
 
-def stay(owner: Owner, threads: Threads) -> None:
+def stay(owner: Owner, threads: Threads, *models: nn.Module) -> None:
     """From now on what was attached sees the calls of this thread, or all, until it is removed."""
     _staying.add(owner)
-    owner.opener = get_ident()
+    _opened(owner, *models)
     if threads == "own":
         owner.thread = owner.opener
 
@@ -98,38 +108,26 @@ def elsewhere(owner: Owner, module: nn.Module | None = None) -> bool:
 def _is_helper(owner: Owner) -> bool:
     """Whether this thread runs a part of the model for the thread that opened the scope.
 
-    A model may start threads in its forward. They call its parts, and not the model itself. Threads
-    that were there before may be in the middle of a call that began before the scope did.
+    A model may start threads in its forward. They call its parts, and not the model itself, while
+    the thread that opened the scope is inside a call of the model. Both are read off their stacks:
+    this is asked only where another thread calls, and costs nothing where none does.
     """
-    running = owner.running
-    mine = len(running) == 1 and owner.opener in running
-    return mine and get_ident() not in owner.known
+    if get_ident() in owner.known:
+        return False
+    roots = [model for ref in owner.roots if (model := ref()) is not None]
+    opener = sys._current_frames().get(owner.opener)
+    return _calls(opener, roots) and not _calls(sys._getframe(), roots)
 
 
-class RootCall(Hook):
-    """Before and after a call of the model itself: notes in which threads one is under way."""
-
-    __slots__ = ("_change",)
-
-    def __init__(self, owner: Owner, change: int) -> None:
-        super().__init__(owner, "")
-        self._change = change
-
-    def __call__(self, *_: object) -> None:
-        """One more, or one less."""
-        root_call(self.owner, self._change)
-
-
-def root_call(owner: Owner, change: int) -> None:
-    """A call of the model itself begins in this thread (1), or has ended (−1)."""
-    thread, running = get_ident(), owner.running
-    calls = running.get(thread, 0) + change
-    if calls == 1 and change > 0 and thread == owner.opener:
-        owner.known = frozenset([each.ident for each in threading.enumerate()])
-    if calls > 0:
-        running[thread] = calls
-    else:
-        running.pop(thread, None)
+def _calls(frame: FrameType | None, models: list[nn.Module]) -> bool:
+    """Whether a call of one of the models is under way on a stack."""
+    while frame is not None:
+        if frame.f_code is _CALL:
+            called = frame.f_locals.get("self")
+            if any(called is model for model in models):
+                return True
+        frame = frame.f_back
+    return False
 
 
 def taken_off(told: tuple[object, ...]) -> bool:

@@ -150,7 +150,8 @@ class TraceScope:
             self._plan = _stop_plan(tree, sites, ops)
         self._hooks = Attachment(Owner("nethook.trace"))
         owner = self._state.owner = self._hooks.owner
-        enter(owner, self._state.options.threads)  # first: others may call the model right now
+        # First: others may call the model right now.
+        enter(owner, self._state.options.threads, tree.root)
         try:
             return self._attach(tree, sites, ops, self._hooks)
         except BaseException:

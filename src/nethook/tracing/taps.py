@@ -17,7 +17,7 @@ from nethook.hooks.gradients import Sink, ask
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.nodes import HeldNode, next_number
 from nethook.hooks.quiet import quiet
-from nethook.hooks.threads import elsewhere, root_call, taken_off
+from nethook.hooks.threads import elsewhere, taken_off
 from nethook.tracing.entry import Entry, Gradients, Nodes, Stack, State, outline
 from nethook.tracing.keep import Keep, keep_value
 from nethook.tracing.order import StopPlan
@@ -225,7 +225,6 @@ class ForwardBegins(Hook):
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a forward begins."""
-        root_call(self.owner, 1)
         if elsewhere(self.owner, module):
             return
         state = self._state
@@ -248,7 +247,6 @@ class ForwardEnds(Hook):
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a forward has ended."""
-        root_call(self.owner, -1)
         if elsewhere(self.owner, module):
             return
         state = self._state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -233,6 +234,7 @@ class _Builder:
         prefix = f"{name}." if name else ""
         routed = routed_modules(tree)
         root = _entry(tree)
+        hooks.owner.roots += (weakref.ref(root),)
         every = isinstance(session, SessionOfThreads)
         begins = (SharedRootBegins if every else RootBegins)(hooks.owner, name, session, name, root)
         ends = (SharedRootEnds if every else RootEnds)(hooks.owner, name, session, name, root)

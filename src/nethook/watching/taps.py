@@ -20,7 +20,7 @@ from nethook.hooks.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.in_graph import numbered, show, show_call
 from nethook.hooks.quiet import quiet
-from nethook.hooks.threads import elsewhere, root_call
+from nethook.hooks.threads import elsewhere
 from nethook.runs import names
 from nethook.stats.rows import Slot
 from nethook.stats.units import bounds, unit_dim
@@ -322,7 +322,6 @@ class RootBegins(Part):
             return
         if self.off or not self.session.guard.alive:
             return
-        root_call(self.owner, 1)
         if elsewhere(self.owner, module) and not takes_over(self.session, self.owner):
             return
         start = _now()
@@ -380,7 +379,6 @@ class RootEnds(Part):
             return
         if self.off or not self.session.guard.alive:
             return
-        root_call(self.owner, -1)
         if elsewhere(self.owner, module):
             return
         start = _now()

@@ -9,7 +9,7 @@ import pytest
 
 from nethook.doctor.rules import own_rules
 from nethook.doctor.settings import Settings
-from tests.doctor.ill import HEALTHY, ILL, decay, stuck
+from tests.doctor.ill import HEALTHY, ILL, bad, decay, stuck
 from tests.doctor.synthetic import Made, rule_of
 
 CODES = sorted(rule.code for rule in own_rules())
@@ -224,3 +224,14 @@ def test_a_loss_that_swings_to_the_last_and_ends_low_by_chance() -> None:
     assert made.found("oscillating-loss")
     made.series("w", "update_cosine", mean=-0.1)
     assert not made.found("oscillating-loss")
+
+
+def test_a_first_step_larger_than_the_weights_is_the_cause_of_what_follows() -> None:
+    leap = np.concatenate(([2.35, 50.0, 23.0, 18.0, 13.0, 9.0, 6.0], np.full(193, 2.2)))
+    leap += np.random.default_rng(0).normal(0, 0.05, 200)
+    ratio = np.concatenate(([3.0, 0.66, 0.37, 0.26], np.full(196, 0.004)))
+    assert [f.code for f in bad(leap).loop("update_ratio", ratio).found("learning-rate-too-high")]
+    calm = np.linspace(2.35, 2.0, 200) + 0.01 * np.sin(np.arange(200))  # no leap
+    assert not bad(calm).loop("update_ratio", ratio).found("learning-rate-too-high")
+    learns = np.concatenate((leap[:7], np.geomspace(2.2, 0.05, 193)))
+    assert not bad(learns).loop("update_ratio", ratio).found("learning-rate-too-high")

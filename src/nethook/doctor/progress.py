@@ -51,6 +51,7 @@ class Progress:
     late: float  # how much it fell from the first tenth to the last, in units of what is known
     still: float = 0.0  # the same, from the middle of the run on
     constant: float | None = None  # what the best constant answer would score
+    early: float = float("nan")  # the greatest of the first ten values
 
     @property
     def improves(self) -> bool:
@@ -116,8 +117,9 @@ def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
     scale = max(abs(start), noise, 1e-30)
     ends_finite = bool(finite[-width:].all()) and len(kept) >= ENOUGH // 2
     return Progress(
-        start, end, best, noise, error, (start - end) / scale, ends_finite, late, still, constant
-    )
+        start, end, best, noise, error, (start - end) / scale, ends_finite, late, still, constant,
+        early=float(kept[:10].max()),
+    )  # fmt: skip
 
 
 def _start(values: Floats) -> float:

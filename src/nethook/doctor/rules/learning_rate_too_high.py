@@ -2,7 +2,7 @@
 
 Cause: a learning rate that throws the weights about instead of moving them.
 Evidence: the true update by the weights, while the loss ends above its start, or does not fall, or
-is no longer finite.
+is no longer finite; or leaps up in the first steps and does not do its job afterwards.
 Fix: a lower rate; warm-up.
 Silent: where the loss falls, however large the steps are, and where gradients explode with updates
 of a usual size.
@@ -31,6 +31,7 @@ class Thresholds:
     stuck: float = 0.1  # and where it merely does not fall
     steps: float = 20  # before which a loss that is finite does not diverge
     first: float = 0.5  # in the first steps, where it does not fall: the start is overwritten
+    thrown: float = 1.0  # in the first steps, where the loss leaps up and falls only in part
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -50,7 +51,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     known = history.steps >= limit.steps or not went.finite
     worse = known and went.diverges and max(usual, peak) > limit.ratio
     stuck = not went.improves and usual > limit.stuck
-    overwritten = not went.improves and beginning > limit.first
+    # A step larger than the weights, after which the loss is a multiple of what it was.
+    thrown = beginning > limit.thrown and went.early > 3 * abs(went.start)
+    overwritten = (not went.improves and beginning > limit.first) or (
+        not went.does_its_job and thrown
+    )
     if not (worse or stuck or overwritten):
         return
     large = max(usual, peak) if worse else usual if stuck else beginning

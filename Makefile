@@ -43,7 +43,7 @@ demo: $(NATIVE) ## Train a small network twice, once with a fault, and show what
 # Two workers with one thread each: torch's own threads would fight over the cores.
 .PHONY: test
 test: $(NATIVE) ## Run the tests
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 # Chromium comes from the system: `make browser` installs it where it is missing (root or sudo).
 .PHONY: browser

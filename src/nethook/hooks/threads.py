@@ -52,9 +52,9 @@ def check_threads(threads: str) -> None:
         )
 
 
-def enter(owner: Owner, threads: Threads, model: nn.Module) -> None:
+def enter(owner: Owner, threads: Threads, *models: nn.Module) -> None:
     """From now on a scope sees the calls of this context, or all."""
-    _opened(owner, model)
+    _opened(owner, *models)
     if threads == "own":
         owner.thread = CONTEXT
         _open.set((*_open.get(), owner))

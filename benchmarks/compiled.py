@@ -11,7 +11,6 @@ takes minutes. The last line says how many graphs each way has: with a budget th
 from __future__ import annotations
 
 import multiprocessing
-import os
 import statistics
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 import torch
+from timing import keep_freed_memory, typical
 from torch import Tensor, nn
 from torch.nn import functional as F
 from watch import gpt2 as gpt2_with_loss
@@ -104,7 +104,7 @@ def measure(name: str, profile: bool) -> None:
     for _ in range(turns):
         for way in WAYS:
             took[way].append(ask(way, each))
-    base = _typical(took[WAYS[0]])
+    base = typical(took[WAYS[0]])
     print(f"{name}: a compiled training step, {base * 1000:.2f} ms without", flush=True)
     for way, limit in zip(WAYS, (None, *bounds), strict=True):
         pipes[way].send(0)
@@ -113,20 +113,14 @@ def measure(name: str, profile: bool) -> None:
         ratios = [a / b for a, b in zip(took[way], took[WAYS[0]], strict=True)]
         bound = "" if limit is None else f"  at most {limit}"
         own = "" if said is None else f"  it says {1 + said:.3f}"
-        typical, median = _typical(took[way]) / base, statistics.median(ratios)
-        shown = f"{typical:6.3f}  (median of turns {median:.3f})"
+        usual, median = typical(took[way]) / base, statistics.median(ratios)
+        shown = f"{usual:6.3f}  (median of turns {median:.3f})"
         print(f"  {way:22} {shown}{bound}{own}, {graphs} graphs", flush=True)
-
-
-def _typical(seconds: list[float]) -> float:
-    return statistics.mean(sorted(seconds)[: max(1, len(seconds) // 3)])
 
 
 def main() -> None:
     """Those that are named, or all."""
-    # As in watch.py: memory that is freed stays with the process.
-    for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
-        os.environ.setdefault(name, str(1 << 30))
+    keep_freed_memory()
     names = [each for each in sys.argv[1:] if not each.startswith("-")] or list(SIZES)
     for name in names:
         measure(name, "--profile" in sys.argv)

@@ -13,7 +13,6 @@ too. Before that each trains for a while: a budget has to be overdrawn before it
 from __future__ import annotations
 
 import multiprocessing
-import os
 import statistics
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from timing import keep_freed_memory, typical
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -154,7 +154,7 @@ def measure(name: str, profile: bool) -> None:
         for way in WAYS:
             took[way].append(ask(way, each))
     said = {way: ask(way, 0) for way in WAYS}
-    bases = [_typical([each[at] for each in took[WAYS[0]]]) for at in (0, 1)]
+    bases = [typical([each[at] for each in took[WAYS[0]]]) for at in (0, 1)]
     print(f"{name}: a training step, {bases[0] * 1000:.2f} ms without")
     limits = dict(zip(WAYS[2:], bounds, strict=True))
     for way in WAYS:
@@ -163,25 +163,18 @@ def measure(name: str, profile: bool) -> None:
         own = "" if said[way] is None else f"  it says {1 + said[way]:.3f}"
         said_of = []
         for at, base in enumerate(bases):
-            typical = _typical([each[at] for each in took[way]]) / base
+            usual = typical([each[at] for each in took[way]]) / base
             # The ratio of each turn to the one beside it: what the machine does meanwhile cancels.
             beside = zip(took[way], took[WAYS[0]], strict=True)
             median = statistics.median([mine[at] / other[at] for mine, other in beside])
-            said_of.append(f"{typical:6.3f} (median of turns {median:.3f})")
+            said_of.append(f"{usual:6.3f} (median of turns {median:.3f})")
         clock, processor = said_of
         print(f"  {way:22} clock {clock}  processor {processor}{bound}{own}")
 
 
-def _typical(seconds: list[float]) -> float:
-    return statistics.mean(sorted(seconds)[: max(1, len(seconds) // 3)])
-
-
 def main() -> None:
     """Those that are named, or all."""
-    # Memory that is freed stays with the process. Otherwise a step may give megabytes back and get
-    # them again, or not, depending on what else lies on the heap: 20 % of a step of the MLP.
-    for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
-        os.environ.setdefault(name, str(1 << 30))
+    keep_freed_memory()
     names = [each for each in sys.argv[1:] if not each.startswith("-")] or list(SIZES)
     for name in names:
         measure(name, "--profile" in sys.argv)

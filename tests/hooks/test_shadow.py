@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
 from torch import nn
@@ -47,3 +49,20 @@ def test_a_forward_that_looks_at_values_is_an_error_and_the_mode_is_left():
     with pytest.raises(RuntimeError), shadow(Looks(), torch.ones(2)) as (twin, x):
         twin(x)
     assert float(torch.ones(2).sum()) == 2
+
+
+def test_what_a_model_holds_beside_its_state_takes_part_and_hooks_and_warnings_do_not():
+    kept = torch.ones(3)
+
+    class Odd(nn.Module):
+        def forward(self, x):
+            warnings.warn("said when the forward that counts runs", stacklevel=1)
+            return x + kept  # a tensor that no copy of the model has
+
+    model = Odd()
+    calls: list[int] = []
+    model.register_forward_pre_hook(lambda *_: calls.append(1))
+    with shadow(model, torch.ones(2, 3)) as (twin, x):
+        assert twin(x).shape == (2, 3)
+        assert is_shadow(torch.ones(2))  # inside the block everything is
+    assert calls == []

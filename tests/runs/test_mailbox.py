@@ -150,3 +150,14 @@ def test_windows_without_histograms_count_little():
     assert mailbox.put(Window(layout))
     assert mailbox.put(Window(layout))
     assert not mailbox.put(Window(layout))
+
+
+def test_a_larger_capacity_is_kept_with_histograms_and_without():
+    for carries in (True, False):
+        mailbox, layout = Mailbox(capacity=200), layout_of([1])
+        for _ in range(200):
+            each = Window(layout)
+            each.carries = carries
+            assert mailbox.put(each)
+        assert mailbox.full()
+        assert not mailbox.put(Window(layout))

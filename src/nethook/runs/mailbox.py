@@ -46,6 +46,7 @@ class Mailbox:
         # Wakes the writer; putting into a SimpleQueue never waits.
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._capacity = capacity
+        self._light = max(LIGHT, capacity)
         self._windows: deque[Window] = deque()
         # Windows with histograms that were handed over, and taken out: each is counted by one side.
         self._heavy_put = 0
@@ -62,7 +63,7 @@ class Mailbox:
     def queued(self) -> int:
         """Windows that wait, as a part of the capacity: those without histograms count little."""
         waiting = len(self._windows)
-        return max(self._heavy_put - self._heavy_taken, -(-waiting * self._capacity // LIGHT))
+        return max(self._heavy_put - self._heavy_taken, -(-waiting * self._capacity // self._light))
 
     def full(self) -> bool:
         """Whether a window that came now would have to wait with its sender."""

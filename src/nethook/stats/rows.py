@@ -70,11 +70,8 @@ class Rows:
         self.away: npt.NDArray[np.int64] = np.zeros(series, np.int64)
         self.with_bits: list[Slot] = []  # those that have units, once they have seen a tensor
         self._elsewhere: dict[torch.device, _Elsewhere] = {}
-
-    @property
-    def has_devices(self) -> bool:
+        self.has_devices = False
         """Whether tensors of other devices are measured, too."""
-        return bool(self._elsewhere)
 
     def slot(
         self,
@@ -130,6 +127,7 @@ class Rows:
     def elsewhere(self, device: torch.device) -> _Elsewhere:
         """The slots on a device."""
         if device not in self._elsewhere:
+            self.has_devices = True
             self._elsewhere[device] = _Elsewhere(device, self)
         return self._elsewhere[device]
 

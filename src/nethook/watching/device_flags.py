@@ -31,9 +31,13 @@ class DeviceFlags:
         """Hands numbers on when they are known: at once, where they lie on the CPU."""
         self._late.put(vector, done)
 
-    @contained
     def ask(self, step: int) -> None:
         """A step has ended: asks each device which series were not finite in it."""
+        if self._late.under_way or self._watching.train.rows.has_devices:
+            self._ask(step)
+
+    @contained
+    def _ask(self, step: int) -> None:
         session = self._watching
         self._late.poll()
         used = len(session.catalogue.keys)

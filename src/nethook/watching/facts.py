@@ -127,7 +127,7 @@ class Facts:
     def step_ended(self, step: int) -> None:
         """A step has ended; the first ones are told at once."""
         done = step - self._session.first_step
-        if done in (0, 3) or self._session.sampled():
+        if self._session.samples:
             self._steps.settle_later()
         if done in (0, 3):
             self.write()

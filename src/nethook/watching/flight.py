@@ -93,12 +93,17 @@ class Flight:
             self._signs.append(look_at(flag, self._call, self._harmless))
 
     @contained
-    def backward_begins(self, roots: Sequence[torch.Tensor]) -> None:
-        """A backward pass is about to begin, and its graph is whole."""
+    def backward_begins(self, roots: Sequence[torch.Tensor], fine: bool = False) -> None:
+        """A backward pass is about to begin, and its graph is whole.
+
+        `fine` says that every loss is known to be finite.
+        """
         if self.reported:
             return
         if self._call is not None:
             self._call.loss = self._keeper.keep(roots)
+        if fine:
+            return
         for root in roots:
             away = not (root.is_cpu or root.is_meta or is_shared(root))
             if away and root.numel() == 1:
@@ -113,18 +118,29 @@ class Flight:
                     sign = Suspect("", LOSS, self._watching.step, self._call, range_of(root))
                     self._signs.append(sign)
 
-    @contained
     def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
         """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""
         if self.reported or skipped:
             return
         self._stepped = True
-        if self._signs and (self._loss_is_bad() or not _gradients_finite(optimizer)):
-            self._report(weights=True)  # now, for the step will change them
+        if self._signs:
+            self._look_before_step(optimizer)
 
     @contained
+    def _look_before_step(self, optimizer: torch.optim.Optimizer) -> None:
+        if self._loss_is_bad() or not _gradients_finite(optimizer):
+            self._report(weights=True)  # now, for the step will change them
+
     def step_ended(self, step: int, skipped: bool | None) -> None:
         """A step has ended; `skipped` is None where only the device knows."""
+        if self._signs or self._late.under_way or self._bad_loss is not None or self.reported:
+            self._look_back(step, skipped)
+        else:  # as nearly always: nothing was told in it
+            self._healthy = self._healthy or self._stepped
+            self._stepped, self._loss, self._skipped = False, None, 0
+
+    @contained
+    def _look_back(self, step: int, skipped: bool | None) -> None:
         self._late.poll()
         if self.reported:
             return

@@ -31,6 +31,7 @@ class HiddenCost:
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._seconds: tuple[deque[float], deque[float]] = (deque(maxlen=KEPT), deque(maxlen=KEPT))
+        self.known = False  # whether anything was ever compiled
         self._seen = False  # whether a graph has shown anything in this step
         self._steps = 0  # with compiled code
         self._compiling: float | None = None
@@ -38,12 +39,12 @@ class HiddenCost:
 
     def shown(self) -> None:
         """A compiled graph has shown a value."""
-        self._seen = True
+        self.known = self._seen = True
 
     def compiles(self, begins: bool) -> None:
         """Torch begins to compile, or has ended: that time is neither training's nor nethook's."""
         now = time.perf_counter()
-        self._compiled = True
+        self.known = self._compiled = True
         if begins:
             self._compiling = now
         elif self._compiling is not None:

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 _now = time.perf_counter
+_Tensor = torch.Tensor
+_graph_task = torch._C._current_graph_task_id
+_function_modes = torch._C._len_torch_function_stack
+_dispatch_modes = torch._C._len_torch_dispatch_stack
 _counting = Lock()  # backward passes may begin in several threads at once
 
 
@@ -58,7 +62,7 @@ class Loop:
     def backward(self, roots: list[torch.Tensor]) -> None:
         """A backward pass is about to begin."""
         session = self.session
-        self.steps.backward_begins(first=self._since_step == 0)
+        self.steps.backward_begins(self._since_step == 0)
         self._since_step += 1
         self._fresh += 1
         scale = session.scale
@@ -198,9 +202,18 @@ class _OnBackward(_Wrapper):
         """A backward pass."""
         session = self.session
         # Not that of another model, nor the one that a reentrant checkpoint runs inside a pass.
-        if not (self.on and session.called) or torch._C._current_graph_task_id() != -1:
+        if not (self.on and session.called) or _graph_task() != -1:
             return function(*args, **kwargs)
-        self.guarded(self.before, args, kwargs)
+        root = args[0] if args else None
+        if type(root) is _Tensor and not (session.locked or _function_modes() or _dispatch_modes()):
+            start = _now()
+            try:  # as nearly always: there is nobody to hide from
+                self.loop.backward([root])
+            except Exception as error:
+                self.failed(error)
+            session.spent[budget.OTHER] += _now() - start
+        else:
+            self.guarded(self.before, args, kwargs)
         with _counting:
             session.in_backward += 1
         try:

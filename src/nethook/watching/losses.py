@@ -9,11 +9,12 @@ In passes without gradient the same record is made from the calls of torch's los
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any, Final
 
 import torch
 
-from nethook.hooks.quiet import quiet
+from nethook.hooks.quiet import modes_are_active, quiet
 from nethook.stats.shards import is_shared, local_part
 from nethook.watching.contained import contained
 from nethook.watching.losses_calls import operands_of_call
@@ -68,18 +69,31 @@ class Losses:
     @contained
     def backward(
         self, roots: Sequence[torch.Tensor], scale: torch.Tensor | float | None = None
-    ) -> None:
-        """A backward pass from `roots` is about to begin; `scale` is a loss scaler's factor."""
+    ) -> bool:
+        """A backward pass from `roots` is about to begin; `scale` is a loss scaler's factor.
+
+        Whether all of them were read and are finite.
+        """
         place = where()
-        with quiet():
-            for root in roots:
-                node = root.grad_fn
-                if node is not None:
-                    self._root(root, node, place, scale)
+        if modes_are_active():
+            with quiet():
+                return self._roots(roots, place, scale)
+        return self._roots(roots, place, scale)
+
+    def _roots(
+        self, roots: Sequence[torch.Tensor], place: Where, scale: torch.Tensor | float | None
+    ) -> bool:
+        fine = True
+        for root in roots:
+            node = root.grad_fn
+            if node is not None:
+                value = self._root(root, node, place, scale)
+                fine = fine and type(value) is float and isfinite(value)
+        return fine
 
     def _root(
         self, root: torch.Tensor, node: Node, place: Where, scale: torch.Tensor | float | None
-    ) -> None:
+    ) -> torch.Tensor | float | None:
         watching = self._watching
         known = self._trained.setdefault(place[:2], [])
         series, new = self._find(node, known), False
@@ -91,6 +105,7 @@ class Losses:
         if new or (watching.sampled() and self._due(series)):
             series.last_record = watching.step
             self._record(series, node, value, scale)
+        return value
 
     def _due(self, series: _Series) -> bool:
         """Whether a step in which samples are taken gets a record: fewer than there are samples."""
@@ -205,9 +220,13 @@ class Losses:
         self._names.add(name)
         return name
 
-    @contained
     def step_ended(self, step: int) -> None:
         """A step has ended: what has arrived from a device by now is told."""
+        if self._late.under_way:
+            self._poll()
+
+    @contained
+    def _poll(self) -> None:
         self._late.poll()
 
     @contained
@@ -228,6 +247,8 @@ class Losses:
 
 def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tensor | float | None:
     """The value of a loss without the factor of a scaler; a tensor where it is on a device."""
+    if scale is None and type(root) is torch.Tensor and root.is_cpu and not root.dim():
+        return None if root.is_complex() else root.item()  # as nearly always
     if root.dim() or root.is_complex() or root.is_meta:
         return None
     if is_shared(root):

@@ -33,12 +33,12 @@ class Late:
     """
 
     def __init__(self) -> None:
-        self._under_way: deque[_Transfer] = deque(maxlen=MOST)
+        self.under_way: deque[_Transfer] = deque(maxlen=MOST)
         self._kept: deque[tuple[torch.Tensor, Done]] = deque(maxlen=MOST)
         self._waits: set[str] = set()  # types of devices that cannot copy without waiting
 
     def __len__(self) -> int:
-        return len(self._under_way) + len(self._kept)
+        return len(self.under_way) + len(self._kept)
 
     def put(self, vector: torch.Tensor, done: Done) -> None:
         """Takes a tensor of numbers; `done` gets them as a list."""
@@ -55,14 +55,14 @@ class Late:
             except (RuntimeError, NotImplementedError):
                 self._waits.add(kind)
             else:
-                self._under_way.append(_Transfer(host, arrived, done))
+                self.under_way.append(_Transfer(host, arrived, done))
                 return
         self._kept.append((vector, done))
 
     def poll(self) -> None:
         """Hands on what has arrived, in the order in which it was put."""
-        while self._under_way and self._under_way[0].arrived.query():
-            transfer = self._under_way.popleft()
+        while self.under_way and self.under_way[0].arrived.query():
+            transfer = self.under_way.popleft()
             transfer.done(transfer.host.tolist())
 
     def fetch(self) -> None:
@@ -82,8 +82,8 @@ class Late:
 
     def flush(self) -> None:
         """Waits for the rest: at the end of watching."""
-        while self._under_way:
-            transfer = self._under_way.popleft()
+        while self.under_way:
+            transfer = self.under_way.popleft()
             transfer.arrived.synchronize()
             transfer.done(transfer.host.tolist())
         self.fetch()

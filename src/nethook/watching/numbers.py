@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -25,6 +25,8 @@ _COUNTED: Final = (
     names.OPTIMIZER_STEPS, names.SKIPPED_STEPS, names.ZERO_GRADS, names.OLD_GRADIENTS, names.WIPED,
     names.CLIPS, names.SCALED_CLIPS, names.UNSCALES, names.SCHEDULES,
 )  # fmt: skip
+STEP_AT: Final = QUANTITIES.index(names.STEP_SECONDS)
+WATCH_AT: Final = QUANTITIES.index(names.WATCH_SECONDS)
 _LOGGED: Final = (names.GRAD_NORM, names.UPDATE_RATIO)
 
 MORE: Final = 16
@@ -39,22 +41,25 @@ class LoopNumbers:
         rows = session.train.rows
         places = [session.row(names.LOOP, each) or 0 for each in QUANTITIES] + [0] * MORE
         self._numbers = Numbers(rows, places)
-        self._values: list[float | None] = [None] * len(places)
         self._at = {name: at for at, name in enumerate(QUANTITIES)}
         self._one: dict[int, Numbers] = {}
-        self.counts = dict.fromkeys(_COUNTED, 0)
-        self._counted = [self._at[name] for name in _COUNTED]
+        # A count is there from the start of a step, and a number once it is known.
+        self._none: list[Any] = [None] * len(places)
+        for name in _COUNTED:
+            self._none[self._at[name]] = 0
+        self.values = self._none.copy()
+        """The numbers of the step that is under way, by their places."""
         self._logged = [(name, self._at[name]) for name in _LOGGED]
         self._places = (self._at[names.FORWARDS], self._at[names.BACKWARDS])
         self._more: dict[int, int] = {}  # row -> where its number of this step stands
 
     def set(self, name: str, value: float) -> None:
         """The number of this step."""
-        self._values[self._at[name]] = value
+        self.values[self._at[name]] = value
 
     def count(self, name: str, times: int = 1) -> None:
         """One more of these in this step."""
-        self.counts[name] += times
+        self.values[self._at[name]] += times
 
     def number(self, row: int, value: float) -> None:
         """One number of a row; the first of a step is folded with all the others at its end."""
@@ -65,10 +70,10 @@ class LoopNumbers:
                 return
             at = self._more[row] = len(QUANTITIES) + len(self._more)
             self._numbers.place(at, row)
-        if value != value or self._values[at] is not None:
+        if value != value or self.values[at] is not None:
             self.fold_one(row, value)
         else:
-            self._values[at] = value
+            self.values[at] = value
 
     def fold_one(self, row: int, value: float) -> None:
         """One number into one row, now; NaN counts as such."""
@@ -95,10 +100,7 @@ class LoopNumbers:
 
     def end_step(self) -> None:
         """Folds the numbers of the step that has ended."""
-        session, values, counts = self._session, self._values, self.counts
-        for at, count in zip(self._counted, counts.values(), strict=True):
-            values[at] = count
-        self.counts = dict.fromkeys(_COUNTED, 0)
+        session, values = self._session, self.values
         forwards, backwards = self._places
         values[forwards] = session.forwards
         values[backwards] = session.backwards
@@ -108,7 +110,7 @@ class LoopNumbers:
                 if value is not None and value == value:
                     session.writer.log(name, value, session.step, keep=names.KEPT_STEPS)
         self._numbers.fold_list(values)
-        self._values = [None] * len(values)
+        self.values = self._none.copy()
 
 
 class Pending:

@@ -19,6 +19,10 @@ CARRY: Final = 0.1
 DETAIL: Final = 16
 """The first windows, each of which has its histograms."""
 
+QUIET: Final = 32
+"""Steps in which nothing was due that go on in one window: a loss has its points one by one, and
+there is nothing else to tell them apart by."""
+
 
 class OpenWindow:
     """Says when a window ends, and hands it over."""
@@ -29,6 +33,7 @@ class OpenWindow:
         self._clock = WindowClock(session.step)
         self._early = False
         self._steps = 0
+        self._measured = False  # whether anything was due in a step of this window
         self._first = session.step
         self._carried = time.perf_counter()
 
@@ -42,8 +47,10 @@ class OpenWindow:
         self._steps += 1
         if self._steps == 1:
             self._first = step
+        if not self._measured:
+            self._measured = session.measures or self._steps >= QUIET
         early, self._early = self._early, False
-        ends = self._clock.ends_with(step)
+        ends = self._measured and self._clock.ends_with(step)
         if early and not ends:
             ends = self._clock.close_early()
         # The last two places in the queue are for evaluations, which are rare.
@@ -64,6 +71,7 @@ class OpenWindow:
         self._session.late.window += 1
         self._window = self._session.writer.submit(self._window, why)
         self._steps = 0
+        self._measured = False
         self._clock.open(step + 1)
 
     def _fill(self, step: int, *, keep: bool, carries: bool = True) -> None:

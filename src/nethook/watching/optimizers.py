@@ -69,6 +69,8 @@ class Steps:
         self._looked = bool(given)
         self._expected: set[int] = set()
         self._inside = 0  # steps under way, one inside the other
+        # Whether a step that measures nothing reads only plain tensors, which nobody notices.
+        self.plain = False
         self.loose: ParameterSet | None = None
         for optimizer in given:
             self._add(optimizer)
@@ -137,7 +139,7 @@ class Steps:
 
     def _look_for_changes(self) -> None:
         """Now and then: whether the models still have what the optimizers hold."""
-        if not (self._session.sampled() and self._resolver.changed()):
+        if not self._resolver.changed():
             return
         optimizers = [each for track in self.tracks.values() if (each := track.ref()) is not None]
         groups = [group for each in optimizers for group in each.param_groups]
@@ -175,7 +177,7 @@ class Steps:
         self._arrange(track, optimizer)
         if session.on_params:
             self._measured(track, ParameterSet.weights)
-        closure = _closure(args, kwargs)
+        closure = _closure(args, kwargs) if kwargs or len(args) > 1 else None
         if closure is None:
             self.read(track)
             return None
@@ -242,7 +244,7 @@ class Steps:
                 self._measured(track, ParameterSet.updates)
             if session.wants_params and session.looks:
                 self._measured(track, ParameterSet.look, session.step)
-            if session.sampled():
+            if session.samples:
                 track.set.second_moments(optimizer)
         if track.mixed:
             track.mixed = False
@@ -267,17 +269,21 @@ class Steps:
     def stepped(self, track: Track) -> None:
         """An optimizer has had its turn; the step ends with the last of them."""
         track.stepped = True
-        expected = [self.tracks[key] for key in self._expected if key in self.tracks]
-        if all(each.stepped or each.ref() is None for each in expected):
-            self.end_step()
+        if len(self.tracks) > 1:
+            expected = [self.tracks[key] for key in self._expected if key in self.tracks]
+            if not all(each.stepped or each.ref() is None for each in expected):
+                return
+        self.end_step()
 
     def end_step(self) -> None:
         """Every optimizer has had its turn."""
         session = self._session
         if session.looks:
             self._tell_norms()
-        self._measure_loose()
-        self._look_for_changes()
+        if self.loose is not None:
+            self._measure_loose()
+        if session.samples:
+            self._look_for_changes()
         for track in self.tracks.values():
             track.stepped = False
         session.end_step()
@@ -343,6 +349,8 @@ class Steps:
                     facts.groups.append((track.name, number))
                     members.append(facts)
         track.set = ParameterSet(self._session, members)
+        sets = [each.set for each in self.tracks.values() if each.set is not None]
+        self.plain = all(each.plain for each in sets)
         if not self._session.sharded and any(each.part.parts > 1 for each in members):
             self._session.sharded = True
             self._session.writer.info(sharded=True)
@@ -361,7 +369,7 @@ class Steps:
     def _measure_loose(self) -> None:
         """Parameters that no optimizer holds: measured when a step ends."""
         session = self._session
-        if self.loose is None or not (session.budget.share is None or session.sampled()):
+        if self.loose is None or not (session.budget.share is None or session.samples):
             return
         try:
             if session.wants_params:
@@ -401,6 +409,10 @@ class Steps:
 
     def _rates(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         session = self._session
+        if not session.samples and track.rates == [
+            group.get("lr") for group in optimizer.param_groups
+        ]:
+            return  # as nearly always: what they were
         rates: list[float | None] = []
         for number, group in enumerate(optimizer.param_groups):
             rate = group.get("lr")
@@ -415,7 +427,7 @@ class Steps:
                 session.writer.log(names.lr_name(track.name, number), rate, session.step)
             rates.append(rate)
         track.rates = rates
-        if session.sampled() or not track.settings:
+        if session.samples or not track.settings:
             settings = [_settings(group) for group in optimizer.param_groups]
             if settings != track.settings:
                 track.settings = settings
@@ -431,13 +443,11 @@ class Steps:
 
     def _used(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         """Notes which gradients a step has used, to know them again."""
-        track.used = used = []
-        if track.set is None:
-            return
-        for parameter in track.set.probes:
-            grad = parameter.grad
-            if grad is not None:
-                used.append((parameter, id(grad), grad._version))
+        track.used = [
+            (parameter, id(grad), grad._version)
+            for parameter in ([] if track.set is None else track.set.probes)
+            if (grad := parameter.grad) is not None
+        ]
 
     def backward_begins(self, first: bool) -> None:
         """Notes whose gradients a pass adds to that a step has used already.
@@ -447,14 +457,17 @@ class Steps:
         """
         for track in self.tracks.values():
             if first or track.mixed:
-                track.mixed = any(_is_old(*each, track.mixed) for each in track.used)
+                mixed, track.mixed = track.mixed, False
+                for parameter, key, version in track.used:
+                    grad = parameter.grad
+                    if grad is not None and (
+                        mixed or (id(grad) == key and grad._version == version)
+                    ):
+                        track.mixed = track.mixed or _is_there(grad)
 
 
-def _is_old(parameter: torch.Tensor, key: int, version: int, mixed: bool) -> bool:
+def _is_there(grad: torch.Tensor) -> bool:
     """Whether a gradient that a step has used is still there, as it was or with more added."""
-    grad = parameter.grad
-    if grad is None or not (mixed or (id(grad) == key and grad._version == version)):
-        return False
     # Zeroed by way of `.data`, the version is what it was.
     held = local_part(grad.detach())
     return held is None or held.device.type != "cpu" or bool(held.count_nonzero())

@@ -108,6 +108,7 @@ class ParameterSet:
             each.parameter for each in self.all[:: max(1, len(self.all) // PROBES)][:PROBES]
         ]
         self._probed = self._parameters[:PROBED]
+        self.plain = all(type(each) is torch.nn.Parameter for each in (*self.probes, *self._probed))
         self._bytes = [each.local.nbytes for each in self.flat]
         self._spread = [each for each in self.all if each.held is not None]
         # Squares of a part count as many times as there are parts: see `runs.ranks`.

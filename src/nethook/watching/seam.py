@@ -82,8 +82,13 @@ class Watching(Protocol):
 class LossRecorder(Protocol):
     """`losses.Losses(watching)`."""
 
-    def backward(self, roots: Sequence[torch.Tensor], scale: torch.Tensor | float | None) -> None:
-        """A backward pass is about to begin; `scale` is the factor of a loss scaler, or None."""
+    def backward(
+        self, roots: Sequence[torch.Tensor], scale: torch.Tensor | float | None
+    ) -> bool | None:
+        """A backward pass is about to begin; `scale` is the factor of a loss scaler, or None.
+
+        Whether every loss was read and is finite.
+        """
 
     def no_grad_loss(
         self, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
@@ -122,8 +127,8 @@ class FlightRecorder(Protocol):
     def non_finite(self, flag: Flag) -> None:
         """NaN or infinities were seen somewhere. The first flag of a step comes first."""
 
-    def backward_begins(self, roots: Sequence[torch.Tensor]) -> None:
-        """A backward pass begins (after `LossRecorder.backward`)."""
+    def backward_begins(self, roots: Sequence[torch.Tensor], fine: bool = False) -> None:
+        """A backward pass begins (after `LossRecorder.backward`, which may know it to be fine)."""
 
     def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
         """An optimizer is about to step; `skipped`: a loss scaler has found infinities."""

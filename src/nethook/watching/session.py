@@ -24,14 +24,14 @@ from nethook.runs.writer import RunWriter
 from nethook.stats.rows import Slot
 from nethook.watching.averaging import Averaging
 from nethook.watching.batches import Batches
-from nethook.watching.budget import GRADS, OUTPUTS, QUANTITIES, Budget
+from nethook.watching.budget import GRADS, LOOK, OUTPUTS, QUANTITIES, Budget
 from nethook.watching.catalogue import Catalogue, Sheet
 from nethook.watching.device_flags import DeviceFlags
 from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
 from nethook.watching.hidden import HiddenCost
 from nethook.watching.losses import Losses
-from nethook.watching.numbers import LoopNumbers, Pending
+from nethook.watching.numbers import STEP_AT, WATCH_AT, LoopNumbers, Pending
 from nethook.watching.open_window import QUEUE, OpenWindow
 from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
@@ -75,12 +75,15 @@ class Session:
         self.writer = writer
         self.world = world  # ranks
         self.lock: AbstractContextManager[Any] = nullcontext()  # see `threads`
+        self.locked = False  # whether that is a lock
         self.sharded = False  # whether this rank holds parts of parameters only
         self.queue = QUEUE
         self.wanted = wanted
         self.phases = phases
         self.step = writer.next_step
         self.first_step = self.step
+        self.samples = True
+        """Whether samples are taken in this step: 0 to 15, then 16 times as steps double."""
         self.depth = 0  # calls of watched models under way, one inside the other
         self.training = True  # whether the outermost call has gradients
         self.silent = False  # whether nothing is said on standard error
@@ -259,8 +262,8 @@ class Session:
 
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """A call of a watched model has returned; None where it raised."""
-        self.depth = max(0, self.depth - 1)
-        if self.depth or output is None:
+        depth = self.depth = self.depth - 1 if self.depth else 0
+        if depth or output is None:
             return
         if self.training and self.in_backward == 0:
             found = [((), output)] if type(output) is torch.Tensor else tensors(output)
@@ -274,7 +277,7 @@ class Session:
                         if len(self._marks) < 256:
                             self._marks[model, path] = mark
                     marks[OUTPUT_MARK] = mark
-        if self.on_outputs or not self.training or self.sampled():
+        if self.on_outputs or not self.training or self.samples:
             self.batches.outputs(model, module, args, output)
 
     # -- backward passes ----------------------------------------------------------------------
@@ -287,8 +290,8 @@ class Session:
         self.backwards += 1
         self.totals["backwards"] += 1
         scale, self.scale = self.scale, None
-        self.losses.backward(roots, scale)
-        self.flight.backward_begins(roots)
+        fine = self.losses.backward(roots, scale)
+        self.flight.backward_begins(roots, bool(fine))
 
     # -- the end of a step --------------------------------------------------------------------
 
@@ -306,9 +309,12 @@ class Session:
         for told in self.on_step:
             told(step)
         self.totals["steps"] += 1
-        tell_modes(self, self._modes)
+        if self._modes:
+            tell_modes(self, self._modes)
         self.window.step_ended(step)
         self.step = step + 1
+        done = self.step - self.first_step
+        self.samples = done < 16 or done % (1 << (done.bit_length() - 5)) == 0
         # The taps that rest have not seen who was called.
         if self.called and self.forwards == 0:
             self._by_parts, self._due = True, None
@@ -318,14 +324,16 @@ class Session:
         self._next_step()
 
     def _time_step(self) -> None:
-        now, own = time.perf_counter(), self.budget.own
-        self.numbers.set(names.STEP_SECONDS, now - self._step_began)
-        self.numbers.set(names.WATCH_SECONDS, own - self._own_then)
-        self.hidden.step_ended(now - self._step_began, own - self._own_then)
+        now, own = time.perf_counter(), sum(self.spent)
+        values = self.numbers.values
+        values[STEP_AT], values[WATCH_AT] = now - self._step_began, own - self._own_then
+        if self.hidden.known:
+            self.hidden.step_ended(now - self._step_began, own - self._own_then)
         self._step_began, self._own_then = now, own
 
     def _next_step(self) -> None:
-        self.budget.writer_took(self.writer.seconds)
+        if self.step % LOOK == 0:
+            self.budget.writer_took(self.writer.seconds)
         if self.budget.step_ended():
             every = self.budget.every
             self.note_event(
@@ -339,18 +347,27 @@ class Session:
 
     def _decide(self) -> None:
         due = self.budget.due
-        if self.hidden.without_taps():
+        if self.hidden.known and self.hidden.without_taps():
             due = list(due)
             due[OUTPUTS] = due[GRADS] = False
         if due is self._due:  # nothing, as in the step before
             self.looks = self.step % LOOK_EVERY < 3
+            self.quiet = not (self.looks or self.samples)
             return
         self._due = due if not any(due) else None
         # Where nothing is due, what costs little is looked at three steps in a row, now and then.
         self.looks = any(due) or self.step % LOOK_EVERY < 3
+        self.quiet = not (self.looks or self.samples)
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
         self._rest_or_wake()
         shown.ask(self, self.on_outputs or self.on_grads)
+
+    @property
+    def measures(self) -> bool:
+        """Whether this step is one that measures something, as all do that are not thinned."""
+        if self.budget.every == 1:
+            return True
+        return self.on_outputs or self.on_grads or self.on_param_grads or self.on_params
 
     def _rest_or_wake(self) -> None:
         """Taps have nothing to do in a step in which neither outputs nor gradients are due."""
@@ -436,9 +453,8 @@ class Session:
         self.writer.event(kind, self.step, message, address, data)
 
     def sampled(self) -> bool:
-        """Whether samples are taken in this step: 0 to 15, then 16 times as steps double."""
-        step = self.step - self.first_step
-        return step < 16 or step % (1 << (step.bit_length() - 5)) == 0
+        """Whether samples are taken in this step."""
+        return self.samples
 
     def models(self) -> Mapping[str, nn.Module]:
         """The watched models by name."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nethook.hooks.hook import Owner
-from nethook.hooks.quiet import unrecorded
+from nethook.hooks.quiet import modes_are_active, unrecorded
 from nethook.watching import budget
 from nethook.watching.taps import Part
 
@@ -37,8 +37,11 @@ class StepBegins(Part):
         start = _now()
         result = None
         try:
-            with unrecorded():
+            if self.session.quiet and self.steps.plain and not modes_are_active():
                 result = self.steps.begins(optimizer, args, kwargs)
+            else:
+                with unrecorded():
+                    result = self.steps.begins(optimizer, args, kwargs)
         except Exception as error:
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start
@@ -66,8 +69,11 @@ class StepEnds(Part):
             return
         start = _now()
         try:
-            with unrecorded():
+            if self.session.quiet and self.steps.plain and not modes_are_active():
                 self.steps.ends(optimizer)
+            else:
+                with unrecorded():
+                    self.steps.ends(optimizer)
         except Exception as error:
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start

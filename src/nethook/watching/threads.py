@@ -31,6 +31,7 @@ class SessionOfThreads(Session):
         self._here = local()
         super().__init__(*args, **kwargs)
         self.lock = _ONE_AT_A_TIME
+        self.locked = True
 
     @property
     def called(self) -> bool:

@@ -32,6 +32,8 @@ def call_form(function: Callable[..., Any], written: Written) -> Apply:
 
     The site goes to a parameter named `site`, or to a second one that must be given.
     """
+    if takes_value_alone(function):
+        return lambda value, _: function(value)
     required, takes_site = parameters_of(function)
     if takes_site:
         return lambda value, site: function(value, site=site)
@@ -44,11 +46,13 @@ def call_form(function: Callable[..., Any], written: Written) -> Apply:
 
 
 def takes_value_alone(function: Callable[..., Any]) -> bool:
-    """Whether it is a plain function that is called with the value and nothing else."""
-    return isinstance(function, FunctionType) and parameters_of(function) in (
-        (1, False),
-        (0, False),
-    )
+    """Whether it is a plain function that is sure to be called with the value and nothing else."""
+    if type(function) is not FunctionType or "__wrapped__" in function.__dict__:
+        return False
+    code = function.__code__
+    if code.co_argcount == 1 and not code.co_kwonlyargcount:
+        return code.co_varnames[0] != "site"
+    return parameters_of(function) in ((1, False), (0, False))
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[int, bool]:

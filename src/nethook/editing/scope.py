@@ -28,7 +28,7 @@ from nethook.editing.edits import clip_norm
 from nethook.editing.nodes import ChangeNodes, NodeEntry, NodesBegin
 from nethook.editing.ops import ChangeOps, OpEdits
 from nethook.editing.parameters import ChangedParameter
-from nethook.editing.plan import Entry, read
+from nethook.editing.plan import Entry, Quantity, read
 from nethook.editing.recipes import save_entries
 from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment
@@ -54,6 +54,7 @@ _KINDS: dict[str, type[Change]] = {
     "grads": ChangeOutputGradient,
     "nodes": ChangeNodes,
 }
+_OF_PARAMETERS: tuple[Quantity, ...] = ("param_grads", "params")
 
 
 def edit(
@@ -133,7 +134,8 @@ class EditScope:
         self._entries = entries
         self._strict = strict
         self._hooks: Attachment | None = None
-        self._means_ops = any(_may_mean_ops(entry.pattern) for entry in entries)
+        self._asked: set[Quantity] = {entry.quantity for entry in entries}
+        self._means_ops = True in [_may_mean_ops(entry.pattern) for entry in entries]
         self._ops: OpEdits | None = None
         self._met: Met | None = None
 
@@ -160,11 +162,11 @@ class EditScope:
         see(self._owner, self._threads, tree.root)  # first: others may call the model right now
         try:
             run_eagerly_where_compiled(tree, hooks)
-            asked = {entry.quantity for entry in self._entries}
             for quantity, kind in _KINDS.items():
-                if quantity in asked:
+                if quantity in self._asked:
                     self._attach_modules(tree, hooks, quantity, kind)
-            self._attach_parameters(tree, hooks)
+            if not self._asked.isdisjoint(_OF_PARAMETERS):
+                self._attach_parameters(tree, hooks)
             if self._means_ops:
                 self._attach_ops(tree, hooks)
         except BaseException:
@@ -206,11 +208,9 @@ class EditScope:
             self._met = watch_ops(tree, hooks, ChangeOps(hooks.owner, self._ops)).met
 
     def _attach_parameters(self, tree: Tree, hooks: Attachment) -> None:
-        if not any(entry.quantity in ("param_grads", "params") for entry in self._entries):
-            return
         index = tree.parameters()
         shards = shards_of(tree.root)
-        for quantity in ("param_grads", "params"):
+        for quantity in _OF_PARAMETERS:
             by_site: dict[int, tuple[ParameterSite, list[Entry]]] = {}
             for entry in self._entries:
                 if entry.quantity == quantity:

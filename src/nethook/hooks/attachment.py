@@ -129,7 +129,8 @@ class Attachment:
         self.remove()
 
     def __del__(self) -> None:
-        self.remove()
+        if self._handles or self.owner.alive:
+            self.remove()
 
     def __repr__(self) -> str:
         return f"Attachment({self.owner.name}, {len(self)} hooks)"

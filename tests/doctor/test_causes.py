@@ -83,3 +83,25 @@ def test_nothing_is_lost_and_nothing_is_doubled(found: list[tuple[Cause, Finding
     roots = root_causes(found)
     told = [each.code for root in roots for each in (root, *root.consequences)]
     assert sorted(told) == sorted(each.code for _, each in found)
+
+
+def test_of_an_explosion_and_a_nan_the_first_is_the_cause() -> None:
+    def told(explodes: int, nan: int) -> list[tuple[str, list[str]]]:
+        both = [
+            (Cause.SYMPTOM, finding("non-finite", nan)),
+            (Cause.SYMPTOM, finding("exploding-gradient", explodes)),
+        ]
+        assert codes(root_causes(both, slack=5)) == codes(root_causes(both[::-1], slack=5))
+        return codes(root_causes(both, slack=5))
+
+    # The logarithm of a zero at the first step, and a loss near a pole of it from then on.
+    assert told(explodes=3, nan=0) == [("non-finite", ["exploding-gradient"])]
+    # A network that explodes until its type has no larger number.
+    assert told(explodes=3, nan=12) == [("exploding-gradient", ["non-finite"])]
+    assert told(explodes=3, nan=3) == [("exploding-gradient", ["non-finite"])]
+    # What lies above both may have been dated a little late.
+    above = [
+        (Cause.SETTINGS, finding("learning-rate-too-high", 5)),
+        (Cause.SYMPTOM, finding("non-finite", 3)),
+    ]
+    assert codes(root_causes(above, slack=5)) == [("learning-rate-too-high", ["non-finite"])]

@@ -4,7 +4,8 @@ What explains what is the order of `Cause`: the contract of the loop before loss
 before data, data before the start, that before settings of the optimizer, and symptoms last; that
 nothing is learnt at all is said when nothing else is. What is lower in this order and does not
 begin earlier is a consequence. Two findings of one cause stand side by side, unless one names the
-other as its consequence (`LEADS_TO`).
+other as its consequence (`LEADS_TO`). Of an explosion and a NaN, which may each lead to the other,
+the one that came first is the cause.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _AFTERWARDS: Final = (
 
 LEADS_TO: Final[dict[str, frozenset[str]]] = {
     "exploding-gradient": frozenset({"non-finite", *_AFTERWARDS}),
-    "non-finite": frozenset(_AFTERWARDS),
+    "non-finite": frozenset({"exploding-gradient", *_AFTERWARDS}),
     "dead-units": frozenset({"class-collapse", "vanishing-gradient"}),
     "saturated-activation": frozenset({"class-collapse", "vanishing-gradient"}),
     "vanishing-gradient": frozenset({"class-collapse"}),
@@ -65,6 +66,8 @@ def _explains(above: Cause, root: Finding, cause: Cause, finding: Finding, slack
         return False
     if cause == Cause.REST:  # said when nothing else is, whenever that began
         return above < cause
+    if finding.code == "non-finite" and above == cause:
+        slack = 0  # its step is known, and not dated by patience
     if finding.first_step + slack < root.first_step:
         return False
     if above < cause:
@@ -72,7 +75,8 @@ def _explains(above: Cause, root: Finding, cause: Cause, finding: Finding, slack
     return above == cause and finding.code in LEADS_TO.get(root.code, ())
 
 
-def _rank(entry: tuple[Cause, Finding], present: set[str]) -> tuple[int, int, int, int]:
+def _rank(entry: tuple[Cause, Finding], present: set[str]) -> tuple[int, int, int, int, bool]:
     cause, finding = entry
     led = sum(finding.code in codes for code, codes in LEADS_TO.items() if code in present)
-    return (cause, led, -SEVERITIES.index(finding.severity), finding.first_step)
+    made = finding.code == "non-finite"  # in one step with what may have made it
+    return (cause, led, -SEVERITIES.index(finding.severity), finding.first_step, made)

@@ -14,18 +14,20 @@ import time
 import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import lru_cache
 from importlib import resources
 from typing import Any, Final
 
-from dash import MATCH, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from nethook.page.folder import Folder
 from nethook.page.guarding import guard
-from nethook.page.parts import Part, attributes, empty_figure, note
+from nethook.page.parts import Part, attributes, empty_figure, fill, note
 from nethook.page.state import Place, read_place
 from nethook.page.views import Views
 from nethook.views.page import asset, looks
+from nethook.views.plotly_js import without_unused
 from nethook.views.render import payload
 
 EVERY: Final = 2.0
@@ -41,6 +43,7 @@ _INDEX: Final = """<!DOCTYPE html>
 <meta name="referrer" content="no-referrer">
 <title>{%title%}</title>
 <link rel="icon" href="data:,">
+<script async id="plotly-js" src="/looks/plotly.js?SEAL" data-whole="WHOLE"></script>
 <link rel="stylesheet" href="/looks/report.css?SEAL">
 <link rel="stylesheet" href="/looks/page.css?SEAL">
 <script type="application/json" id="nh-looks">LOOKS</script>
@@ -57,22 +60,23 @@ _INDEX: Final = """<!DOCTYPE html>
 
 # What the page has no use for: each would be loaded before the first figure is drawn.
 _LEFT_OUT: Final = re.compile(
-    r'<script src="[^"]*(?:dash_table|async-(?!graph)[a-z]+)[^"]*"></script>\s*'
+    r'<script src="[^"]*(?:dash_table|/async-|/polyfill@|/plotly/package_data/)[^"]*"></script>\s*'
 )
-_PLOTLY: Final = re.compile(r'<script src="([^"]*/plotly/package_data/[^"]*)"></script>')
+_WHOLE: Final = re.compile(r'<script src="([^"]*/plotly/package_data/[^"]*)"></script>')
 
 
 class _App(Dash):
-    """Dash, with fewer scripts, of which the largest does not hold up the others.
+    """Dash, with fewer scripts.
 
-    plotly.js takes longest to load. Meanwhile the first question is asked and answered; page.js
-    lets figures wait for it.
+    plotly.js takes longest to load. It is the first that is asked for, waits for none of the others
+    and holds up none: meanwhile the first question is asked and answered.
     """
 
     def interpolate_index(self, **parts: Any) -> str:  # type: ignore[override]  # as Dash advises
-        scripts = _LEFT_OUT.sub("", parts["scripts"])
-        parts["scripts"] = _PLOTLY.sub(r'<script async id="plotly-js" src="\1"></script>', scripts)
-        return str(super().interpolate_index(**parts))  # type: ignore[no-untyped-call]
+        whole = _WHOLE.search(parts["scripts"])
+        parts["scripts"] = _LEFT_OUT.sub("", parts["scripts"])
+        page = str(super().interpolate_index(**parts))  # type: ignore[no-untyped-call]
+        return page.replace("WHOLE", whole[1] if whole else "")
 
 
 def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Dash:
@@ -122,7 +126,16 @@ def _files() -> dict[str, bytes]:
     """The stylesheets and scripts of the page."""
     own = resources.files("nethook.page").joinpath("assets")
     found = {name: own.joinpath(name).read_bytes() for name in _OWN}
-    return found | {name: asset(name).encode() for name in _SHARED}
+    found |= {name: asset(name).encode() for name in _SHARED}
+    return found | {"plotly.js": _plotly_js()}
+
+
+@lru_cache(maxsize=1)
+def _plotly_js() -> bytes:
+    """plotly.js as the page needs it, made once for all servers of a process."""
+    from plotly.offline import get_plotlyjs
+
+    return without_unused(get_plotlyjs()).encode()
 
 
 def _policy(app: Dash) -> str:
@@ -142,7 +155,6 @@ def _layout() -> Any:
             dcc.Interval(id="tick", interval=int(1000 * EVERY)),
             dcc.Store(id="view"),
             dcc.Store(id="have", data={}),
-            dcc.Store(id="theme"),
             html.A("Skip to the content", href="#page", className="skip"),
             html.Div(id="page", children=html.P("Reading …", className="note loading")),
             html.Div(
@@ -163,26 +175,13 @@ def _callbacks(app: Dash, views: Views) -> None:
         running=[(Output("tick", "disabled"), True, False)],
     )
     def answer(pathname: str, search: str, _: int, have: Any) -> tuple[Any, Any]:
-        return answer_of(views, read_place(pathname, search), have)
-
-    def ours(name: str) -> ClientsideFunction:
-        return ClientsideFunction("nethook", name)
+        body, view = answer_of(views, read_place(pathname, search), have)
+        if view["new"]:
+            fill(body, view["parts"])
+        return body, view
 
     beside: Any = app.clientside_callback  # without types
-    beside(ours("have"), Output("have", "data"), Input("view", "data"))
-    beside(
-        ours("figure"),
-        Output({"frame": MATCH}, "children"),
-        Input("view", "data"),
-        Input("theme", "data"),
-        State({"frame": MATCH}, "id"),
-    )
-    beside(
-        ours("nodes"),
-        Output({"part": MATCH}, "children"),
-        Input("view", "data"),
-        State({"part": MATCH}, "id"),
-    )
+    beside(ClientsideFunction("nethook", "have"), Output("have", "data"), Input("view", "data"))
 
 
 def answer_of(views: Views, place: Place, have: Any) -> tuple[Any, Any]:
@@ -210,7 +209,10 @@ def answer_of(views: Views, place: Place, have: Any) -> tuple[Any, Any]:
         sent = {name: {"tag": part.tag, **_made(part)} for name, part in wanted.items()}
     if shown.of is not None:
         shown.of.seconds = max(shown.of.seconds, time.monotonic() - begin)
-    view = {"skeleton": skeleton, "title": shown.title, "new": not same, "parts": sent}
+    view = {
+        "skeleton": skeleton, "title": shown.title, "new": not same, "step": shown.step,
+        "parts": sent,
+    }  # fmt: skip
     return (no_update if same else shown.body), view
 
 

@@ -39,6 +39,7 @@ class Shown:
     parts: dict[str, Part] = field(repr=False)
     key: str = ""  # changes where the skeleton does, within one place
     of: Opened | None = field(default=None, repr=False)  # the run that is read
+    step: int | None = None  # where figures have a line
 
 
 def place(name: str, **options: Any) -> Node:
@@ -46,8 +47,22 @@ def place(name: str, **options: Any) -> Node:
     return html.Div(id={"part": name}, **options)
 
 
+def fill(node: Node, parts: dict[str, dict[str, Any]]) -> None:
+    """Put the nodes of parts into their places in a skeleton, and leave them out of the parts."""
+    if isinstance(node, list | tuple):
+        for each in node:
+            fill(each, parts)
+        return
+    name = getattr(node, "id", None)
+    part = parts.get(name.get("part", "")) if isinstance(name, dict) else None
+    if part is not None and "nodes" in part:
+        node.children = part.pop("nodes")
+    elif not isinstance(node, str) and hasattr(node, "children"):
+        fill(node.children, parts)
+
+
 def figure(name: str, label: str, height: int = 300) -> Node:
-    """Where a figure stands; it has this height until it is drawn. page.js puts the graph in."""
+    """Where a figure stands; it has this height until page.js draws it there."""
     return html.Div(
         role="group",
         className="figure waiting",

@@ -57,6 +57,7 @@ def fill(node: Node, parts: dict[str, dict[str, Any]]) -> None:
     part = parts.get(name.get("part", "")) if isinstance(name, dict) else None
     if part is not None and "nodes" in part:
         node.children = part.pop("nodes")
+        setattr(node, "data-tag", part["tag"])
     elif not isinstance(node, str) and hasattr(node, "children"):
         fill(node.children, parts)
 

@@ -57,9 +57,7 @@ class _Modules:
         ends = [at for at, _ in places[1:]] + [len(text)]
         self.prelude = text[: places[0][0]] if places else text
         self.names = [name for _, name in places]
-        self.texts = {
-            name: text[at:end] for (at, name), end in zip(places, ends, strict=True)
-        }
+        self.texts = {name: text[at:end] for (at, name), end in zip(places, ends, strict=True)}
         self.owner = {
             name: owner for owner, each in self.texts.items() for name in inside.findall(each)
         } | {name: name for name in self.names}

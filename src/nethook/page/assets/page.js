@@ -55,10 +55,10 @@
     frame.dataset.tag = window.nethookTag(frame);
   }
 
-  // What a frame shows when all that was sent is drawn: for benchmarks/page.py.
-  window.nethookTag = (frame) => {
-    const { frame: name } = JSON.parse(frame.id);
-    return `${have.tags[name]} ${lineOf(figures.get(name)) ? step : ""}`;
+  // The `data-tag` of a place when what was sent last stands in it: for benchmarks/page.py.
+  window.nethookTag = ({ id }) => {
+    const { frame, part } = JSON.parse(id);
+    return part ? have.tags[part] : `${have.tags[frame]} ${lineOf(figures.get(frame)) ? step : ""}`;
   };
 
   // A line at the step that is looked at: it moves without the figure being drawn again.
@@ -214,7 +214,7 @@
         if (!view) return nothing();
         take(view);
         for (const [name, part] of Object.entries(view.parts)) {
-          if ("nodes" in part) window.dash_clientside.set_props({ part: name }, { children: part.nodes ?? null });
+          if ("nodes" in part) window.dash_clientside.set_props({ part: name }, { children: part.nodes ?? null, "data-tag": part.tag });
         }
         setTimeout(settle, 0);
         return have;

@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import threading
 import time
 import warnings
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import lru_cache
 from importlib import resources
 from typing import Any, Final
@@ -33,6 +34,7 @@ from nethook.views.render import payload
 EVERY: Final = 2.0
 """Seconds between two looks at a run that is being written."""
 
+_REST: Final = 1.0  # seconds after which the first view of a run is drawn
 _OWN: Final = ("page.css", "page.js")
 _SHARED: Final = ("report.css", "draw.js")
 _INDEX: Final = """<!DOCTYPE html>
@@ -105,8 +107,10 @@ def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Da
     app.enable_dev_tools(debug=False)
     app.logger.setLevel(logging.ERROR)
     app.layout = _layout()
-    _callbacks(app, Views(folder))
+    views = Views(folder)
+    _callbacks(app, views)
     guard(app.server, bound=bound, token=token, policy=_policy(app))
+    _read_ahead(app, views)
 
     def look(name: str) -> Any:
         from flask import Response
@@ -120,6 +124,26 @@ def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Da
 
     app.server.get("/looks/<name>")(look)
     return app
+
+
+def _read_ahead(app: Dash, views: Views) -> None:
+    """Read a run while the browser loads the scripts: it asks when it has them."""
+    from flask import request
+
+    def ahead() -> None:
+        place = read_place(request.path, request.query_string.decode("latin-1"))
+        if request.method == "GET" and place.kind == "run" and not views.folder.is_open(place.run):
+            threading.Thread(target=_prepare, args=(views, place), daemon=True).start()
+
+    app.server.before_request(ahead)
+
+
+def _prepare(views: Views, place: Place) -> None:
+    """Make what is asked for first, and then read what can be chosen, if it stays as it is."""
+    with suppress(Exception):  # who asks is told
+        answer_of(views, place, {})
+        time.sleep(_REST)
+        views.read_rest(place)
 
 
 def _files() -> dict[str, bytes]:

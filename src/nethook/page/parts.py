@@ -6,6 +6,7 @@ has changed. A part is made when it is sent, and one that cannot be made says so
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -180,15 +181,18 @@ def table(
 
 
 def select(name: str, options: Sequence[tuple[str, str]], chosen: str, label: str) -> Node:
-    """A choice that becomes a parameter of the address: (value, text)."""
-    made = [
-        html.Option(shorten(text, 60), value=value, selected=value == chosen)
-        for value, text in options
-    ]
+    """A choice that becomes a parameter of the address: (value, text).
+
+    page.js makes the options: there can be hundreds, and a component of Dash is not cheap.
+    """
+    offered = json.dumps([(value, shorten(text, 60)) for value, text in options])
     return html.Label(
         [
             html.Span(label),
-            html.Select(made, className="param", **attributes(data_param=name, data_value=chosen)),
+            html.Select(
+                className="param",
+                **attributes(data_param=name, data_value=chosen, data_options=offered),
+            ),
         ],
         className="choice",
     )

@@ -216,7 +216,7 @@
         for (const [name, part] of Object.entries(view.parts)) {
           if ("nodes" in part) window.dash_clientside.set_props({ part: name }, { children: part.nodes ?? null, "data-tag": part.tag });
         }
-        setTimeout(settle, 0);
+        setTimeout(() => settle(), 0);
         return have;
       },
     },
@@ -248,8 +248,20 @@
   }
 
   // After parts were put in: choices show what the address says, and a finding is brought into view.
-  function settle() {
+  function settle(tries = 0) {
+    const places = [...document.querySelectorAll('#page div[id^="{"]:not(.figure)')];
+    if (tries < 200 && places.some((place) => place.dataset.tag !== window.nethookTag(place))) {
+      setTimeout(() => settle(tries + 1), 10);
+      return;
+    }
     for (const select of document.querySelectorAll("select.param")) {
+      const { options } = select.dataset;
+      if (select.nethook !== options) {
+        const { value } = select;
+        select.nethook = options;
+        select.replaceChildren(...JSON.parse(options).map(([of, text]) => new Option(text, of)));
+        select.value = document.activeElement === select ? value : select.dataset.value;
+      }
       if (document.activeElement !== select && select.value !== select.dataset.value) select.value = select.dataset.value;
     }
     for (const slider of document.querySelectorAll(".slider.param")) {

@@ -54,7 +54,7 @@ class _Modules:
         # Modules of the newer kind stand behind one of the older, with functions of their own.
         inside = re.compile(rf"[ ,]([\w$]+)=(?:{wrappers})\(\(\)=>")
         places = [(found.start(), found[1]) for found in begins.finditer(text)]
-        ends = [at for at, _ in places[1:]] + [len(text)]
+        ends = [*(at for at, _ in places), len(text)][1:]
         self.prelude = text[: places[0][0]] if places else text
         self.names = [name for _, name in places]
         self.texts = {name: text[at:end] for (at, name), end in zip(places, ends, strict=True)}

@@ -89,12 +89,14 @@
     const wide = frame.clientWidth;
     const least = figure.layout.meta && figure.layout.meta.least;
     if (least && wide < least) frame.style.overflowX = "auto";
-    const layout = draw.fitted(figure, wide);
+    // plotly.js writes into what it is given: a zoom is not to be taken for what was sent.
+    const layout = draw.fitted({ layout: structuredClone(figure.layout) }, wide);
     layout.shapes = withLine(figure, layout.shapes);
     layout.height = layout.height || 300;
     frame.style.height = `${layout.height}px`;
     for (const [axis, range] of Object.entries(zooms.get(name) || {})) layout[axis] = { ...layout[axis], range, autorange: false };
-    window.Plotly.react(plot, draw.themed(draw.traces(figure.data)), layout, draw.config(frame));
+    const data = draw.themed(draw.traces(figure.data)).map((trace) => ({ ...trace }));
+    window.Plotly.react(plot, data, layout, draw.config(frame));
     if (!plot.nethook) {
       plot.nethook = name;
       plot.on("plotly_click", (event) => clicked(plot, event));

@@ -61,31 +61,29 @@
     return part ? have.tags[part] : `${have.tags[frame]} ${lineOf(figures.get(frame)) ? step : ""}`;
   };
 
-  // A line at the step that is looked at: it moves without the figure being drawn again.
+  // A line at the step that is looked at: it moves without the figure being drawn anew.
   let step = null;
   const lineOf = (figure) => (step !== null && figure && figure.layout.meta && figure.layout.meta.line) || null;
   function withLine(figure, shapes) {
     const line = lineOf(figure);
     return line ? [...(shapes || []), draw.themed({ ...line, x0: step, x1: step })] : shapes;
   }
-  function moveLines() {
-    for (const [name, figure] of figures) {
-      const plot = plots.get(name);
-      if (!lineOf(figure) || due.has(name) || !plot || !plot.isConnected) continue;
-      window.Plotly.relayout(plot, { shapes: withLine(figure, draw.themed(figure.layout.shapes)) });
-      mark(name);
-    }
-  }
-
   const plots = new Map(); // name -> the element that plotly.js draws in
   function put(name, frame, figure) {
     let plot = plots.get(name);
-    if (!plot || plot.parentElement !== frame) {
+    if (plot && plot.parentElement !== frame) { window.Plotly.purge(plot); plot = null; }
+    if (!plot) {
       plot = document.createElement("div");
       plot.className = "graph";
       frame.replaceChildren(plot);
       plots.set(name, plot);
     }
+    if (plot.shows === figure) {
+      window.Plotly.relayout(plot, { shapes: withLine(figure, draw.themed(figure.layout.shapes)) });
+      mark(name);
+      return;
+    }
+    plot.shows = figure;
     const wide = frame.clientWidth;
     const least = figure.layout.meta && figure.layout.meta.least;
     if (least && wide < least) frame.style.overflowX = "auto";
@@ -155,6 +153,7 @@
   }, { rootMargin: `${AHEAD}px 0px` });
 
   function drawAll() {
+    for (const plot of plots.values()) plot.shows = null;
     for (const name of figures.keys()) due.add(name);
     drawSoon();
   }
@@ -236,10 +235,11 @@
       due.add(name);
     }
     have = { skeleton: view.skeleton, tags };
-    const moved = step !== view.step;
-    step = view.step;
+    if (step !== view.step) {
+      step = view.step;
+      for (const [name, figure] of figures) if (lineOf(figure)) due.add(name);
+    }
     drawSoon();
-    if (moved) setTimeout(moveLines, 0);
     window.nethookSent = (window.nethookSent || 0) + 1; // for benchmarks/page.py
     if (document.title !== view.title) {
       document.title = view.title;

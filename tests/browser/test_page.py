@@ -266,6 +266,7 @@ def test_the_whole_of_plotly_is_loaded_where_the_part_of_it_does_not_work(
     monkeypatch.setattr(app, "_plotly_js", lambda: b"void 'another form'")
     with served(runs) as address:
         opened = visit(f"{address}/run/{ids['training']}")
+        opened.until("window.Plotly", 60)
         assert opened.draw_all() == 2
         opened.leave()
 

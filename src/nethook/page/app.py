@@ -45,12 +45,12 @@ _INDEX: Final = """<!DOCTYPE html>
 <meta name="referrer" content="no-referrer">
 <title>{%title%}</title>
 <link rel="icon" href="data:,">
-<script async id="plotly-js" src="/looks/plotly.js?SEAL" data-whole="WHOLE"></script>
 <link rel="stylesheet" href="/looks/report.css?SEAL">
 <link rel="stylesheet" href="/looks/page.css?SEAL">
 <script type="application/json" id="nh-looks">LOOKS</script>
 <script src="/looks/draw.js?SEAL"></script>
 <script src="/looks/page.js?SEAL"></script>
+<script async id="plotly-js" src="/looks/plotly.js?SEAL" data-whole="WHOLE"></script>
 {%css%}
 </head>
 <body>
@@ -70,8 +70,9 @@ _WHOLE: Final = re.compile(r'<script src="([^"]*/plotly/package_data/[^"]*)"></s
 class _App(Dash):
     """Dash, with fewer scripts.
 
-    plotly.js takes longest to load. It is the first that is asked for, waits for none of the others
-    and holds up none: meanwhile the first question is asked and answered.
+    plotly.js takes longest to load. It is asked for before those of Dash, waits for none of them
+    and holds up none: meanwhile the first question is asked and answered. page.js, which is there
+    before it, hears when it is.
     """
 
     def interpolate_index(self, **parts: Any) -> str:  # type: ignore[override]  # as Dash advises

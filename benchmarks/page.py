@@ -5,11 +5,18 @@
     .venv/bin/python benchmarks/page.py --run big.db  # one that is there already, or is made there
 
 The run is made of random numbers as in benchmarks/scale.py (1,000 series), with a loss, gradient
-norm and update ratio beside. `nethook ui` serves it; Chromium opens it. Measured: from navigation
-to the first figure that is drawn, and from a click until every figure that is in view is drawn.
-Each is done several times, the first with nothing of the run in the server's memory. `work` is
-processor time, of the browser (all its processes) and the server together: on a machine that has
-nothing else to do it takes about that long, or less where they work at the same time.
+norm and update ratio beside. `nethook ui` serves it; Chromium, which has been open for a while,
+opens it. Measured, until the frame of the screen after:
+
+- from the start of a navigation: the first in a context of its own (nothing is in the browser's
+  cache, and the first time nothing of the run in the server's memory), and later ones in it;
+- from a click, until the view is answered.
+
+`first` is when the first figure is drawn with the new numbers (where a view has none: when its
+texts stand there), `all` when every text and every figure that is in sight is. What is further down
+is drawn when it comes near. Each is done several times. `work` is processor time until all is
+drawn, of the browser (all its processes) and the server together: on a machine that has nothing
+else to do it takes about that long, or less where they work at the same time.
 """
 
 from __future__ import annotations
@@ -36,6 +43,7 @@ from nethook.stats.fields import INDEX, empty_rows
 
 NAVIGATION, CLICK = 2.0, 0.5  # seconds: the bounds
 REPEATS = 3
+START, PAUSE = 4000, 700  # milliseconds: a browser that was started is busy with itself for a while
 LOOP = (
     (names.LOOP, names.GRAD_NORM),
     (names.LOOP, names.GRAD_NORM_UNCLIPPED),
@@ -108,7 +116,7 @@ class Work:
     def __init__(self) -> None:
         self._last = self._now()
 
-    def _now(self) -> float:
+    def _now(self) -> dict[int, int]:
         parents: dict[int, int] = {}
         ticks: dict[int, int] = {}
         for place in Path("/proc").glob("[0-9]*/stat"):
@@ -122,50 +130,40 @@ class Work:
         while grown:
             new = {pid for pid, parent in parents.items() if parent in mine} - mine
             mine, grown = mine | new, bool(new)
-        total = sum(ticks.get(pid, 0) for pid in mine - {os.getpid()})
-        return total / os.sysconf("SC_CLK_TCK")
+        return {pid: ticks.get(pid, 0) for pid in mine - {os.getpid()}}
 
     def spent(self) -> float:
-        """Seconds."""
+        """Seconds, of the processes that are there still."""
         now, last = self._now(), self._last
         self._last = now
-        return now - last
+        ticks = sum(each - last.get(pid, 0) for pid, each in now.items())
+        return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def measure(address: str) -> dict[str, list[tuple[float, float]]]:
-    """Seconds and work of each question, in a browser of its own for each navigation."""
+Times = tuple[float, float, float]  # seconds to the first figure, to all, and of work
+
+
+def measure(address: str) -> dict[str, list[Times]]:
+    """What each question takes."""
     from playwright.sync_api import sync_playwright
 
-    found: dict[str, list[tuple[float, float]]] = {}
-
-    def note(name: str, seconds: float, work: float) -> None:
-        found.setdefault(name, []).append((seconds, work))
-
+    found: dict[str, list[Times]] = {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=_chromium())
+        browser.new_page().wait_for_timeout(START)
         for at in range(REPEATS):
-            page = browser.new_context(viewport={"width": 1366, "height": 850}).new_page()
-            work = Work()
-            page.goto(address, wait_until="commit")
-            first = _until(page, "window.nethookFirst")
-            name = "first navigation" if at == 0 else "navigation"
-            note(name, first / 1000, work.spent())
-            _settled(page)
+            context = browser.new_context(viewport={"width": 1366, "height": 850})
+            context.add_init_script(_LOOK.replace("SEEN", SEEN))
+            page = context.new_page()
+            page.wait_for_timeout(PAUSE)
+            name = "first navigation" if at == 0 else "navigation, nothing cached"
+            found.setdefault(name, []).append(_navigated(page, address))
             for name, act in CLICKS:
-                work.spent()
-                seconds = _clicked(page, act)
-                note(name, seconds, work.spent())
-                page.wait_for_timeout(300)
-            page.context.close()
-        # The browser has the scripts by now: what a second look takes.
-        page = browser.new_context(viewport={"width": 1366, "height": 850}).new_page()
-        work = Work()
-        for at in range(REPEATS + 1):
-            work.spent()
-            page.goto(address, wait_until="commit")
-            first = _until(page, "window.nethookFirst")
-            if at:
-                note("navigation, scripts known", first / 1000, work.spent())
+                page.wait_for_timeout(PAUSE)
+                found.setdefault(name, []).append(_clicked(page, act))
+            page.wait_for_timeout(PAUSE)
+            found.setdefault("navigation again", []).append(_navigated(page, address))
+            context.close()
         browser.close()
     return found
 
@@ -186,6 +184,26 @@ CLICKS = (
 )
 SEEN = """[...document.querySelectorAll('.figure')].filter((f) => f.checkVisibility()
     && f.getBoundingClientRect().top < innerHeight && f.getBoundingClientRect().bottom > 0)"""
+_LOOK = """window.nethookLook = (begin, before) => {
+    window.acted = null;
+    let first = 0;
+    const isNew = (e) => e.dataset.tag === window.nethookTag(e);
+    const look = () => {
+        if ((window.nethookSent || 0) > before) {
+            const figures = SEEN;
+            const texts = [...document.querySelectorAll('div[id^="{"]:not(.figure)')];
+            const now = performance.now() - begin, drawn = figures.filter(isNew);
+            if (drawn.length && !first) first = now;
+            if (texts.every(isNew) && drawn.length === figures.length) {
+                window.acted = [first || now, now];
+                return;
+            }
+        }
+        requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+};
+if (location.protocol.startsWith('http')) window.nethookLook(0, 0);"""
 _ACT = """(act) => {
     const go = (to) => { history.pushState(null, '', to);
         window.dispatchEvent(new CustomEvent('_dashprivate_pushstate')); };
@@ -194,38 +212,38 @@ _ACT = """(act) => {
         query.set(name, value); go(location.pathname + '?' + query); };
     const press = (what) => document.querySelector(what).click();
     const open = (what) => go(run + '/' + what);
-    const before = window.nethookSent || 0, begin = performance.now();
-    window.acted = null;
-    const look = () => {
-        const frames = SEEN;
-        const done = (window.nethookSent || 0) > before && frames.every(
-            (f) => f.dataset.drawn === 'yes' && f.dataset.tag === window.nethookTag(f));
-        if (done) window.acted = performance.now() - begin; else requestAnimationFrame(look);
-    };
     const [, verb, words] = act.match(/^(\\w+)\\((.*)\\)$/);
     const given = words.split("', '").map((word) => word.replace(/^'|'$/g, ''));
+    window.nethookLook(performance.now(), window.nethookSent || 0);
     ({ choose, press, open })[verb](...given);
-    requestAnimationFrame(look);
 }"""
 
 
-def _clicked(page: Any, act: str) -> float:
-    """Seconds from a click to the answer, with every figure that is in view drawn."""
-    page.evaluate(_ACT.replace("SEEN", SEEN), act)
-    return _until(page, "window.acted") / 1000
+def _navigated(page: Any, address: str) -> Times:
+    """Until the page of an address is drawn, from when it was asked for."""
+    work = Work()
+    page.goto(address, wait_until="commit")
+    return _answered(page, work)
 
 
-def _settled(page: Any) -> None:
-    _until(page, f"{SEEN}.every((f) => f.dataset.drawn === 'yes')")
-    page.wait_for_timeout(500)
+def _clicked(page: Any, act: str) -> Times:
+    """Until a click is answered."""
+    work = Work()
+    page.evaluate(_ACT, act)
+    return _answered(page, work)
 
 
-def _until(page: Any, expression: str) -> float:
-    deadline = time.monotonic() + 120
+def _answered(page: Any, work: Work) -> Times:
+    first, last = _until(page, "window.acted")
+    return first / 1000, last / 1000, work.spent()
+
+
+def _until(page: Any, expression: str) -> Any:
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         found = page.evaluate(expression)
         if found:
-            return float(found)
+            return found
         page.wait_for_timeout(50)
     raise TimeoutError(expression)
 
@@ -253,14 +271,13 @@ def main(steps: int, run: Path | None) -> None:
             finally:
                 server.kill()
         print(f"a run of {path.stat().st_size / 1e6:.0f} MB, {scale.SERIES + len(LOOP):,} series")
-    print(f"{'':28}{'bound':>8}{'best':>8}{'median':>8}{'worst':>8}{'work':>8}   seconds")
+    print(f"{'':28}{'bound':>7}{'first':>8}{'worst':>7}{'all':>8}{'worst':>7}{'work':>8}  seconds")
     for name, each in found.items():
         bound = NAVIGATION if "navigation" in name else CLICK
-        times, work = [seconds for seconds, _ in each], [spent for _, spent in each]
-        middle = statistics.median(times)
+        first, last, work = zip(*each, strict=True)
         print(
-            f"{name:28}{bound:8.1f}{min(times):8.2f}{middle:8.2f}{max(times):8.2f}"
-            f"{statistics.median(work):8.2f}"
+            f"{name:28}{bound:7.1f}{statistics.median(first):8.2f}{max(first):7.2f}"
+            f"{statistics.median(last):8.2f}{max(last):7.2f}{statistics.median(work):8.2f}"
         )
     load, cores = os.getloadavg()[0], os.cpu_count()
     print(f"load {load:.1f} on {cores} cores: above the number of cores all times are longer")

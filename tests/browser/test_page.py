@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 
+from nethook.page import app
 from nethook.page.folder import Folder
 from tests.browser.conftest import serious_violations
 from tests.browser.pages import folder_of_runs, served
@@ -235,6 +236,39 @@ def test_the_slider_moves_the_profile(visit, site, ids):
     assert "step=80" in page.url
     page.select_option("select[data-param=with]", ids["changed"])
     opened.until(f"{read} === 'training, step 80,changed, step 80'")
+
+
+def test_the_step_is_a_line_that_moves(visit, site, ids):
+    opened = visit(f"{site}/run/{ids['training']}/layer?at=conv1&step=50")
+    page = opened.page
+    opened.draw_all()
+    page.evaluate("window.scrollTo({top: 0, behavior: 'instant'})")
+    plots = "[...document.querySelectorAll('.js-plotly-plot')]"
+    read = f"{plots}.map((plot) => (plot.layout.shapes || []).map((s) => s.x0)).flat()"
+    places = page.evaluate(read)
+    assert len(places) >= 3
+    assert set(places) == {50}
+    page.evaluate(f"window.mine = {plots}; window.data = mine.map((plot) => plot.data)")
+    page.keyboard.press("ArrowRight")
+    opened.until(f"{read}[0] === 51")  # what is in sight at once
+    last = "mine.filter((plot) => plot.layout.shapes).at(-1)"
+    page.evaluate(f"{last}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+    opened.until(f"{read}.every((place) => place === 51)")  # and the rest when it comes near
+    assert page.evaluate("mine.every((plot, at) => plot.data === data[at])")  # nothing drawn anew
+    page.click("#theme-button")
+    opened.until(f"{last}.data !== data[mine.indexOf({last})]")
+    assert page.evaluate(f"{last}.layout.shapes.at(-1).x0") == 51
+
+
+def test_the_whole_of_plotly_is_loaded_where_the_part_of_it_does_not_work(
+    visit, runs, ids, monkeypatch
+):
+    monkeypatch.setattr(app, "_plotly_js", lambda: b"void 'another form'")
+    with served(runs) as address:
+        opened = visit(f"{address}/run/{ids['training']}")
+        opened.until("window.Plotly", 60)
+        assert opened.draw_all() == 2
+        opened.leave()
 
 
 def test_figures_can_be_kept(visit, site, ids, tmp_path):

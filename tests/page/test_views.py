@@ -14,8 +14,10 @@ from dash.exceptions import PreventUpdate
 from nethook.figures.reading import Reading
 from nethook.page.app import answer_of
 from nethook.page.folder import Folder
+from nethook.page.parts import fill
 from nethook.page.state import VIEWS, read_place
 from nethook.page.views import Views
+from nethook.views.plotly_js import TRACES
 from nethook.views.render import decode_codes
 from tests.figures.shared import HOSTILE, changed, hostile, training
 
@@ -52,6 +54,50 @@ def test_every_view_of_every_run_can_be_sent(views, ids, view, name) -> None:
     assert "cannot be shown" not in text
     assert HOSTILE not in text  # its control characters are spelt out
     assert ("This run cannot be read" in text) == (name == "broken")
+
+
+def test_the_page_has_what_draws_its_figures(views, ids) -> None:
+    """plotly.js is sent with these kinds of traces alone."""
+    drawn = set()
+    for place in (*(f"/run/{ids['training']}/{view}" for view in VIEWS), "/compare"):
+        search = (
+            "?at=conv1" if place.endswith("layer") else f"?runs={ids['training']}~{ids['changed']}"
+        )
+        _, sent = ask(views, place, search)
+        for part in sent["parts"].values():
+            drawn |= {trace["type"] for trace in (part.get("figure") or {"data": ()})["data"]}
+    assert {"scatter", "heatmap"} <= drawn <= {"scatter", *TRACES}
+
+
+def test_another_step_moves_a_line_and_draws_nothing_anew(views, ids) -> None:
+    path = f"/run/{ids['training']}/layer"
+    _, sent = ask(views, path, "?at=conv1&step=17")
+    for name in ("courses", "histogram", "bands"):
+        assert sent["parts"][name]["figure"]["layout"]["meta"]["line"]["type"] == "line"
+    assert sent["step"] == 17
+    _, other = ask(views, path, "?at=conv1&step=18", has_of(sent))
+    assert other["step"] == 18
+    assert "step" in other["parts"]
+    assert not any("figure" in part for part in other["parts"].values())
+
+
+def test_texts_stand_in_a_new_skeleton(views, ids) -> None:
+    body, view = answer_of(views, read_place(f"/run/{ids['training']}", ""), None)
+    verdict = view["parts"]["verdict"]["nodes"]
+    fill(body, view["parts"])
+    assert not any("nodes" in part for part in view["parts"].values())
+    text = to_json(body)
+    assert to_json(verdict) in text
+    assert f'"data-tag":"{view["parts"]["verdict"]["tag"]}"' in text
+
+
+def test_what_can_be_chosen_is_read_ahead_of_a_run_that_has_ended(views, ids) -> None:
+    place = read_place(f"/run/{ids['training']}", "")
+    views.read_rest(place)
+    reading = views.folder.open(views.folder.entry(ids["training"])).reading
+    assert {name for name, _ in reading._grids} >= {"spread", "silent", "gradients"}
+    views.read_rest(read_place(f"/run/{ids['broken']}", ""))
+    views.read_rest(read_place("/run/nobody", ""))
 
 
 def test_what_a_browser_has_is_not_sent_again(views, ids) -> None:

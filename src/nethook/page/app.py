@@ -10,27 +10,31 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import threading
 import time
 import warnings
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from functools import lru_cache
 from importlib import resources
 from typing import Any, Final
 
-from dash import MATCH, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from nethook.page.folder import Folder
 from nethook.page.guarding import guard
-from nethook.page.parts import Part, attributes, empty_figure, note
+from nethook.page.parts import Part, attributes, empty_figure, fill, note
 from nethook.page.state import Place, read_place
 from nethook.page.views import Views
 from nethook.views.page import asset, looks
+from nethook.views.plotly_js import without_unused
 from nethook.views.render import payload
 
 EVERY: Final = 2.0
 """Seconds between two looks at a run that is being written."""
 
+_REST: Final = 1.0  # seconds after which the first view of a run is drawn
 _OWN: Final = ("page.css", "page.js")
 _SHARED: Final = ("report.css", "draw.js")
 _INDEX: Final = """<!DOCTYPE html>
@@ -46,6 +50,7 @@ _INDEX: Final = """<!DOCTYPE html>
 <script type="application/json" id="nh-looks">LOOKS</script>
 <script src="/looks/draw.js?SEAL"></script>
 <script src="/looks/page.js?SEAL"></script>
+<script async id="plotly-js" src="/looks/plotly.js?SEAL" data-whole="WHOLE"></script>
 {%css%}
 </head>
 <body>
@@ -57,22 +62,24 @@ _INDEX: Final = """<!DOCTYPE html>
 
 # What the page has no use for: each would be loaded before the first figure is drawn.
 _LEFT_OUT: Final = re.compile(
-    r'<script src="[^"]*(?:dash_table|async-(?!graph)[a-z]+)[^"]*"></script>\s*'
+    r'<script src="[^"]*(?:dash_table|/async-|/polyfill@|/plotly/package_data/)[^"]*"></script>\s*'
 )
-_PLOTLY: Final = re.compile(r'<script src="([^"]*/plotly/package_data/[^"]*)"></script>')
+_WHOLE: Final = re.compile(r'<script src="([^"]*/plotly/package_data/[^"]*)"></script>')
 
 
 class _App(Dash):
-    """Dash, with fewer scripts, of which the largest does not hold up the others.
+    """Dash, with fewer scripts.
 
-    plotly.js takes longest to load. Meanwhile the first question is asked and answered; page.js
-    lets figures wait for it.
+    plotly.js takes longest to load. It is asked for before those of Dash, waits for none of them
+    and holds up none: meanwhile the first question is asked and answered. page.js, which is there
+    before it, hears when it is.
     """
 
     def interpolate_index(self, **parts: Any) -> str:  # type: ignore[override]  # as Dash advises
-        scripts = _LEFT_OUT.sub("", parts["scripts"])
-        parts["scripts"] = _PLOTLY.sub(r'<script async id="plotly-js" src="\1"></script>', scripts)
-        return str(super().interpolate_index(**parts))  # type: ignore[no-untyped-call]
+        whole = _WHOLE.search(parts["scripts"])
+        parts["scripts"] = _LEFT_OUT.sub("", parts["scripts"])
+        page = str(super().interpolate_index(**parts))  # type: ignore[no-untyped-call]
+        return page.replace("WHOLE", whole[1] if whole else "")
 
 
 def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Dash:
@@ -101,8 +108,10 @@ def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Da
     app.enable_dev_tools(debug=False)
     app.logger.setLevel(logging.ERROR)
     app.layout = _layout()
-    _callbacks(app, Views(folder))
+    views = Views(folder)
+    _callbacks(app, views)
     guard(app.server, bound=bound, token=token, policy=_policy(app))
+    _read_ahead(app, views)
 
     def look(name: str) -> Any:
         from flask import Response
@@ -118,11 +127,40 @@ def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Da
     return app
 
 
+def _read_ahead(app: Dash, views: Views) -> None:
+    """Read a run while the browser loads the scripts: it asks when it has them."""
+    from flask import request
+
+    def ahead() -> None:
+        place = read_place(request.path, request.query_string.decode("latin-1"))
+        if request.method == "GET" and place.kind == "run" and not views.folder.is_open(place.run):
+            threading.Thread(target=_prepare, args=(views, place), daemon=True).start()
+
+    app.server.before_request(ahead)
+
+
+def _prepare(views: Views, place: Place) -> None:
+    """Make what is asked for first, and then read what can be chosen, if it stays as it is."""
+    with suppress(Exception):  # who asks is told
+        answer_of(views, place, {})
+        time.sleep(_REST)
+        views.read_rest(place)
+
+
 def _files() -> dict[str, bytes]:
     """The stylesheets and scripts of the page."""
     own = resources.files("nethook.page").joinpath("assets")
     found = {name: own.joinpath(name).read_bytes() for name in _OWN}
-    return found | {name: asset(name).encode() for name in _SHARED}
+    found |= {name: asset(name).encode() for name in _SHARED}
+    return found | {"plotly.js": _plotly_js()}
+
+
+@lru_cache(maxsize=1)
+def _plotly_js() -> bytes:
+    """plotly.js as the page needs it, made once for all servers of a process."""
+    from plotly.offline import get_plotlyjs
+
+    return without_unused(get_plotlyjs()).encode()
 
 
 def _policy(app: Dash) -> str:
@@ -142,7 +180,6 @@ def _layout() -> Any:
             dcc.Interval(id="tick", interval=int(1000 * EVERY)),
             dcc.Store(id="view"),
             dcc.Store(id="have", data={}),
-            dcc.Store(id="theme"),
             html.A("Skip to the content", href="#page", className="skip"),
             html.Div(id="page", children=html.P("Reading …", className="note loading")),
             html.Div(
@@ -163,26 +200,13 @@ def _callbacks(app: Dash, views: Views) -> None:
         running=[(Output("tick", "disabled"), True, False)],
     )
     def answer(pathname: str, search: str, _: int, have: Any) -> tuple[Any, Any]:
-        return answer_of(views, read_place(pathname, search), have)
-
-    def ours(name: str) -> ClientsideFunction:
-        return ClientsideFunction("nethook", name)
+        body, view = answer_of(views, read_place(pathname, search), have)
+        if view["new"]:
+            fill(body, view["parts"])
+        return body, view
 
     beside: Any = app.clientside_callback  # without types
-    beside(ours("have"), Output("have", "data"), Input("view", "data"))
-    beside(
-        ours("figure"),
-        Output({"frame": MATCH}, "children"),
-        Input("view", "data"),
-        Input("theme", "data"),
-        State({"frame": MATCH}, "id"),
-    )
-    beside(
-        ours("nodes"),
-        Output({"part": MATCH}, "children"),
-        Input("view", "data"),
-        State({"part": MATCH}, "id"),
-    )
+    beside(ClientsideFunction("nethook", "have"), Output("have", "data"), Input("view", "data"))
 
 
 def answer_of(views: Views, place: Place, have: Any) -> tuple[Any, Any]:
@@ -210,7 +234,10 @@ def answer_of(views: Views, place: Place, have: Any) -> tuple[Any, Any]:
         sent = {name: {"tag": part.tag, **_made(part)} for name, part in wanted.items()}
     if shown.of is not None:
         shown.of.seconds = max(shown.of.seconds, time.monotonic() - begin)
-    view = {"skeleton": skeleton, "title": shown.title, "new": not same, "parts": sent}
+    view = {
+        "skeleton": skeleton, "title": shown.title, "new": not same, "step": shown.step,
+        "parts": sent,
+    }  # fmt: skip
     return (no_update if same else shown.body), view
 
 

@@ -98,6 +98,10 @@ class Folder:
             known = self._entries.get(run)
         return known
 
+    def is_open(self, run: str) -> bool:
+        """Whether the run with this id is kept in memory, as it is or was."""
+        return run in self._opened
+
     def id_of(self, path: Path) -> str:
         """The id of a run of this folder."""
         base = self.place.parent if self.single else self.place

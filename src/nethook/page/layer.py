@@ -94,7 +94,7 @@ def layer(opened: Opened, reading: Reading, where: Place) -> Shown:
     of, quantity = chosen_series(reading, name, where.text("of"))
     base = repr((opened.tag, name))
     at_step = repr((base, step, asked))
-    spread = repr((at_step, of, quantity, phase))
+    spread = repr((base, of, quantity, phase))
     body = [
         html.Div([place("title"), place("ways", className="tools tight")], className="row"),
         place("facts"),
@@ -127,26 +127,26 @@ def layer(opened: Opened, reading: Reading, where: Place) -> Shown:
         "ways": Part(repr((base, step, known)), lambda: _ways(opened, known, name, where)),
         "facts": Part(base, lambda: _facts(opened, reading, name)),
         "step": Part(at_step, lambda: _at_step(reading, name, step, asked)),
-        "courses": Part(at_step, lambda: with_step(_courses(reading, name), step), figure=True),
+        "courses": Part(base, lambda: with_step(_courses(reading, name)), figure=True),
         "of": Part(spread, lambda: _of(reading, name, of, quantity, phase)),
         "histogram": Part(
             spread,
-            lambda: with_step(_untitled(histogram_spec(reading, of, quantity, phase, 200)), step),
+            lambda: with_step(_untitled(histogram_spec(reading, of, quantity, phase, 200))),
             figure=True,
         ),
         "bands": Part(
             spread,
-            lambda: with_step(_untitled(bands_spec(reading, of, quantity, phase)), step),
+            lambda: with_step(_untitled(bands_spec(reading, of, quantity, phase))),
             figure=True,
         ),
         "units": Part(
-            repr((at_step, phase)),
-            lambda: with_step(units_spec(reading, name, phase, 200), step) if has_units else None,
+            repr((base, phase)),
+            lambda: with_step(units_spec(reading, name, phase, 200)) if has_units else None,
             figure=True,
         ),
         "snapshots": Part(base, lambda: _snapshots(reading, name), figure=True),
     }
-    return Shown(f"{shorten(name or '(model)', 60)} – nethook", body, parts)
+    return Shown(f"{shorten(name or '(model)', 60)} – nethook", body, parts, step=step)
 
 
 def chosen_series(reading: Reading, name: str, asked: str) -> tuple[str, str]:
@@ -165,15 +165,15 @@ def _keys(reading: Reading, name: str) -> list[tuple[str, str]]:
     return [(of, each) for of in own for each in _SHOWN if reading.has(of, each)]
 
 
-def with_step(spec: Spec | None, step: int) -> Spec | None:
-    """A figure over steps, with a line at one of them."""
+def with_step(spec: Spec | None) -> Spec | None:
+    """A figure over steps, with a line at the one that is looked at; page.js puts it there."""
     if spec is None:
         return None
     line = {
-        "type": "line", "xref": "x", "yref": "paper", "x0": step, "x1": step, "y0": 0, "y1": 1,
+        "type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1,
         "line": {"color": GREY, "width": 1.5},
     }  # fmt: skip
-    spec["layout"]["shapes"] = [*spec["layout"].get("shapes", ()), line]
+    spec["layout"]["meta"] = {**spec["layout"].get("meta", {}), "line": line}
     return spec
 
 

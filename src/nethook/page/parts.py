@@ -6,6 +6,7 @@ has changed. A part is made when it is sent, and one that cannot be made says so
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -39,6 +40,7 @@ class Shown:
     parts: dict[str, Part] = field(repr=False)
     key: str = ""  # changes where the skeleton does, within one place
     of: Opened | None = field(default=None, repr=False)  # the run that is read
+    step: int | None = None  # where figures have a line
 
 
 def place(name: str, **options: Any) -> Node:
@@ -46,8 +48,23 @@ def place(name: str, **options: Any) -> Node:
     return html.Div(id={"part": name}, **options)
 
 
+def fill(node: Node, parts: dict[str, dict[str, Any]]) -> None:
+    """Put the nodes of parts into their places in a skeleton, and leave them out of the parts."""
+    if isinstance(node, list | tuple):
+        for each in node:
+            fill(each, parts)
+        return
+    name = getattr(node, "id", None)
+    part = parts.get(name.get("part", "")) if isinstance(name, dict) else None
+    if part is not None and "nodes" in part:
+        node.children = part.pop("nodes")
+        setattr(node, "data-tag", part["tag"])
+    elif not isinstance(node, str) and hasattr(node, "children"):
+        fill(node.children, parts)
+
+
 def figure(name: str, label: str, height: int = 300) -> Node:
-    """Where a figure stands; it has this height until it is drawn. page.js puts the graph in."""
+    """Where a figure stands; it has this height until page.js draws it there."""
     return html.Div(
         role="group",
         className="figure waiting",
@@ -164,15 +181,18 @@ def table(
 
 
 def select(name: str, options: Sequence[tuple[str, str]], chosen: str, label: str) -> Node:
-    """A choice that becomes a parameter of the address: (value, text)."""
-    made = [
-        html.Option(shorten(text, 60), value=value, selected=value == chosen)
-        for value, text in options
-    ]
+    """A choice that becomes a parameter of the address: (value, text).
+
+    page.js makes the options: there can be hundreds, and a component of Dash is not cheap.
+    """
+    offered = json.dumps([(value, shorten(text, 60)) for value, text in options])
     return html.Label(
         [
             html.Span(label),
-            html.Select(made, className="param", **attributes(data_param=name, data_value=chosen)),
+            html.Select(
+                className="param",
+                **attributes(data_param=name, data_value=chosen, data_options=offered),
+            ),
         ],
         className="choice",
     )

@@ -15,7 +15,7 @@ from nethook.page.health import health
 from nethook.page.layer import layer
 from nethook.page.listing import listing
 from nethook.page.model import model
-from nethook.page.overview import overview
+from nethook.page.overview import offered_quantities, overview
 from nethook.page.parts import Node, Part, Shown, anchor
 from nethook.page.state import Place
 from nethook.page.summaries import Summaries
@@ -53,6 +53,16 @@ class Views:
             opened = replace(opened, state="broken", problem=f"{type(error).__name__}: {error}")
             shown, state = self._broken(opened), state_part(replace(opened, reading=None))
         return self._framed(where, entry.name, replace(shown, of=opened), state)
+
+    def read_rest(self, where: Place) -> None:
+        """Read what the first screen of a run can show, if nothing is written to it any more."""
+        entry = self.folder.entry(where.run)
+        opened = self.folder.open(entry) if entry is not None else None
+        if opened is None or opened.reading is None or opened.state == "open":
+            return
+        for name in offered_quantities(opened.reading):
+            with opened.lock:
+                opened.reading.grid(name)
 
     def _broken(self, opened: Opened) -> Shown:
         title = f"{shorten(opened.entry.name, 60)} – nethook"

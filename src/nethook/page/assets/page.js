@@ -10,14 +10,8 @@
   let looked = ""; // the address that was last scrolled to
   root.dataset.theme = draw.theme();
 
-  // plotly.js loads beside everything else. Dash waits for what is in its place: a promise.
-  window.Plotly = new Promise((ready) => {
-    document.addEventListener("load", (event) => { if (event.target.id === "plotly-js") ready(); }, true);
-  });
-
   const element = (kind, name) => document.getElementById(JSON.stringify({ [kind]: name }));
   const nothing = () => window.dash_clientside.no_update;
-  const triggered = () => window.dash_clientside.callback_context.triggered.map((each) => each.prop_id);
 
   // Addresses
 
@@ -34,22 +28,8 @@
     go(location.pathname + (text ? `?${text}` : ""), replace);
   }
 
-  // Figures
-
-  function finished(name) {
-    const graph = element("figure", name);
-    const plot = graph && graph.querySelector(".js-plotly-plot");
-    if (!plot || !plot.on) return false;
-    if (!plot.nethook) {
-      plot.nethook = name;
-      plot.on("plotly_click", (event) => clicked(plot, event));
-      plot.on("plotly_afterplot", () => { mark(name); });
-      plot.on("plotly_relayout", (change) => zoomed(name, change));
-      plot.on("plotly_doubleclick", () => setTimeout(() => zooms.delete(name), 0));
-    }
-    mark(name);
-    return true;
-  }
+  // Figures: plotly.js draws them in their frames, where React has nothing of its own. (A graph of
+  // Dash would ask and be asked several times for each.)
 
   // What was zoomed stays so while new steps come, until it is undone or other rows are shown.
   const zooms = new Map(); // name -> axis -> range
@@ -69,73 +49,135 @@
 
   function mark(name) {
     const frame = element("frame", name);
-    const graph = element("figure", name);
-    if (!frame || !graph || !graph.querySelector(".main-svg") || !have.tags[name]) return;
+    if (!frame || !have.tags[name]) return;
     frame.classList.remove("waiting");
     frame.dataset.drawn = "yes";
-    frame.dataset.tag = have.tags[name];
-    if (!window.nethookFirst) window.nethookFirst = performance.now(); // for benchmarks/page.py
+    frame.dataset.tag = window.nethookTag(frame);
   }
 
-  window.nethookTag = (frame) => have.tags[JSON.parse(frame.id).frame];
+  // The `data-tag` of a place when what was sent last stands in it: for benchmarks/page.py.
+  window.nethookTag = ({ id }) => {
+    const { frame, part } = JSON.parse(id);
+    return part ? have.tags[part] : `${have.tags[frame]} ${lineOf(figures.get(frame)) ? step : ""}`;
+  };
 
-  function wait(name, tries) {
-    if (!finished(name) && tries > 0) setTimeout(() => wait(name, tries - 1), 40);
+  // A line at the step that is looked at: it moves without the figure being drawn anew.
+  let step = null;
+  const lineOf = (figure) => (step !== null && figure && figure.layout.meta && figure.layout.meta.line) || null;
+  function withLine(figure, shapes) {
+    const line = lineOf(figure);
+    return line ? [...(shapes || []), draw.themed({ ...line, x0: step, x1: step })] : shapes;
   }
-
-  function made(name) {
-    const figure = figures.get(name);
-    const frame = element("frame", name);
-    if (!figure) {
-      if (frame) { frame.hidden = true; }
-      return nothing();
+  const plots = new Map(); // name -> the element that plotly.js draws in
+  function put(name, frame, figure) {
+    let plot = plots.get(name);
+    if (plot && plot.parentElement !== frame) { window.Plotly.purge(plot); plot = null; }
+    if (!plot) {
+      plot = document.createElement("div");
+      plot.className = "graph";
+      frame.replaceChildren(plot);
+      plots.set(name, plot);
     }
-    if (frame) { frame.hidden = false; frame.dataset.drawn = frame.dataset.drawn || "no"; }
-    const wide = frame ? frame.clientWidth : root.clientWidth;
+    if (plot.shows === figure) {
+      window.Plotly.relayout(plot, { shapes: withLine(figure, draw.themed(figure.layout.shapes)) });
+      mark(name);
+      return;
+    }
+    plot.shows = figure;
+    const wide = frame.clientWidth;
     const least = figure.layout.meta && figure.layout.meta.least;
-    if (frame && least && wide < least) { frame.style.overflowX = "auto"; }
-    const layout = draw.fitted(figure, wide);
-    if (frame) frame.style.height = `${layout.height || 300}px`; // the graph fills its frame
+    if (least && wide < least) frame.style.overflowX = "auto";
+    // plotly.js writes into what it is given: a zoom is not to be taken for what was sent.
+    const layout = draw.fitted({ layout: structuredClone(figure.layout) }, wide);
+    layout.shapes = withLine(figure, layout.shapes);
+    layout.height = layout.height || 300;
+    frame.style.height = `${layout.height}px`;
     for (const [axis, range] of Object.entries(zooms.get(name) || {})) layout[axis] = { ...layout[axis], range, autorange: false };
-    const data = draw.themed(draw.traces(figure.data));
-    setTimeout(() => wait(name, 200), 0);
-    return { data, layout };
-  }
-
-  // A graph is made with its first figure, so that it is drawn once, and given others later.
-  function put(name) {
-    const figure = made(name);
-    if (figure === nothing()) return figure;
-    const id = { figure: name };
-    if (element("figure", name)) {
-      window.dash_clientside.set_props(id, { figure });
-      return nothing();
+    const data = draw.themed(draw.traces(figure.data)).map((trace) => ({ ...trace }));
+    window.Plotly.react(plot, data, layout, draw.config(frame));
+    if (!plot.nethook) {
+      plot.nethook = name;
+      plot.on("plotly_click", (event) => clicked(plot, event));
+      plot.on("plotly_relayout", (change) => zoomed(name, change));
+      plot.on("plotly_doubleclick", () => setTimeout(() => zooms.delete(name), 0));
     }
-    const config = draw.config(element("frame", name) || root);
-    return { namespace: "dash_core_components", type: "Graph", props: { id, figure, config, responsive: true, className: "graph" } };
+    mark(name);
   }
 
-  // What is not seen is drawn after what is, when it comes near.
+  // What is seen is drawn first, from the top and one at a time, so that each can be looked at while
+  // the next is drawn; the rest when it comes near.
   const AHEAD = 400; // pixels
-  const later = new Set();
-  const observer = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      const name = entry.isIntersecting && JSON.parse(entry.target.id).frame;
-      if (!name || !later.delete(name)) continue;
-      observer.unobserve(entry.target);
-      const children = put(name);
-      if (children !== nothing()) window.dash_clientside.set_props({ frame: name }, { children });
+  const due = new Set(); // figures that were sent and are not drawn
+  let drawing = 0;
+  function drawSoon(after = 0) {
+    if (!drawing && due.size) drawing = setTimeout(drawNext, after);
+  }
+  function drawNext() {
+    drawing = 0;
+    if (!window.Plotly) return; // it says when it is there
+    const places = [];
+    for (const name of [...due]) {
+      const frame = element("frame", name);
+      if (!frame) { drawSoon(10); return; } // the skeleton is not there yet
+      const before = frame.firstElementChild;
+      if (before && before.nethook !== name) { // React gave the frame of another view a new name
+        frame.replaceChildren();
+        frame.dataset.drawn = "no";
+      }
+      frame.hidden = !figures.get(name);
+      if (frame.hidden) due.delete(name); else places.push({ name, frame });
+    }
+    let seen = null, more = false;
+    for (const { name, frame } of places) {
+      if (frame.dataset.drawn !== "yes") frame.style.height = `${figures.get(name).layout.height || 300}px`;
+    }
+    for (const place of places) {
+      const { top, bottom } = place.frame.getBoundingClientRect();
+      if (top >= window.innerHeight || bottom <= 0) { nearing.observe(place.frame); continue; }
+      more = more || seen !== null;
+      if (!seen || top < seen.top) seen = { ...place, top };
+    }
+    if (seen) drawNow(seen.name, seen.frame);
+    if (more) drawSoon();
+  }
+  function drawNow(name, frame) {
+    due.delete(name);
+    nearing.unobserve(frame);
+    put(name, frame, figures.get(name));
+  }
+  const nearing = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      const { frame: name } = JSON.parse(target.id);
+      if (isIntersecting && due.has(name) && figures.get(name)) drawNow(name, target);
     }
   }, { rootMargin: `${AHEAD}px 0px` });
-  function isFar(name) {
-    const frame = element("frame", name);
-    if (!frame || !figures.get(name)) return false;
-    const { top, bottom } = frame.getBoundingClientRect();
-    if (top < window.innerHeight && bottom > 0) { later.delete(name); return false; }
-    if (frame.dataset.drawn !== "yes") frame.style.height = `${figures.get(name).layout.height || 300}px`;
-    later.add(name);
-    setTimeout(() => { observer.unobserve(frame); observer.observe(frame); }, 200);
-    return true;
+
+  function drawAll() {
+    for (const plot of plots.values()) plot.shows = null;
+    for (const name of figures.keys()) due.add(name);
+    drawSoon();
+  }
+
+  // plotly.js loads beside everything else. It is sent without what nobody draws here; should it
+  // not work so, the whole is loaded.
+  document.addEventListener("load", ({ target }) => {
+    if (target.id !== "plotly-js") return;
+    if (window.Plotly) { drawSoon(); return; }
+    if (target.dataset.whole) {
+      const script = document.createElement("script");
+      script.id = "plotly-js";
+      script.src = target.dataset.whole;
+      document.head.append(script);
+    }
+  }, true);
+
+  // Figures that are no longer on the page listen to nothing any more.
+  function forget() {
+    for (const [name, plot] of plots) {
+      if (plot.isConnected) continue;
+      plots.delete(name);
+      if (window.Plotly) window.Plotly.purge(plot);
+    }
   }
 
   // A mark of a finding leads to the finding, a cell of a heatmap to its layer at that step.
@@ -165,45 +207,39 @@
     go(to.pathname + to.search);
   }
 
-  // What Dash calls
+  // What Dash calls: with every answer. A new skeleton has its parts of nodes in it.
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     nethook: {
       have(view) {
         if (!view) return nothing();
         take(view);
-        setTimeout(settle, 0);
+        for (const [name, part] of Object.entries(view.parts)) {
+          if ("nodes" in part) window.dash_clientside.set_props({ part: name }, { children: part.nodes ?? null, "data-tag": part.tag });
+        }
+        setTimeout(() => settle(), 0);
         return have;
-      },
-      figure(view, theme, id) {
-        if (!view) return nothing();
-        take(view);
-        const name = id.frame;
-        const fromView = !triggered().every((each) => each.startsWith("theme."));
-        if (fromView && !(name in view.parts)) return nothing();
-        return isFar(name) ? nothing() : put(name);
-      },
-      nodes(view, id) {
-        if (!view || !(id.part in view.parts)) return nothing();
-        return view.parts[id.part].nodes ?? null;
       },
     },
   });
 
   const rowsOf = (figure) => (figure && figure.data[0] && figure.data[0].type === "heatmap" ? String(figure.data[0].y) : "");
-  let taken = null;
   function take(view) {
-    if (view === taken) return;
-    taken = view;
     const tags = view.new ? {} : { ...have.tags };
-    if (view.new) { figures.clear(); later.clear(); zooms.clear(); }
+    if (view.new) { figures.clear(); due.clear(); zooms.clear(); nearing.disconnect(); setTimeout(forget, 500); }
     for (const [name, part] of Object.entries(view.parts)) {
       tags[name] = part.tag;
       if (!("figure" in part)) continue;
       if (rowsOf(figures.get(name)) !== rowsOf(part.figure)) zooms.delete(name);
       figures.set(name, part.figure);
+      due.add(name);
     }
     have = { skeleton: view.skeleton, tags };
+    if (step !== view.step) {
+      step = view.step;
+      for (const [name, figure] of figures) if (lineOf(figure)) due.add(name);
+    }
+    drawSoon();
     window.nethookSent = (window.nethookSent || 0) + 1; // for benchmarks/page.py
     if (document.title !== view.title) {
       document.title = view.title;
@@ -214,8 +250,20 @@
   }
 
   // After parts were put in: choices show what the address says, and a finding is brought into view.
-  function settle() {
+  function settle(tries = 0) {
+    const places = [...document.querySelectorAll('#page div[id^="{"]:not(.figure)')];
+    if (tries < 200 && places.some((place) => place.dataset.tag !== window.nethookTag(place))) {
+      setTimeout(() => settle(tries + 1), 10);
+      return;
+    }
     for (const select of document.querySelectorAll("select.param")) {
+      const { options } = select.dataset;
+      if (select.nethook !== options) {
+        const { value } = select;
+        select.nethook = options;
+        select.replaceChildren(...JSON.parse(options).map(([of, text]) => new Option(text, of)));
+        select.value = document.activeElement === select ? value : select.dataset.value;
+      }
       if (document.activeElement !== select && select.value !== select.dataset.value) select.value = select.dataset.value;
     }
     for (const slider of document.querySelectorAll(".slider.param")) {
@@ -268,7 +316,7 @@
 
   function redraw() {
     root.dataset.theme = draw.theme();
-    window.dash_clientside.set_props("theme", { data: `${draw.theme()} ${root.clientWidth < 700}` });
+    drawAll();
   }
   function switchTheme() {
     draw.choose(draw.theme() === "dark" ? "light" : "dark");

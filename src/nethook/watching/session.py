@@ -82,8 +82,7 @@ class Session:
         self.phases = phases
         self.step = writer.next_step
         self.first_step = self.step
-        self.samples = True
-        """Whether samples are taken in this step: 0 to 15, then 16 times as steps double."""
+        self.samples = True  # whether this step takes samples: 0 to 15, then 16 in each doubling
         self.depth = 0  # calls of watched models under way, one inside the other
         self.training = True  # whether the outermost call has gradients
         self.silent = False  # whether nothing is said on standard error
@@ -94,8 +93,7 @@ class Session:
         self.averaged = 1  # ranks
         self.scale: torch.Tensor | float | None = None
         self.called = False  # whether anything that is watched was called in this step
-        self.forwards = 0  # in this step
-        self.backwards = 0
+        self.forwards = self.backwards = 0  # in this step
         self.totals = {"steps": 0, "forwards": 0, "backwards": 0, "evaluations": 0}
         self.clock = "optimizer"
         self.optimizer_steps = 0
@@ -365,9 +363,7 @@ class Session:
     @property
     def measures(self) -> bool:
         """Whether this step is one that measures something, as all do that are not thinned."""
-        if self.budget.every == 1:
-            return True
-        return self.on_outputs or self.on_grads or self.on_param_grads or self.on_params
+        return self.budget.every == 1 or self._due is None
 
     def _rest_or_wake(self) -> None:
         """Taps have nothing to do in a step in which neither outputs nor gradients are due."""

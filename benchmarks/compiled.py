@@ -3,8 +3,9 @@
     OMP_NUM_THREADS=1 python benchmarks/compiled.py [mnist] [gpt2] [--profile]
 
 The model is compiled whole (`fullgraph=True`, Inductor). Every way runs in a process of its own and
-compiles for itself; then they take turns, some steps at a time, and what is compared is the time of
-the processor that a process used, nethook's writer thread included. Compiling is not counted (it
+compiles for itself; then they take turns, some steps at a time. Two ratios are printed, as in
+watch.py: of the time of the clock, which is what the bounds are about on a machine that has nothing
+else to do, and of the processor, nethook's writer thread included. Compiling is not counted (it
 takes minutes), nor are the first steps, with which a run begins in detail. The last figure of a
 line says how many graphs that way has: with a budget there are two.
 """
@@ -12,7 +13,6 @@ line says how many graphs that way has: with a budget there are two.
 from __future__ import annotations
 
 import multiprocessing
-import statistics
 import sys
 import tempfile
 import time
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 import torch
-from timing import keep_freed_memory, typical
+from timing import Turn, against, keep_freed_memory, typical
 from torch import Tensor, nn
 from torch.nn import functional as F
 from watch import gpt2 as gpt2_with_loss
@@ -57,13 +57,14 @@ def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
         budget = {"budget": None} if way == WAYS[2] else {}
         watch = nethook.watch(model, optimizer, to=f"{folder.name}/run.db", **budget)  # type: ignore[arg-type]
 
-    def steps(count: int) -> float:
-        start = time.process_time()
+    def steps(count: int) -> Turn:
+        wall, processor = time.perf_counter(), time.process_time()
         for _ in range(count):
             optimizer.zero_grad()
             loss_of(model).backward()
             optimizer.step()
-        return (time.process_time() - start) / count
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
+        return wall / count, processor / count
 
     while True:
         asleep = time.perf_counter()
@@ -97,9 +98,9 @@ def measure(name: str, profile: bool) -> None:
         context.Process(target=work, args=(name, way, theirs, profile), daemon=True).start()
         pipes[way] = ours
 
-    def ask(way: str, count: int) -> float:
+    def ask(way: str, count: int) -> Turn:
         pipes[way].send(count)
-        took: float = pipes[way].recv()
+        took: Turn = pipes[way].recv()
         return took
 
     for way in WAYS:  # all at once: nothing of this counts
@@ -108,21 +109,18 @@ def measure(name: str, profile: bool) -> None:
         pipes[way].recv()
     for way in WAYS:
         ask(way, -warm if profile else warm)
-    took: dict[str, list[float]] = {way: [] for way in WAYS}
+    took: dict[str, list[Turn]] = {way: [] for way in WAYS}
     for _ in range(turns):
         for way in WAYS:
             took[way].append(ask(way, each))
-    base = typical(took[WAYS[0]])
+    base = typical([wall for wall, _ in took[WAYS[0]]])
     print(f"{name}: a compiled training step, {base * 1000:.2f} ms without", flush=True)
     for way, limit in zip(WAYS, (None, *bounds), strict=True):
         pipes[way].send(0)
         said, graphs = pipes[way].recv()
-        # The ratio of each turn to the one beside it: what the machine does meanwhile cancels.
-        ratios = [a / b for a, b in zip(took[way], took[WAYS[0]], strict=True)]
         bound = "" if limit is None else f"  at most {limit}"
         own = "" if said is None else f"  it says {1 + said:.3f}"
-        usual, median = typical(took[way]) / base, statistics.median(ratios)
-        shown = f"{usual:6.3f}  (median of turns {median:.3f})"
+        shown = against(took[way], took[WAYS[0]])
         print(f"  {way:22} {shown}{bound}{own}, {graphs} graphs", flush=True)
 
 

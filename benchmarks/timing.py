@@ -38,6 +38,22 @@ def typical(seconds: list[float]) -> float:
     return statistics.mean(sorted(seconds)[: max(1, len(seconds) // 3)])
 
 
+Turn = tuple[float, float]
+"""Seconds of the clock, and of the processor, that a step took in one turn of its way."""
+
+
+def against(mine: list[Turn], other: list[Turn]) -> str:
+    """What a way takes against another, by the clock and by the processor (all its threads)."""
+    said = []
+    for at, name in enumerate(("clock", "processor")):
+        usual = typical([each[at] for each in mine]) / typical([each[at] for each in other])
+        # The ratio of each turn to the one beside it: what the machine does meanwhile cancels.
+        beside = zip(mine, other, strict=True)
+        median = statistics.median([a[at] / b[at] for a, b in beside])
+        said.append(f"{name} {usual:6.3f} (median of turns {median:.3f})")
+    return "  ".join(said)
+
+
 def keep_freed_memory() -> None:
     """In processes that are started from now on, memory that is freed stays with the process.
 

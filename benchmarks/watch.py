@@ -16,7 +16,6 @@ steps after them, in which the budget is what decides.
 from __future__ import annotations
 
 import multiprocessing
-import statistics
 import sys
 import tempfile
 import time
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from timing import keep_freed_memory, typical
+from timing import Turn, against, keep_freed_memory, typical
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -107,7 +106,7 @@ def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
         budget = {"budget": None} if way == WAYS[3] else {}
         watch = nethook.watch(model, optimizer, to=f"{folder.name}/run.db", **budget)  # type: ignore[arg-type]
 
-    def steps(count: int) -> tuple[float, float]:
+    def steps(count: int) -> Turn:
         wall, processor = time.perf_counter(), time.process_time()
         for _ in range(count):
             optimizer.zero_grad()
@@ -151,27 +150,19 @@ def measure(name: str, profile: bool) -> None:
         return pipes[way].recv()
 
     first = {way: ask(way, -warm if profile else warm)[0] * warm for way in WAYS}
-    took: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+    took: dict[str, list[Turn]] = {way: [] for way in WAYS}
     for _ in range(turns):
         for way in WAYS:
             took[way].append(ask(way, each))
     said = {way: ask(way, 0) for way in WAYS}
-    bases = [typical([each[at] for each in took[WAYS[0]]]) for at in (0, 1)]
-    print(f"{name}: a training step, {bases[0] * 1000:.2f} ms without")
+    base = typical([wall for wall, _ in took[WAYS[0]]])
+    print(f"{name}: a training step, {base * 1000:.2f} ms without")
     limits = dict(zip(WAYS[2:], bounds, strict=True))
     for way in WAYS:
         limit = limits.get(way)
         bound = "" if limit is None else f"  at most {limit}"
         own = "" if said[way] is None else f"  it says {1 + said[way]:.3f}"
-        said_of = []
-        for at, base in enumerate(bases):
-            usual = typical([each[at] for each in took[way]]) / base
-            # The ratio of each turn to the one beside it: what the machine does meanwhile cancels.
-            beside = zip(took[way], took[WAYS[0]], strict=True)
-            median = statistics.median([mine[at] / other[at] for mine, other in beside])
-            said_of.append(f"{usual:6.3f} (median of turns {median:.3f})")
-        clock, processor = said_of
-        print(f"  {way:22} clock {clock}  processor {processor}{bound}{own}")
+        print(f"  {way:22} {against(took[way], took[WAYS[0]])}{bound}{own}")
     more = first[WAYS[2]] - first[WAYS[0]]
     print(f"  the first {warm} steps: {first[WAYS[0]]:.2f} s without, with nethook {more:+.2f} s")
 

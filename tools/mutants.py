@@ -68,6 +68,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     ),
     "lazy.py": ("tests/tracing/test_keep.py",),
     "listing.py": ("tests/hooks/test_audit.py",),
+    "newcomers.py": ("tests/running/test_session.py",),
     "nodes.py": ("tests/editing/test_nodes.py",),
     "quiet.py": _SCOPES,
     "routing.py": ("tests/hooks/test_audit.py", *_SCOPES),
@@ -308,7 +309,10 @@ def _in_fork(mutant: Mutant | None, tests: list[str], limit: int) -> int:
         sys.meta_path.insert(0, _Changed(mutant))
     import pytest
 
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], [_Quickly()]))
+    try:
+        return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], [_Quickly()]))
+    except BaseException:  # what a mutant breaks may break pytest as well
+        return 3
 
 
 def tests_for(file: Path, *, own: bool) -> list[list[str]]:

@@ -13,6 +13,9 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
+import nethook
+from nethook import edits
+from nethook.errors import EditError, NoGradientError
 from nethook.hooks.fsdp import groups_of, shards_of
 from tests.hooks.common import net, one_rank
 
@@ -77,3 +80,15 @@ def test_other_models_have_no_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "torch.distributed.fsdp")
     assert list(groups_of(model)) == []
     assert "torch.distributed.fsdp" not in sys.modules
+
+
+def test_the_gradients_of_shards_are_refused_in_words() -> None:
+    model = sharded()
+    instead = r"calls no hook on it: read `parameter\.grad` after backward\(\)"
+    with nethook.trace(model, param_grads=True) as tape:
+        model(torch.ones(3, 4)).sum().backward()
+    with pytest.raises(NoGradientError, match=instead):
+        tape.params["0.weight"].grad
+    with pytest.raises(EditError, match=instead):
+        with nethook.edit(model, param_grads={"0.weight": edits.zero()}):
+            pass

@@ -60,7 +60,7 @@ GUARDS: dict[str, tuple[str, ...]] = {
     "attachment.py": _SCOPES,
     "exporting.py": (f"{_CELLS} 'test_cell and Export'",),
     "functions.py": ("tests/hooks/test_audit.py", "tests/hooks/test_loss_functions.py"),
-    "gradients.py": _SCOPES,
+    "gradients.py": ("tests/hooks/test_optimizers.py", *_SCOPES),
     "hook.py": ("tests/hooks/test_threads.py tests/hooks/test_audit.py", *_SCOPES),
     "in_graph.py": (
         "tests/modes/test_graphs.py",

@@ -3,15 +3,18 @@
     python tools/mutants.py                            the room `hooks/`, with its tests
     python tools/mutants.py --file gradients.py        one file
     python tools/mutants.py --lines gradients.py:40-60 the mutants of some lines
+    python tools/mutants.py --sample 3                 every third of them
     python tools/mutants.py --list                     the mutants, without running anything
 
 Each mutant is one change to the source: a condition negated, an operator swapped, a statement, an
-argument, a decorator or a `with` left out, a constant or a returned value replaced. Its tests run
-against it. A mutant that makes a test fail (or hang) is killed; one that does not has survived,
-and shows either a missing test or code that does nothing.
+argument, a decorator or a `with` left out, a constant or a returned value replaced. The tests of
+its file run against it, then those that `GUARDS` names for the file. A mutant that makes a test
+fail (or hang) is killed; one that does not has survived, and shows either a missing test or code
+that does nothing.
 
 torch is imported once. Each mutant is a fork of this process, in which the changed source is
-loaded in place of the file; the working tree is never written to. Left unchanged are docstrings,
+loaded in place of the file; the working tree is never written to. What a test starts as a new
+process does not have the change, so such tests guard nothing here. Left unchanged are docstrings,
 annotations, `__repr__`, `__slots__` (they save memory and do nothing else), overloads, protocols
 and blocks under `TYPE_CHECKING`.
 """
@@ -22,10 +25,15 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
+import gc
 import importlib.abc
 import importlib.util
+import itertools
 import os
+import resource
+import shlex
 import signal
 import sys
 import time
@@ -38,8 +46,36 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 ROOM = ROOT / "src" / "nethook" / "hooks"
 TESTS = ROOT / "tests" / "hooks"
-# Quick tests of other rooms that lean on this one; they run after the room's own.
-MORE_TESTS = ("tests/tracing/test_scope.py", "tests/tracing/test_tape.py")
+# Tests beyond a file's own that guard it: arguments of pytest, one run each, the quickest first.
+_OPS = "tests/hooks/test_ops.py tests/hooks/test_op_sites.py"
+_OPS_USED = (
+    "tests/tracing/test_ops.py tests/tracing/test_sites.py tests/editing/test_ops.py"
+    " -k 'not zoo and not by_hand and not returns_none'"  # these run hundreds of models
+)
+_SCOPES = ("tests/tracing/test_scope.py tests/tracing/test_tape.py",)
+_CELLS = "tests/modes/test_matrix.py -k"
+GUARDS: dict[str, tuple[str, ...]] = {
+    **{each.name: (_OPS, _OPS_USED) for each in ROOM.glob("op_*.py")},
+    "ops.py": (_OPS_USED,),
+    "attachment.py": _SCOPES,
+    "exporting.py": (f"{_CELLS} 'test_cell and Export'",),
+    "functions.py": ("tests/hooks/test_audit.py", "tests/hooks/test_loss_functions.py"),
+    "gradients.py": ("tests/hooks/test_optimizers.py", *_SCOPES),
+    "hook.py": ("tests/hooks/test_threads.py tests/hooks/test_audit.py", *_SCOPES),
+    "in_graph.py": (
+        "tests/modes/test_graphs.py",
+        f"{_CELLS} 'test_cell and torch.compile and views'",
+    ),
+    "lazy.py": ("tests/tracing/test_keep.py",),
+    "listing.py": ("tests/hooks/test_audit.py",),
+    "newcomers.py": ("tests/running/test_session.py",),
+    "nodes.py": ("tests/editing/test_nodes.py",),
+    "quiet.py": _SCOPES,
+    "routing.py": ("tests/hooks/test_audit.py", *_SCOPES),
+    "spread.py": ("tests/tracing/test_keep.py",),
+    "suspend.py": ("tests/hooks/test_audit.py",),
+    "threads.py": (f"{_CELLS} 'test_cell and Threads and not spawn and not DataLoader'",),
+}
 
 _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -47,8 +83,11 @@ _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.GtE: ast.Gt, ast.And: ast.Or, ast.Or: ast.And, ast.Add: ast.Sub, ast.Sub: ast.Add,
     ast.Mult: ast.Div, ast.Div: ast.Mult, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr,
 }  # fmt: skip
-_NAMES = {"any": "all", "all": "any", "min": "max", "max": "min"}
+_OTHERS = {"any": "all", "all": "any", "min": "max", "max": "min"}
 _DROPPABLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Delete, ast.Raise, ast.For, ast.Assert)
+
+_MEMORY = 8 << 30  # bytes that a fork may have
+_BROKEN = 70  # a fork that did not come to its end
 
 
 class Mutant(NamedTuple):
@@ -144,8 +183,8 @@ def _alternatives(node: ast.AST, field: str, child: Any) -> Iterator[tuple[str, 
             yield f"drop operand {_short(each)}: {shown}", new
     if isinstance(child, ast.Constant) and not isinstance(node, ast.JoinedStr):
         yield from _other_constants(child, shown)
-    if isinstance(child, ast.Name) and child.id in _NAMES and isinstance(node, ast.Call):
-        yield f"{child.id} -> {_NAMES[child.id]}", ast.Name(_NAMES[child.id], ast.Load())
+    if isinstance(child, ast.Name) and child.id in _OTHERS and isinstance(node, ast.Call):
+        yield f"{child.id} -> {_OTHERS[child.id]}", ast.Name(_OTHERS[child.id], ast.Load())
     if field == "keywords" and isinstance(node, ast.Call):
         yield f"drop argument {child.arg}: {_short(node)}", None
     if field == "decorator_list":
@@ -222,36 +261,82 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self._mutant.code, module.__dict__)
 
 
-def run(mutant: Mutant | None, tests: list[str], limit: int) -> int:
-    """Runs the tests in a fork, against a mutant: 0 if all pass. None is the source as it is."""
+class _Quickly:
+    """A plugin of pytest: hypothesis tries the same examples every time, and makes none smaller."""
+
+    def pytest_configure(self) -> None:
+        from hypothesis import HealthCheck, Phase, settings
+
+        settings.register_profile(
+            "mutants",
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=(Phase.explicit, Phase.generate),
+            suppress_health_check=[HealthCheck.too_slow],
+        )
+        settings.load_profile("mutants")
+
+
+class _Limit(NamedTuple):
+    """Seconds that tests may take; a mutant that takes more hangs."""
+
+    processor: int = 600
+    clock: int = 1200
+
+
+def run(mutant: Mutant | None, tests: list[str], limit: _Limit = _Limit()) -> str:  # noqa: B008
+    """Runs tests in a fork, against a mutant; None is the source as it is.
+
+    Returns "survived" if all pass, else "killed" or "hung".
+    """
     child = os.fork()
     if child == 0:
-        silence = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silence, 1)
-        os.dup2(silence, 2)
-        os.setsid()
-        signal.alarm(limit)  # ends the fork; so a mutant that hangs is killed
-        if mutant is not None:
-            sys.meta_path.insert(0, _Changed(mutant))
-        import pytest
-
-        os._exit(int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests])))
-    return os.waitpid(child, 0)[1]
-
-
-def tests_for(file: Path) -> Iterator[list[str]]:
-    """The tests of a file, which kill most mutants; then those of the room, and of others."""
-    own = TESTS / f"test_{file.name}"
-    rest = [each for each in sorted(TESTS.glob("test_*.py")) if each != own]
-    more = [ROOT / each for each in MORE_TESTS if (ROOT / each).exists()]
-    yield [str(own)]
-    yield [str(each) for each in (*rest, *more)]
+        try:
+            code = _in_fork(mutant, tests, limit)
+        except BaseException:
+            code = _BROKEN
+        os._exit(code)
+    status = os.waitpid(child, 0)[1]
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what its tests have left behind
+    code = os.waitstatus_to_exitcode(status)
+    # Failed tests are 1, files that cannot be imported 2, errors of pytest's own 3; a signal is
+    # negative. The rest is no answer: no such file, no such test.
+    if code > 3:
+        sys.exit(f"pytest {shlex.join(tests)} ends with {code} ({mutant or 'no mutant'})")
+    if -code in (signal.SIGXCPU, signal.SIGALRM):
+        return "hung"
+    return "killed" if code else "survived"
 
 
-def survives(mutant: Mutant | None, file: Path, limit: int, *, own: bool) -> bool:
-    """Whether a mutant of a file passes all tests, or all of the file's own."""
-    batches = list(tests_for(file))
-    return all(run(mutant, tests, limit) == 0 for tests in batches[: 1 if own else None])
+def _in_fork(mutant: Mutant | None, tests: list[str], limit: _Limit) -> int:
+    os.setsid()
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit.processor, limit.processor + 5))
+    signal.alarm(limit.clock)
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    if mutant is not None:
+        sys.meta_path.insert(0, _Changed(mutant))
+    import pytest
+
+    try:
+        return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], [_Quickly()]))
+    except BaseException:  # what a mutant breaks may break pytest as well
+        return 3
+
+
+def tests_for(file: Path, *, own: bool) -> list[list[str]]:
+    """The tests of a file, as arguments of pytest: its own come first, and kill most."""
+    first = TESTS / f"test_{file.name}"
+    runs = [[str(first)]] if first.exists() else []
+    if not own:
+        runs += [shlex.split(each) for each in GUARDS.get(file.name, ())]
+    if not runs:
+        sys.exit(f"no tests for {file.name}: write {first.name}, or name some in GUARDS")
+    return runs
 
 
 def main() -> None:
@@ -263,7 +348,7 @@ def main() -> None:
         if options.file in (None, file.name)
         for mutant in mutants(file)
         if options.lines is None or _in_lines(mutant, options.lines)
-    ]
+    ][:: options.sample]
     if options.list:
         print(*chosen, f"{len(chosen)} mutants", sep="\n")
         return
@@ -271,43 +356,56 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     # What is slow to import, and needed in every fork.
+    import hypothesis  # noqa: F401
     import pytest  # noqa: F401
     import torch
     import torch._dynamo
 
     torch.set_num_threads(1)
+    gc.collect()
+    gc.freeze()  # else collections in the forks would copy all memory
     started = time.perf_counter()
-    files = sorted({mutant.file for mutant in chosen})
-    for file in files if options.own else files[:1]:
-        if not survives(None, file, 600, own=options.own):
-            sys.exit("the tests fail without any mutant: mend them first")
-    limit = 30 + 3 * int(time.perf_counter() - started)
-    survivors = _run_all(chosen, limit, own=options.own)
-    _report(chosen, survivors, time.perf_counter() - started)
+    results: list[tuple[Mutant, str]] = []
+    for file, group in itertools.groupby(chosen, key=lambda mutant: mutant.file):
+        results += _results(list(group), tests_for(file, own=options.own))
+    _report(results, time.perf_counter() - started, options.sample)
 
 
-def _run_all(chosen: list[Mutant], limit: int, *, own: bool) -> list[Mutant]:
-    survivors = []
-    for number, mutant in enumerate(chosen, 1):
-        survived = survives(mutant, mutant.file, limit, own=own)
-        if survived:
-            survivors.append(mutant)
-        word = "survived" if survived else "killed"
-        print(f"[{number}/{len(chosen)}] {word:8}  {mutant}", file=sys.stderr, flush=True)
-    return survivors
+def _results(group: list[Mutant], runs: list[list[str]]) -> Iterator[tuple[Mutant, str]]:
+    """What became of each mutant of a file: the first run of tests that fails decides."""
+    limits = []
+    for tests in runs:
+        clock, processor = time.perf_counter(), _children()
+        if run(None, tests) != "survived":
+            sys.exit(f"pytest {shlex.join(tests)} fails without any mutant: mend it first")
+        took = _children() - processor, time.perf_counter() - clock
+        limits.append(_Limit(10 + 5 * int(took[0]), 60 + 10 * int(took[1])))
+    for number, mutant in enumerate(group, 1):
+        words = (run(mutant, *each) for each in zip(runs, limits, strict=True))
+        word = next((word for word in words if word != "survived"), "survived")
+        print(f"[{number}/{len(group)}] {word:8}  {mutant}", file=sys.stderr, flush=True)
+        yield mutant, word
 
 
-def _report(chosen: list[Mutant], survivors: list[Mutant], seconds: float) -> None:
-    print(f"{'file':<16}{'mutants':>8}{'killed':>8}{'share':>8}")
-    names = sorted({mutant.file.name for mutant in chosen})
-    for name in [*names, None]:
-        total = sum(name in (None, mutant.file.name) for mutant in chosen)
-        left = sum(name in (None, mutant.file.name) for mutant in survivors)
-        share = (total - left) / max(total, 1)
-        print(f"{name or 'all':<16}{total:>8}{total - left:>8}{share:>8.1%}")
+def _children() -> float:
+    """Seconds of the processor that the forks so far have taken."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def _report(results: list[tuple[Mutant, str]], seconds: float, sample: int) -> None:
+    print(f"{'file':<20}{'mutants':>8}{'killed':>8}{'share':>8}")
+    for name in [*sorted({mutant.file.name for mutant, _ in results}), None]:
+        words = [word for mutant, word in results if name in (None, mutant.file.name)]
+        killed = len(words) - words.count("survived")
+        print(f"{name or 'all':<20}{len(words):>8}{killed:>8}{killed / max(len(words), 1):>8.1%}")
+    survivors = [mutant for mutant, word in results if word == "survived"]
     print(f"\nsurvivors ({len(survivors)}):")
     print(*survivors, sep="\n")
-    print(f"\n{seconds / 60:.0f} minutes")
+    which = "all mutants" if sample == 1 else f"one mutant in {sample}"
+    hung = sum(word == "hung" for _, word in results)
+    each = seconds / max(len(results), 1)
+    print(f"\n{which}, {hung} of the killed hung; {seconds / 60:.0f} minutes, {each:.1f} s each")
 
 
 def _arguments() -> argparse.Namespace:
@@ -315,6 +413,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--file", help="only this file of the room: gradients.py")
     parser.add_argument("--lines", help="only these lines: gradients.py:40-60")
     parser.add_argument("--own", action="store_true", help="only the file's own tests: quicker")
+    parser.add_argument("--sample", type=int, default=1, metavar="K", help="every K-th mutant")
     parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
     return parser.parse_args()
 

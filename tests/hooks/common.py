@@ -80,6 +80,18 @@ def signal_of(action: Callable[[], object]) -> int:
     return os.WTERMSIG(os.waitpid(child, 0)[1])
 
 
+@contextmanager
+def one_rank() -> Iterator[None]:
+    """A group of this process alone: what is spread over ranks can be made and looked at."""
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
 def net() -> nn.Sequential:
     """A small network, the same numbers every time."""
     torch.manual_seed(0)

@@ -8,8 +8,9 @@ import torch
 from torch import nn
 
 import nethook
-from nethook.hooks.attachment import Attachment, register_on_tensor
-from nethook.hooks.hook import Owner
+from nethook.hooks import attachment
+from nethook.hooks.attachment import Attachment, Resting, put_last, register_on_tensor
+from nethook.hooks.hook import Hook, Owner
 from tests.hooks.common import Spy, all_hooks, net, signal_of
 
 
@@ -401,3 +402,130 @@ def test_a_module_that_returns_such_a_view_can_be_traced():
 
     assert signal_of(run) == 0
     run()
+
+
+def order_of_calls(module: nn.Module) -> list[str]:
+    called.clear()
+    module(torch.ones(1))
+    return list(called)
+
+
+called: list[str] = []
+
+
+class Named(Hook):
+    """A hook that writes its name down."""
+
+    def __init__(self, owner: Owner, name: str) -> None:
+        super().__init__(owner, name)
+
+    def __call__(self, *_: object) -> None:
+        called.append(self.address)
+
+
+def test_hooks_that_rest_are_off_and_come_back_to_their_places():
+    module = nn.ReLU()
+    hooks = Attachment(Owner("nethook.test"))
+    resting = Resting(hooks.owner)
+    module.register_forward_hook(lambda *_: called.append("before"))
+    hooks.forward(module, Named(hooks.owner, "a"), resting=resting)
+    module.register_forward_hook(lambda *_: called.append("between"))
+    hooks.forward(module, Named(hooks.owner, "b"), resting=resting)
+    hooks.forward(module, Named(hooks.owner, "always on"))
+    module.register_forward_hook(lambda *_: called.append("behind"))
+    everything = ["before", "a", "between", "b", "always on", "behind"]
+    others = ["before", "between", "always on", "behind"]
+    assert len(resting) == 2
+    assert resting.awake
+    assert order_of_calls(module) == everything
+    for _ in range(2):
+        resting.rest()
+        resting.rest()  # does nothing more
+        assert not resting.awake
+        assert order_of_calls(module) == others
+        resting.wake()
+        resting.wake()
+        assert resting.awake
+        assert order_of_calls(module) == everything
+    resting.rest()
+    handle = module.register_forward_hook(lambda *_: called.append("later"))
+    resting.wake()
+    assert order_of_calls(module) == [*everything, "later"]
+    handle.remove()
+    hooks.remove()
+    assert order_of_calls(module) == ["before", "between", "behind"]
+
+
+def test_hooks_that_rest_are_not_put_back_when_their_attachment_is_gone():
+    module = nn.ReLU()
+    hooks = Attachment(Owner("nethook.test"))
+    resting = Resting(hooks.owner)
+    hooks.forward(module, Named(hooks.owner, "a"), with_kwargs=True, resting=resting)
+    resting.rest()
+    assert not all_hooks(module)
+    hooks.remove()
+    resting.wake()
+    assert not resting.awake
+    assert not all_hooks(module)
+
+
+def test_resting_hooks_of_a_module_that_is_gone_are_no_error():
+    module = nn.ReLU()
+    hooks = Attachment(Owner("nethook.test"))
+    resting = Resting(hooks.owner)
+    hooks.forward(module, Named(hooks.owner, "a"), resting=resting)
+    del module
+    gc.collect()
+    resting.rest()
+    resting.wake()
+    hooks.remove()
+
+
+def test_a_hook_that_was_taken_off_by_others_may_rest():
+    module = nn.ReLU()
+    hooks = Attachment(Owner("nethook.test"))
+    resting = Resting(hooks.owner)
+    hooks.forward(module, Named(hooks.owner, "a"), resting=resting)
+    module._forward_hooks.clear()
+    resting.rest()
+    assert not all_hooks(module)
+    resting.wake()
+    assert order_of_calls(module) == ["a"]
+    hooks.remove()
+
+
+def test_a_hook_may_be_put_last():
+    module = nn.ReLU()
+    hooks = Attachment(Owner("nethook.test"))
+    first = Named(hooks.owner, "first")
+    hooks.forward(module, first)
+    module.register_forward_hook(lambda *_: called.append("theirs"))
+    hooks.forward(module, Named(hooks.owner, "second"))
+    put_last(module, first)
+    assert order_of_calls(module) == ["theirs", "second", "first"]
+    hooks.remove()
+
+
+def test_what_a_hook_costs_is_the_difference_of_the_quickest_calls(monkeypatch):
+    """A clock that every call moves on: by 3 without a hook, by 5 with one, at times by more."""
+    now = [0.0]
+    noise = iter([0.0] * 4 + [9.0] * 88 + [0.0] * 4)  # the first try is quick, and the last one
+    call = nn.Identity.__call__
+
+    def slow(self, *args):
+        now[0] += (5.0 if self._forward_hooks else 3.0) + next(noise)
+        return call(self, *args)
+
+    monkeypatch.setattr(nn.Identity, "__call__", slow)
+    monkeypatch.setattr(attachment.time, "perf_counter", lambda: now[0])
+    attachment.seconds_of_a_hook.cache_clear()
+    assert attachment.seconds_of_a_hook() == 2.0
+    before = now[0]
+    assert attachment.seconds_of_a_hook() == 2.0
+    assert now[0] == before  # it is measured once
+    attachment.seconds_of_a_hook.cache_clear()
+
+
+def test_a_hook_costs_something_and_not_much():
+    attachment.seconds_of_a_hook.cache_clear()
+    assert 0.0 <= attachment.seconds_of_a_hook() < 1e-2

@@ -9,6 +9,10 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.modules import module as module_hooks
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 import nethook
 from nethook.hooks.attachment import Attachment
@@ -293,3 +297,26 @@ def test_what_was_found_cannot_be_changed():
 def test_an_empty_audit():
     assert Audit(()) == nethook.audit(net())
     assert list(Audit(())) == []
+
+
+def test_hooks_on_the_steps_of_all_optimizers_are_listed():
+    def before(*_):
+        """Nothing."""
+
+    def after(*_):
+        """Nothing."""
+
+    model = nn.Linear(2, 2)
+    assert len(nethook.audit(model)) == 0
+    handles = [
+        register_optimizer_step_pre_hook(before),
+        register_optimizer_step_post_hook(after),
+    ]
+    found = nethook.audit(model)
+    for handle in handles:
+        handle.remove()
+    assert [(each.address, each.kind, each.ours, each.hook) for each in found] == [
+        ("*", "global_optimizer_step_pre", False, before),
+        ("*", "global_optimizer_step", False, after),
+    ]
+    assert len(nethook.audit(model)) == 0

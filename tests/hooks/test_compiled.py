@@ -1,5 +1,6 @@
 """Compiled models run eagerly inside a scope, and as compiled after it."""
 
+import gc
 import subprocess
 import sys
 import warnings
@@ -11,7 +12,12 @@ from torch import nn
 import nethook
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compiled import run_eagerly_where_compiled
+from nethook.hooks.compiled import (
+    WhenCompiling,
+    around_compiled_call,
+    check_hooks_in_graphs,
+    run_eagerly_where_compiled,
+)
 from nethook.hooks.hook import Owner
 from tests.hooks.common import net
 
@@ -222,3 +228,148 @@ def test_a_compiled_part_that_is_no_module_runs_as_ever_while_operations_are_see
         assert torch.equal(seen, (torch.relu(x.exp()) * 2).sin())
         assert {"/exp#0", "/sin#0"} <= set(tape)
         assert torch.equal(model(x), seen)
+
+
+def compiled_whole(function, backend="eager"):
+    return torch.compile(function, backend=backend, fullgraph=True)
+
+
+def test_before_and_after_torch_compiles_it_is_told(backend):
+    notes: list[str] = []
+    both = WhenCompiling(lambda: notes.append("start"), lambda: notes.append("end"))
+    alone = WhenCompiling(lambda: notes.append("alone"))
+    compiled_whole(lambda x: x + 1)(torch.ones(1))
+    assert sorted(notes[:2]) == ["alone", "start"]
+    assert notes[2:] == ["end"]
+    notes.clear()
+    both.remove()
+    both.remove()
+    compiled_whole(lambda x: x + 2)(torch.ones(1))
+    assert notes == ["alone"]
+    alone.remove()
+    compiled_whole(lambda x: x + 3)(torch.ones(1))
+    assert notes == ["alone"]
+
+
+def test_torch_may_have_forgotten_whom_to_tell(backend):
+    handle = WhenCompiling(lambda: None, lambda: None)
+    torch._dynamo.reset()
+    handle.remove()
+
+
+def test_graphs_check_their_hooks_while_anybody_wants_it(backend):
+    config = torch._dynamo.config
+    before = config.skip_nnmodule_hook_guards
+    model = Own()
+    x = torch.ones(1, 4)
+    compiled = torch.compile(model, backend=backend)
+    compiled(x)
+    called: list[int] = []
+    attachments = [Attachment(Owner("nethook.test")) for _ in range(2)]
+    for hooks in attachments:
+        check_hooks_in_graphs(hooks)
+        assert config.skip_nnmodule_hook_guards is False
+    handle = model.body.register_forward_hook(lambda *_: called.append(1))
+    compiled(x)
+    assert called  # what was compiled without the hook is not used
+    handle.remove()
+    attachments[0].remove()
+    attachments[0].remove()
+    assert config.skip_nnmodule_hook_guards is False
+    attachments[1].remove()
+    assert config.skip_nnmodule_hook_guards is before is True
+
+
+def test_where_it_is_asked_for_again_what_is_compiled_stays(backend):
+    """Only the first one makes torch compile anew."""
+    starts: list[int] = []
+    seen = WhenCompiling(lambda: starts.append(1))
+    run = compiled_whole(lambda x: x * 7)
+    run(torch.ones(1))
+    first, second = Attachment(Owner("nethook.a")), Attachment(Owner("nethook.b"))
+    check_hooks_in_graphs(first)
+    run(torch.ones(1))
+    assert len(starts) == 2
+    check_hooks_in_graphs(second)
+    run(torch.ones(1))
+    assert len(starts) == 2
+    first.remove()
+    second.remove()
+    seen.remove()
+
+
+class Scaled(nn.Module):
+    def forward(self, x, *, scale=1.0):
+        if scale == 0.0:
+            raise ValueError("nothing left")
+        return x * scale
+
+
+def events_around(module):
+    events: list[tuple] = []
+    hooks = Attachment(Owner("nethook.test"))
+    told = around_compiled_call(
+        module,
+        hooks,
+        lambda *given: events.append(("begins", *given)),
+        lambda *given: events.append(("ends", *given)),
+    )
+    return events, hooks, told
+
+
+def test_a_module_that_was_compiled_in_place_is_told_of_from_outside(backend):
+    module = Scaled()
+    module.compile(backend=backend)
+    own = module._compiled_call_impl
+    events, hooks, told = events_around(module)
+    assert told is True
+    x = torch.ones(2)
+    out = module(x, scale=3.0)
+    assert torch.equal(out, torch.full((2,), 3.0))
+    assert backend.runs == 1
+    assert events == [("begins", module, (x,), {"scale": 3.0}), ("ends", module, (x,), out)]
+    events.clear()
+    with pytest.raises(ValueError, match="nothing left"):
+        module(x, scale=0.0)
+    assert events == [("begins", module, (x,), {"scale": 0.0}), ("ends", module, (x,), None)]
+    events.clear()
+    around = module._compiled_call_impl
+    hooks.remove()
+    assert module._compiled_call_impl is own
+    assert torch.equal(around(x, scale=3.0), out)  # somebody may hold it still
+    assert torch.equal(module(x, scale=3.0), out)
+    assert events == []
+
+
+def test_who_stands_around_ours_keeps_his_place(backend):
+    module = Scaled()
+    module.compile(backend=backend)
+    _, hooks, _ = events_around(module)
+    ours = module._compiled_call_impl
+    module._compiled_call_impl = theirs = lambda *args, **kwargs: ours(*args, **kwargs)
+    hooks.remove()
+    assert module._compiled_call_impl is theirs
+    assert torch.equal(module(torch.ones(2), scale=2.0), torch.full((2,), 2.0))
+
+
+def test_a_module_that_is_gone_needs_nothing(backend):
+    module = Scaled()
+    module.compile(backend="eager")
+    events, hooks, _ = events_around(module)
+    call, own = module._compiled_call_impl, lambda *args, **kwargs: (args, kwargs)
+    call._original = own
+    del module
+    gc.collect()
+    assert call(1, a=2) == ((1,), {"a": 2})
+    hooks.remove()
+    assert events == []
+
+
+def test_of_a_module_that_was_not_compiled_nothing_is_told():
+    module = Scaled()
+    events, hooks, told = events_around(module)
+    module(torch.ones(1))
+    assert told is False
+    assert module._compiled_call_impl is None
+    assert events == []
+    hooks.remove()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 import torch
 from torch import nn
 
+from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.audit import audit
 from nethook.hooks.exporting import export_without_hooks
@@ -64,3 +67,71 @@ def test_an_error_leaves_the_hooks_on(model: nn.Module) -> None:
         with pytest.raises(RuntimeError):
             torch.jit.trace(model, torch.ones(1, 7))
         assert audit(model) == hooked
+
+
+@pytest.fixture
+def graphed(hooks: Attachment, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Torch's function, which needs a GPU, gives back what it is called with."""
+    hooks.remove()
+    monkeypatch.setattr(
+        torch.cuda, "make_graphed_callables", lambda *args, **kwargs: (args, kwargs)
+    )
+    with Attachment(Owner("nethook.test")) as others:
+        export_without_hooks(others)
+        yield
+
+
+@pytest.mark.usefixtures("graphed")
+def test_a_hooked_model_is_not_made_a_cuda_graph(model: nn.Module) -> None:
+    other = nn.ReLU()
+    other.register_forward_hook(lambda *_: None)  # of somebody else's
+    graph = torch.cuda.make_graphed_callables
+    assert graph(other, (X,), num_warmup_iters=1) == ((other, (X,)), {"num_warmup_iters": 1})
+    with trace(model, "0"):
+        model[0].register_forward_hook(lambda *_: None)
+        assert graph((other, torch.relu), (X,)) == (((other, torch.relu), (X,)), {})
+        for given in (model, (other, model), (torch.relu, model)):
+            with pytest.raises(
+                ScopeError, match=r"hooked by nethook\.test, and a CUDA graph would"
+            ):
+                graph(given, (X,))
+        with pytest.raises(ScopeError, match="CUDA graph"):
+            graph(callables=model, sample_args=(X,))
+    assert graph(model, (X,)) == ((model, (X,)), {})
+
+
+def test_models_may_be_given_by_name(model: nn.Module) -> None:
+    bare = str(torch.export.export(model, (X,)).graph)
+    with trace(model, grads=True):
+        assert str(torch.export.export(mod=model, args=(X,)).graph) == bare
+        traced = torch.jit.trace(func=model, example_inputs=X)
+        assert torch.equal(traced(X), model(X))
+        traced = torch.jit.trace_module(mod=model, inputs={"forward": X})
+        assert torch.equal(traced(X), model(X))
+
+
+def test_functions_are_traced_with_all_they_are_given() -> None:
+    traced = torch.jit.trace(lambda x: x * 2, example_inputs=X, check_trace=False)
+    assert torch.equal(traced(X), X * 2)
+
+
+def test_names_are_looked_up_where_it_is_called() -> None:
+    class Pair(NamedTuple):
+        a: torch.Tensor
+        b: torch.Tensor
+
+    def both(x: torch.Tensor) -> Pair:
+        return Pair(x, x)
+
+    assert torch.equal(torch.jit.script(both)(X)[1], X)
+
+
+def test_an_attachment_that_is_gone_wraps_nothing(hooks: Attachment) -> None:
+    hooks.remove()
+    before = torch.jit.script
+    others = Attachment(Owner("nethook.test"))
+    export_without_hooks(others)
+    assert torch.jit.script is not before
+    del others
+    gc.collect()
+    assert torch.jit.script is before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import traceback
 from types import TracebackType
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from nethook.hooks import frames
 from nethook.hooks.frames import without_hooked_calls
 from nethook.tracing.scope import trace
 
@@ -66,3 +68,38 @@ def test_the_detour_that_others_made_stays(model: nn.Module) -> None:
         assert text(without_hooked_calls(hooked)) == text(hooked)
     finally:
         handle.remove()
+
+
+def test_hooks_that_no_call_goes_through_make_no_detour(model: nn.Module) -> None:
+    bare = text(error_of(model))
+    handle = nn.modules.module.register_module_parameter_registration_hook(lambda *_: None)
+    try:
+        with trace(model):
+            ours = text(without_hooked_calls(error_of(model)))
+    finally:
+        handle.remove()
+    assert [entry for entry in ours if "nethook" not in entry.split(",")[0]] == bare
+
+
+def test_a_copy_of_a_hooked_model_is_as_one_without_hooks(model: nn.Module) -> None:
+    bare = text(error_of(model))
+    with trace(model):
+        other = copy.deepcopy(model)
+    ours = text(without_hooked_calls(error_of(other)))
+    assert [entry for entry in ours if "nethook" not in entry.split(",")[0]] == bare
+
+
+def test_one_hook_of_somebody_else_is_enough_to_leave_it(model: nn.Module) -> None:
+    def count(entries: list[str]) -> int:
+        return sum("in inner" in entry for entry in entries)
+
+    with trace(model):
+        model[1].register_forward_pre_hook(lambda *_: None)
+        hooked = error_of(model)
+        assert count(text(hooked)) == 3
+        assert count(text(without_hooked_calls(hooked))) == 1
+
+
+def test_what_is_no_module_is_left() -> None:
+    assert without_hooked_calls([]) == []
+    assert not frames._only_ours(None)

@@ -1,6 +1,8 @@
 """Wrapping torch functions: in any order, below and above others, and gone without a trace."""
 
 import functools
+import sys
+import warnings
 from contextlib import suppress
 
 import pytest
@@ -196,3 +198,83 @@ def test_a_wrapper_belongs_to_an_attachment_like_any_hook():
         raise KeyError
     assert notes == ["a", "/a"]
     assert torch.autograd.backward is BACKWARD
+
+
+class Holder:
+    """A class whose functions are wrapped."""
+
+    @staticmethod
+    def plain(a, *, b=0):
+        return a, b
+
+    def method(self, a, *, b=0):
+        return self, a, b
+
+    @staticmethod
+    def warns():
+        warnings.warn("look where you call me", UserWarning, stacklevel=2)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_static_functions_and_methods_are_called_as_ever(times):
+    notes: list[str] = []
+    kept = dict(vars(Holder))
+    handles = [
+        WrappedFunction(Holder, name, Note("a", notes))
+        for name in ("plain", "method")
+        for _ in range(times)
+    ]
+    assert handles[0].function == f"{__name__}.Holder.plain"
+    one = Holder()
+    assert Holder.plain(1, b=2) == one.plain(1, b=2) == (1, 2)
+    assert one.method(1, b=2) == Holder.method(one, 1, b=2) == (one, 1, 2)
+    assert notes == (["a"] * times + ["/a"] * times) * 4
+    for handle in handles:
+        handle.remove()
+    assert dict(vars(Holder)) == kept
+
+
+def test_a_class_may_be_given_by_its_name():
+    notes: list[str] = []
+    handle = WrappedFunction("torch.Tensor", "backward", Note("a", notes))
+    assert handle.function == "torch.Tensor.backward"
+    assert backward() == 3.0
+    assert notes == ["a", "/a"]
+    handle.remove()
+
+
+def test_put_on_again_it_wraps_what_is_there_now():
+    notes: list[str] = []
+    handle = wrap("a", notes)
+    stub = torch.autograd.backward
+    handle.remove()
+    handle.put_on()
+    assert torch.autograd.backward is stub  # making another costs more than all the rest
+    handle.remove()
+
+    def theirs(*args, **kwargs):
+        notes.append("theirs")
+        return BACKWARD(*args, **kwargs)
+
+    torch.autograd.backward = theirs
+    handle.put_on()
+    assert backward() == 3.0
+    assert notes == ["a", "theirs", "/a"]
+    handle.remove()
+    assert torch.autograd.backward is theirs
+    torch.autograd.backward = BACKWARD
+
+
+def test_a_warning_names_the_line_that_called_the_function():
+    class Passes(Note):
+        """A wrapper whose `__call__` nobody has hidden yet."""
+
+        def __call__(self, call, *args, **kwargs):
+            return call(*args, **kwargs)
+
+    handle = WrappedFunction(Holder, "warns", Passes("a", []))
+    with pytest.warns(UserWarning, match="look where") as found:
+        Holder.warns()
+    line = sys._getframe().f_lineno - 1
+    handle.remove()
+    assert [(each.filename, each.lineno) for each in found] == [(__file__, line)]

@@ -5,7 +5,11 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -73,3 +77,75 @@ def test_several_wait_for_one(folder: Path) -> None:
     when_imported(NAME, lambda: seen.append(2))
     importlib.import_module(NAME)
     assert sorted(seen) == [1, 2]
+
+
+def test_it_may_be_waited_no_longer(folder: Path) -> None:
+    (folder / f"{NAME}.py").write_text("")
+    before = list(sys.meta_path)
+    seen: list[int] = []
+    waiting = when_imported(NAME, lambda: seen.append(1))
+    assert sys.meta_path[1:] == before  # it is asked first
+    waiting.remove()
+    waiting.remove()
+    assert sys.meta_path == before
+    importlib.import_module(NAME)
+    assert seen == []
+
+
+def test_other_modules_are_not_what_is_waited_for(folder: Path) -> None:
+    (folder / f"{NAME}.py").write_text("")
+    other = f"another_{NAME}"
+    (folder / f"{other}.py").write_text("LOADER = type(__spec__.loader).__name__")
+    seen: list[int] = []
+    when_imported(NAME, lambda: seen.append(1))
+    try:
+        assert importlib.import_module(other).LOADER == "SourceFileLoader"
+    finally:
+        sys.modules.pop(other, None)
+    assert seen == []
+    importlib.import_module(NAME)
+    assert seen == [1]
+
+
+def test_a_module_that_is_half_imported_is_not_there_yet(folder: Path) -> None:
+    (folder / f"{NAME}.py").write_text(
+        "from nethook.hooks.importing import when_imported\n"
+        "seen = []\n"
+        "when_imported(__name__, lambda: seen.append(1))\n"
+        "during = list(seen)\n"
+    )
+    assert importlib.import_module(NAME).during == []
+
+
+class Special(ModuleType):
+    """A module as a loader may make it itself."""
+
+
+class Makes(Loader):
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return Special(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.DONE = 1  # type: ignore[attr-defined]
+
+
+class Legacy:
+    """A loader of the old kind, which has no `exec_module`."""
+
+    def load_module(self, name: str) -> ModuleType:
+        return sys.modules.setdefault(name, Special(name))
+
+
+@pytest.mark.parametrize(("loader", "acts"), [(Makes(), 1), (Legacy(), 0), (None, 0)])
+@pytest.mark.filterwarnings("ignore::ImportWarning", "ignore::DeprecationWarning")
+def test_loaders_of_other_kinds_load_as_ever(folder: Path, loader: Any, acts: int) -> None:
+    class Finder(MetaPathFinder):
+        def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
+            return ModuleSpec(name, loader, is_package=loader is None) if name == NAME else None
+
+    sys.meta_path.append(Finder())
+    seen: list[int] = []
+    when_imported(NAME, lambda: seen.append(1))
+    found = importlib.import_module(NAME)
+    assert type(found) is (ModuleType if loader is None else Special)
+    assert len(seen) == acts

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import warnings
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode, get_overridable_functions
 
-from nethook.hooks.op_names import op_name, written_arguments
+from nethook.hooks import op_names
+from nethook.hooks.op_names import known_names, op_name, written_arguments
 
 
 class Calls(TorchFunctionMode):
@@ -72,6 +75,136 @@ def names_in(program: Callable[[Tensor], object]) -> list[str]:
 )  # fmt: skip
 def test_names(program: Callable[[Tensor], object], expected: list[str]) -> None:
     assert names_in(program) == expected
+
+
+def ranged(x: Tensor) -> int:
+    return range(3)[ONE]
+
+
+def profiled(x: Tensor) -> None:
+    with torch.profiler.record_function("here"):
+        pass
+
+
+def pickled(x: Tensor) -> None:
+    x.attribute = 1  # type: ignore[attr-defined]  # only then does torch report it
+    x.__reduce_ex__(2)
+
+
+def asked(x: Tensor) -> None:
+    x.requires_grad_()
+    x.register_hook(print)
+    x.register_post_accumulate_grad_hook(print)
+
+
+ONE = torch.ones((), dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.__array__(),
+        lambda x: complex(ONE),
+        ranged,
+        lambda x: f"{ONE:d}",
+        lambda x: delattr(x, "grad"),
+        lambda x: setattr(x, "grad", None),
+        dir,
+        lambda x: x.__dlpack__(),
+        lambda x: x.__dlpack_device__(),
+        pickled,
+        lambda x: x.__setstate__((x.untyped_storage(), 0, x.size(), x.stride())),
+        lambda x: x._clear_non_serializable_cached_data(),
+        lambda x: x._is_view(),
+        profiled,
+        lambda x: torch._sym_sqrt(2.0),
+        lambda x: torch.can_cast(torch.float, torch.int),
+        lambda x: torch.promote_types(torch.float, torch.int),
+        lambda x: torch.result_type(x, 1),
+        lambda x: x.const_data_ptr(),
+        lambda x: x.dim_order(),
+        lambda x: (x.is_shared(), x.share_memory_(), x.is_shared()),
+        lambda x: (x.ndimension(), x.nelement()),
+        asked,
+        lambda x: (x.storage_type(), x.untyped_storage()),
+        lambda x: torch.sym_float(1),
+        lambda x: torch.sym_int(1.5),
+        lambda x: torch.sym_ite(True, 1, 2),
+        lambda x: torch.sym_max(1, 2),
+        lambda x: torch.sym_min(1, 2),
+        lambda x: torch.sym_not(True),
+        lambda x: torch.sym_sum([1, 2]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_what_only_reads_or_sets_what_is_known_of_a_tensor_is_no_operation(
+    program: Callable[[Tensor], object],
+) -> None:
+    x = torch.ones(2, 4)
+    with Calls() as mode:
+        program(x)
+    assert mode.calls
+    assert names_in(program) == []
+    assert torch.equal(x, torch.ones(2, 4))
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_a_storage_is_no_operation() -> None:
+    assert names_in(lambda x: x.storage()) == []
+
+
+class Doubled:
+    """A callable without a name."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x * 2
+
+
+def test_a_callable_without_a_name_is_called_by_its_class() -> None:
+    assert op_name(Doubled()) == "Doubled"
+    assert written_arguments(Doubled(), (torch.ones(2),), {}) == []
+
+
+def test_underscores_alone_are_a_name() -> None:
+    def nothing() -> None: ...
+
+    nothing.__name__ = "__"
+    assert op_name(nothing) == "__"
+
+
+def test_names_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def first() -> None: ...
+
+    def second() -> None: ...
+
+    monkeypatch.setattr(op_names, "_MOST", len(known_names) + 1)
+    assert (op_name(first), op_name(second)) == ("first", "second")
+    assert first in known_names
+    assert second not in known_names
+    del known_names[first]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        each
+        for each in vars(F).values()
+        if isinstance(each, FunctionType) and "inplace" in inspect.signature(each).parameters
+    ],
+    ids=lambda each: each.__name__,
+)
+def test_torch_hands_on_by_name_what_is_asked_in_place(function: FunctionType) -> None:
+    dims = {"dropout1d": 3, "dropout3d": 5}.get(function.__name__, 4)
+    x = torch.ones([2] * dims)
+    parameters = list(inspect.signature(function).parameters.values())
+    at = [each.name for each in parameters].index("inplace")
+    given = [
+        0.5 if each.default is inspect.Parameter.empty else each.default for each in parameters
+    ]
+    with Calls() as mode:
+        function(x, *given[1:at], True)
+    func, args, kwargs = mode.calls[0]
+    assert [each is x for each in written_arguments(func, args, kwargs)] == [True]
 
 
 def test_what_returns_no_tensor_by_its_schema_is_no_operation() -> None:
@@ -134,6 +267,7 @@ def test_a_function_that_cannot_be_hashed_has_a_name() -> None:
         (lambda x: x + 1, 0),
         (lambda x: 1 - x, 0),
         (lambda x: F.gelu(x), 0),
+        (lambda x: torch.relu_(input=x), 1),
     ],
 )
 def test_what_is_written(program: Callable[[Tensor], object], written: int) -> None:

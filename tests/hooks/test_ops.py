@@ -23,6 +23,7 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.op_mode import ops_are_seen
 from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer
 from nethook.hooks.ops import recomputing, unseen, watch_ops
+from nethook.hooks.threads import enter, leave
 
 
 class Net(nn.Module):
@@ -680,3 +681,72 @@ def test_a_backward_pass_inside_the_forward_computes_again_under_the_same_addres
     assert set(again) <= set(of_inner[2:])
     assert again[:3] == of_inner[7:10]
     assert log.ops[-2:] == ["/grad#0", "/exp#0"]
+
+
+def test_calls_of_another_thread_are_none_of_the_scopes() -> None:
+    net = Net()
+    hooks = Attachment(Owner("nethook.test"))
+    log = Log()
+    watch_ops(Tree(net), hooks, log)
+    enter(hooks.owner, "own", net)
+    thread = threading.Thread(target=lambda: net(torch.zeros(2, 4)))
+    thread.start()
+    thread.join()
+    assert log.events == []
+    net(torch.zeros(2, 4))
+    assert log.ops == OPS
+    leave(hooks.owner)
+    hooks.remove()
+
+
+def test_a_scope_that_is_suspended_sees_nothing() -> None:
+    net = Net()
+    with watched(net, Log()) as log:
+        with nethook.suspended(net):
+            net(torch.zeros(2, 4))
+        assert log.events == []
+        net(torch.zeros(2, 4))
+    assert log.ops == OPS
+
+
+def test_a_compiled_model_is_left_whole() -> None:
+    net = Net()
+    x = torch.ones(2, 4)
+    expected = net(x)
+    torch._dynamo.reset()
+    with watched(net, Log()) as log:
+        # Torch would warn of global hooks, and warnings are errors.
+        found = torch.compile(net, backend="eager", fullgraph=True)(x)
+    torch._dynamo.reset()
+    assert torch.equal(found, expected)
+    assert log.ops == []
+
+
+@pytest.mark.parametrize(
+    ("training", "fast", "frozen", "given", "grad", "fused"),
+    [
+        (False, True, False, False, False, True),
+        (True, True, False, False, False, False),  # training never runs fused
+        (False, False, False, False, False, False),  # nor where the user has said so
+        (False, True, False, False, True, False),  # nor where the weights need a gradient
+        (False, True, True, False, True, True),
+        (False, True, True, True, True, False),  # or the input does
+    ],
+)
+def test_layers_that_run_fused_go_on_doing_so(
+    training: bool, fast: bool, frozen: bool, given: bool, grad: bool, fused: bool
+) -> None:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    layer.train(training).requires_grad_(not frozen)
+    x = torch.randn(2, 3, 8, requires_grad=given)
+    torch.backends.mha.set_fastpath_enabled(fast)
+    try:
+        with torch.set_grad_enabled(grad):
+            bare = layer(x)
+            with watched(layer, Log()) as log:
+                out = layer(x)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(True)
+    assert torch.equal(out, bare)
+    assert (log.ops == []) is fused

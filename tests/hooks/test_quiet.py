@@ -8,7 +8,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import nethook
-from nethook.hooks.quiet import modes_are_active, quiet, unnoticed
+from nethook.hooks.quiet import modes_are_active, quiet, unnoticed, unrecorded
 from tests.hooks.common import net
 
 
@@ -156,3 +156,25 @@ def test_what_is_made_unnoticed_may_be_anything():
     assert unnoticed(lambda given: kept, tensor) is kept
     other = torch.nn.Parameter(torch.ones(3))
     assert unnoticed(lambda given: other, tensor) is other
+
+
+@pytest.mark.parametrize("on", [True, False])
+@pytest.mark.parametrize("mode", [Functions, Dispatches])
+def test_what_is_unrecorded_is_seen_by_nobody_and_has_no_gradient(mode, on):
+    x = torch.ones(2, requires_grad=True)
+    with mode() as modes, torch.set_grad_enabled(on):
+        modes.seen.clear()
+        with unrecorded():
+            made = x * 2
+        assert modes.seen == []
+        assert torch.is_grad_enabled() is on
+        assert (x * 2).requires_grad is on
+        assert modes.seen
+    assert not made.requires_grad
+
+
+def test_gradients_are_back_after_an_exception():
+    with pytest.raises(KeyError), unrecorded():
+        raise KeyError
+    assert torch.is_grad_enabled()
+    assert not torch._C._is_torch_function_all_disabled()

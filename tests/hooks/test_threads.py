@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import contextvars
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -13,6 +15,7 @@ from torch import nn
 import nethook
 from nethook import edits
 from nethook.errors import OptionError
+from nethook.hooks import threads
 from nethook.hooks.hook import Owner
 from nethook.hooks.threads import elsewhere, enter, leave, others_ran, stay
 
@@ -145,3 +148,48 @@ def test_threads_that_the_model_starts_are_ours() -> None:
     assert torch.equal(tape["right"].output, model.right(x))
     with nethook.edit(model, outputs={"left": edits.zero()}):
         assert torch.equal(model(x), model.right(x))
+
+
+class Asks(nn.Module):
+    """A model whose forward asks, in threads of several kinds, whose call is under way."""
+
+    def __init__(self, *ways) -> None:
+        super().__init__()
+        self.ways = ways
+
+    def forward(self, ask):
+        return [way(ask) for way in self.ways]
+
+
+def test_a_thread_that_the_model_starts_helps_and_one_that_was_there_does_not() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()  # its thread runs from now on
+        model = Asks(in_thread, lambda ask: pool.submit(ask).result())
+        owner = Owner("nethook.test")
+        enter(owner, "own", nn.ReLU(), model, nn.Tanh())
+        try:
+            assert model(lambda: elsewhere(owner)) == [False, True]
+            assert in_thread(lambda: elsewhere(owner))  # the model is not called now
+        finally:
+            leave(owner)
+
+
+@pytest.mark.parametrize(("backward", "torchs", "sees"), [
+    (True, True, True), (True, False, False), (False, True, False), (False, False, False),
+])  # fmt: skip
+def test_the_backward_pass_of_a_device_runs_in_a_thread_of_torchs(
+    backward: bool, torchs: bool, sees: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python knows nothing of threads that torch starts: one made below `threading` is alike."""
+    monkeypatch.setattr(threads, "_graph_task", lambda: 0 if backward else -1)
+    owner = Owner("nethook.test")
+    enter(owner, "own")
+    found: list[bool] = []
+    if torchs:
+        done = threading.Event()
+        _thread.start_new_thread(lambda: (found.append(elsewhere(owner)), done.set()), ())
+        done.wait()
+    else:
+        found.append(in_thread(lambda: elsewhere(owner)))
+    leave(owner)
+    assert found == [not sees]

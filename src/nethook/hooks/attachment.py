@@ -221,7 +221,8 @@ class Resting:
         """Puts all of them back, unless their attachment was removed meanwhile."""
         if not self.awake and self._owner.alive:
             self.awake = True
-            for handle, hook in self._hooks:
+            # Each knows what stood before it when it was taken off: the last comes back first.
+            for handle, hook in reversed(self._hooks):
                 handle.put_on(hook)
 
     def __len__(self) -> int:

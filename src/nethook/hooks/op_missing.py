@@ -26,7 +26,7 @@ _INSIDE = {
     "addmm": "matmul mm add",
     "baddbmm": "matmul bmm add",
     "einsum": "matmul bmm mul sum permute",
-    "gelu": "erf tanh mul",
+    "gelu": "erf tanh mul add",
     "silu": "sigmoid mul",
     "log_softmax": "softmax log exp",
     "softmax": "exp sum div",
@@ -70,4 +70,4 @@ def _names_inside(name: str) -> set[str]:
             called = {each.strip("_") for each in function.__code__.co_names}
             deeper = [_INSIDE[each].split() for each in called if each in _INSIDE]
             inside |= called.union(*deeper)
-    return inside - {name}
+    return inside

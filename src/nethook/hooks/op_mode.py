@@ -114,9 +114,12 @@ class OpMode(TorchFunctionMode):
                 wanted = False
         if wanted and not self.is_on:
             torch._C._push_on_torch_function_stack(self)
-        elif not wanted and self.is_on:
+            self.is_on = True
+        # While a consumer is told of an operation torch has taken the mode off, and puts it back
+        # afterwards, whatever is done here: it goes the next time.
+        elif not wanted and self.is_on and _is_on_stack(self):
             _take_off(self)
-        self.is_on = wanted
+            self.is_on = False
 
     @contextmanager
     def again(self, running: Running) -> Iterator[None]:
@@ -143,6 +146,7 @@ class OpMode(TorchFunctionMode):
             for running in list(self.running):
                 if running.frame not in alive or not running.watcher.alive:
                     self.end(running)
+        self.settle()
 
 
 def _run(

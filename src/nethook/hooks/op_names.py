@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -12,31 +11,27 @@ import torch
 # torch. By name, for the same one exists as a function and as a method.
 _NO_OPS = frozenset(
     [
-        "__array__", "__array_priority__", "__bool__", "__complex__", "__contains__",
-        "__cuda_array_interface__", "__delete__", "__dir__", "__dlpack__", "__dlpack_device__",
-        "__float__", "__format__", "__get__", "__hash__", "__index__", "__int__", "__len__",
-        "__long__", "__nonzero__", "__reduce_ex__", "__repr__", "__set__", "__setstate__",
+        "__array__", "__bool__", "__complex__", "__contains__", "__delete__", "__dir__",
+        "__dlpack__", "__dlpack_device__", "__float__", "__format__", "__get__", "__index__",
+        "__int__", "__len__", "__reduce_ex__", "__repr__", "__set__", "__setstate__",
         "_clear_non_serializable_cached_data", "_dimI", "_dimV", "_is_view", "_nnz",
-        "_record_function_enter", "_record_function_enter_new", "_record_function_exit",
-        "_set_grad_enabled", "_sym_sqrt", "allclose", "autocast", "backward", "can_cast",
-        "const_data_ptr", "data_ptr", "dense_dim", "device", "dim", "dim_order", "element_size",
-        "equal", "get_device", "has_names", "is_coalesced", "is_complex", "is_conj",
-        "is_contiguous", "is_distributed", "is_floating_point", "is_inference", "is_neg",
-        "is_nonzero", "is_pinned", "is_same_size", "is_set_to", "is_shared", "is_signed",
-        "is_storage", "is_tensor", "item", "ndimension", "nelement", "numel", "numpy",
-        "promote_types", "q_per_channel_axis", "q_scale", "q_zero_point", "qscheme",
-        "record_stream", "register_hook", "register_post_accumulate_grad_hook",
-        "requires_grad_", "result_type", "retain_grad", "set_grad_enabled", "share_memory_",
-        "size", "sparse_dim", "storage", "storage_offset", "storage_type", "stride",
-        "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sum", "tolist",
-        "untyped_storage",
+        "_record_function_enter_new", "_record_function_exit", "_set_grad_enabled", "_sym_sqrt",
+        "allclose", "backward", "can_cast", "const_data_ptr", "data_ptr", "dense_dim", "device",
+        "dim", "dim_order", "element_size", "equal", "get_device", "is_coalesced", "is_complex",
+        "is_conj", "is_contiguous", "is_distributed", "is_floating_point", "is_inference",
+        "is_neg", "is_nonzero", "is_pinned", "is_same_size", "is_set_to", "is_shared",
+        "is_signed", "item", "numel", "numpy", "promote_types", "q_per_channel_axis", "q_scale",
+        "q_zero_point", "qscheme", "record_stream", "register_hook",
+        "register_post_accumulate_grad_hook", "requires_grad_", "result_type", "retain_grad",
+        "share_memory_", "size", "sparse_dim", "storage", "storage_offset", "storage_type",
+        "stride", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sum",
+        "tolist", "untyped_storage",
     ]
 )  # fmt: skip
 
 _MOST = 8192  # functions to remember; a program that makes new ones for ever is not followed
 # The names of the functions met so far. It only spares time: what a function is called is fixed.
 known_names: dict[Any, str | None] = {}
-_inplace_arguments: dict[Any, int | None] = {}
 
 SET_ITEM: Callable[..., Any] = torch.Tensor.__setitem__
 
@@ -76,24 +71,9 @@ def written_arguments(
     if "out" in kwargs:
         out = kwargs["out"]
         written += out if isinstance(out, list | tuple) else [out]
+    # Functions such as `F.relu` hand `inplace` on by its name, however they were called.
     in_place = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
-    if in_place or _asked_in_place(function, args, kwargs):
+    if in_place or kwargs.get("inplace"):
         first = args[0] if args else next(iter(kwargs.values()), None)
         written += first if isinstance(first, list | tuple) else [first]  # torch._foreach_add_
     return [each for each in written if isinstance(each, torch.Tensor)]
-
-
-def _asked_in_place(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> bool:
-    """Whether a function such as `F.relu` was told `inplace=True`."""
-    if "inplace" in kwargs:
-        return bool(kwargs["inplace"])
-    if getattr(function, "__module__", None) != "torch.nn.functional":
-        return False
-    if function not in _inplace_arguments:
-        names = list(inspect.signature(function).parameters)
-        at = names.index("inplace") if "inplace" in names else None
-        _inplace_arguments[function] = at
-    at = _inplace_arguments[function]
-    return at is not None and len(args) > at and bool(args[at])

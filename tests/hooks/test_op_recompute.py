@@ -1,0 +1,88 @@
+"""What a checkpoint computes again is run as it was, where it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from nethook.addresses.tree import Tree
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.hook import Owner
+from nethook.hooks.op_sites import Op, OpConsumer
+from nethook.hooks.ops import recomputing, watch_ops
+
+
+class Log(OpConsumer):
+    """Writes down every operation, and whether it is computed again."""
+
+    def __init__(self) -> None:
+        self.ops: list[tuple[str, bool]] = []
+
+    def after(self, op: Op, function: Any, args: Any, kwargs: Any, result: Any) -> None:
+        self.ops.append((op.address, recomputing()))
+
+
+class Block(nn.Module):
+    """Computes a part again that is no module."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__()
+        self.how = how
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.exp(x)
+        return checkpoint(lambda x, scale=3.0: torch.exp(x * scale), h, **self.how)
+
+
+def slope(how: dict[str, Any]) -> Tensor:
+    """The gradient without checkpoints, by autograd."""
+    x = torch.full((2,), 0.1, requires_grad=True)
+    torch.exp(torch.exp(x) * how.get("scale", 3.0)).sum().backward()
+    assert x.grad is not None
+    return x.grad
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"use_reentrant": False}, {"use_reentrant": False, "scale": 2.0}, {"use_reentrant": True}],
+)
+@pytest.mark.parametrize("open_in_backward", [True, False])
+def test_it_has_the_same_addresses_while_the_scope_is_open(
+    how: dict[str, Any], open_in_backward: bool
+) -> None:
+    model, log = Block(**how), Log()
+    x = torch.full((2,), 0.1, requires_grad=True)
+    hooks = Attachment(Owner("nethook.test"))
+    watch_ops(Tree(model), hooks, log)
+    out = model(x)
+    assert log.ops == [(each, False) for each in ("/exp#0", "/mul#0", "/exp#1")]
+    log.ops.clear()
+    if not open_in_backward:
+        hooks.remove()
+    out.sum().backward()
+    again = [("/mul#0", True), ("/exp#1", True)]
+    if not how["use_reentrant"]:
+        again.pop()  # torch stops when it has all that it needs
+    assert log.ops == (again if open_in_backward else [])
+    hooks.remove()
+    assert x.grad is not None
+    assert torch.equal(x.grad, slope(how))
+    assert torch._C._len_torch_function_stack() == 0
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_checkpoint_outside_the_model_is_as_ever(reentrant: bool) -> None:
+    model, log = nn.ReLU(), Log()
+    x = torch.ones(2, requires_grad=True)
+    with Attachment(Owner("nethook.test")) as hooks:
+        watch_ops(Tree(model), hooks, log)
+        checkpoint(lambda x: x * 3, x, use_reentrant=reentrant).sum().backward()
+        assert log.ops == []
+        model(checkpoint(lambda x: x * 3, x, use_reentrant=reentrant)).sum().backward()
+    assert log.ops == [("/relu#0", False)]
+    assert x.grad is not None
+    assert torch.equal(x.grad, torch.full((2,), 6.0))

@@ -2,8 +2,9 @@
 
     python zoo/forked.py          one job a line of stdin, as JSON; the exit code of each on stdout
 
-A program takes two or three seconds, and so do its imports: a thousand runs need them once. What runs
-in the fork is `nethook run` as the command line runs it.
+A program takes a second or two, and its imports (torch, what the first step of an optimizer
+imports, the data) take four: a thousand runs need them once. What runs in the fork is `nethook run`
+as the command line runs it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ def serve() -> list[str] | None:
 
 
 if __name__ == "__main__":
+    import sklearn.datasets  # noqa: F401
+    import torch._dynamo
     import torch.utils.data  # noqa: F401
 
     import nethook.running.follow

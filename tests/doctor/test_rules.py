@@ -226,6 +226,26 @@ def test_a_loss_that_swings_to_the_last_and_ends_low_by_chance() -> None:
     assert not made.found("oscillating-loss")
 
 
+def test_a_loss_that_follows_a_target_which_moves_does_not_oscillate() -> None:
+    swings = np.exp(np.sin(np.arange(200) / 6)) * 0.3
+    made = Made().loss(swings).record(kind="smooth_l1", floored=True)
+    made.parameter("w").series("w", "update_cosine", mean=0.2)
+    assert made.found("oscillating-loss")
+    made.series("w", "update_cosine", mean=0.98)  # as in Q-learning, with a target network
+    assert not made.found("oscillating-loss")
+
+
+def test_a_short_run_that_begins_where_another_ended_is_a_note() -> None:
+    def severity(steps: int, **facts: object) -> str:
+        losses = 1.1 + np.resize([0.0, 0.2, -0.2, 0.1, -0.1], steps)
+        made = Made(steps).loss(losses).record(floored=True, **facts)
+        (finding,) = made.found("not-learning")
+        return finding.severity
+
+    assert severity(150, kind="unknown") == "info"
+    assert severity(800, kind="unknown") == "error"
+
+
 def test_a_first_step_larger_than_the_weights_is_the_cause_of_what_follows() -> None:
     leap = np.concatenate(([2.35, 50.0, 23.0, 18.0, 13.0, 9.0, 6.0], np.full(193, 2.2)))
     leap += np.random.default_rng(0).normal(0, 0.05, 200)

@@ -5,7 +5,9 @@ that no other rule knows.
 Evidence: the loss stays at what one answer for all inputs would score (the entropy of the targets,
 their variance); where that is not known, its slope against its own noise, over the whole run.
 Fix: check by hand that inputs and targets belong together; overfit one batch.
-Silent: for short runs, where the loss falls late, and where another finding explains it.
+Silent: for short runs, where the loss falls late, and where another finding explains it. Where it
+is not known what a guess would score, it is a note before `sure` steps: a run may have begun where
+another ended.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ class Thresholds:
 
     steps: float = 60
     fall: float = 0.03  # of the loss, by its start
+    sure: float = 400  # steps
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -43,7 +46,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     at = f" (one answer for all inputs would score {guess:.3g})" if guess is not None else ""
     yield Finding(
         "not-learning",
-        "error",
+        "error" if guess is not None or history.steps >= limit.sure else "info",
         f"over {history.steps} steps the loss went from {went.start:.3g} to {went.end:.3g}{at}: "
         "nothing was learnt, and no other rule says why.",
         "Check on a few samples that inputs and targets belong together, and that the network can "

@@ -5,7 +5,8 @@ Evidence: the loss swings around its trend and successive updates point in oppos
 it doubles and halves again and again, beyond the noise of single batches.
 Fix: a lower rate or less momentum, larger batches.
 Silent: where the loss falls (unless it swings widely to the last, by updates that undo each other),
-for adversarial losses, and for noise without opposite updates.
+for adversarial losses, for noise without opposite updates, and where updates go on in one direction
+(a target that moves: the loss of Q-learning).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Thresholds:
     noise: float = 0.05  # spread of the loss around its trend, by its size
     wide: float = 2  # a swing: up to so many times as much, and back
     swings: float = 4
+    onward: float = 0.5  # cosine above which it is not the steps that swing
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -48,7 +50,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     undone = cosine is not None and (
         cosine <= limit.bounce or (cosine <= limit.cosine and swing >= limit.noise)
     )
-    if not undone and len(swings) < limit.swings:
+    onward = cosine is not None and cosine > limit.onward
+    if not undone and (onward or len(swings) < limit.swings):
         return
     how = f"; successive updates undo each other (cosine {cosine:.2f})" if undone else ""
     first = 0 if undone or not swings else swings[0]

@@ -12,7 +12,7 @@ from torch import nn
 
 import nethook
 from nethook.errors import MissingLibraryError
-from nethook.figures.live import Live
+from nethook.figures.live import Live, _Drawn
 
 
 class Cell:
@@ -23,10 +23,12 @@ class Cell:
 
     def display(self, shown: object, *, display_id: bool) -> Cell:
         assert display_id
-        self.shown.append(shown)
+        self.update(shown)
         return self
 
     def update(self, shown: object) -> None:
+        # Such an object is asked to show itself, which it does in a place of its own.
+        assert not hasattr(shown, "_ipython_display_")
         self.shown.append(shown)
 
 
@@ -69,9 +71,18 @@ def test_it_is_redrawn_while_the_run_is_written(cell: Cell, tmp_path, monkeypatc
             optimizer.step()
         until(lambda: len(cell.shown) > 1)
     until(lambda: not live._thread.is_alive())  # the run has ended, so it ends
-    assert steps_of(cell.shown[-1]) == 5  # and shows all of it
+    assert steps_of(cell.shown[-1]._figure) == 5  # and shows all of it
     live.stop()
     assert "stopped" in repr(live)
+
+
+def test_a_notebook_gets_what_plotly_makes_of_the_figure() -> None:
+    class Figure:
+        def _repr_mimebundle_(self, include: object, exclude: object) -> dict[str, object]:
+            return {"application/vnd.plotly.v1+json": (include, exclude)}
+
+    bundle = _Drawn(Figure())._repr_mimebundle_(include={"text/html"}, exclude=None)
+    assert bundle == {"application/vnd.plotly.v1+json": ({"text/html"}, None)}
 
 
 def test_before_the_first_step_it_says_so(cell: Cell, tmp_path) -> None:

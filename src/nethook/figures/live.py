@@ -52,12 +52,25 @@ class Live:
         from nethook.figures.of_runs import overview
 
         try:
-            return overview(self._path, theme=self._theme)
+            return _Drawn(overview(self._path, theme=self._theme))
         except RunFileError as error:  # not there yet, or just being made
             return _Text(f"waiting for the first step ({error})")
 
     def __repr__(self) -> str:
         return f"<Live {str(self._path)!r}: {'stopped' if self._stop.is_set() else 'on'}>"
+
+
+class _Drawn:
+    """A figure as data. By itself it would show itself anew instead of in the place it had."""
+
+    def __init__(self, figure: Any) -> None:
+        self._figure = figure
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        return self._figure._repr_mimebundle_(include, exclude)
+
+    def __repr__(self) -> str:
+        return repr(self._figure)
 
 
 class _Text:

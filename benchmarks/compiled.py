@@ -6,7 +6,8 @@ The model is compiled whole (`fullgraph=True`, Inductor). Every way runs in a pr
 compiles for itself; then they take turns, some steps at a time. Two ratios are printed, as in
 watch.py: of the time of the clock, which is what the bounds are about on a machine that has nothing
 else to do, and of the processor, nethook's writer thread included. Compiling is not counted (it
-takes minutes), nor are the first steps, with which a run begins in detail. The last figure of a
+takes minutes), nor are the first steps, with which a run begins in detail, nor the doctor's looks at
+the run (watch.py says what one takes). The last figure of a
 line says how many graphs that way has: with a budget there are two.
 """
 
@@ -20,7 +21,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 import torch
-from timing import Turn, against, keep_freed_memory, typical
+from timing import Turn, against, hold_the_doctor, keep_freed_memory, typical
 from torch import Tensor, nn
 from torch.nn import functional as F
 from watch import gpt2 as gpt2_with_loss
@@ -54,6 +55,7 @@ def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
     if way != WAYS[0]:
         import nethook
 
+        hold_the_doctor()
         budget = {"budget": None} if way == WAYS[2] else {}
         watch = nethook.watch(model, optimizer, to=f"{folder.name}/run.db", **budget)  # type: ignore[arg-type]
 

@@ -6,6 +6,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
@@ -62,6 +63,24 @@ def keep_freed_memory() -> None:
     """
     for name in ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"):
         os.environ.setdefault(name, str(1 << 30))
+
+
+def hold_the_doctor() -> None:
+    """In this process, from now on, a watch's doctor looks at no run by itself.
+
+    It looks after 20 seconds of the clock, and then after twice as long. Where ways take turns, a
+    process sleeps most of the time, and a look would count several times what it does in a run.
+    """
+    from nethook.watching import diagnosis
+
+    diagnosis.FIRST = 1e6  # type: ignore[misc]
+
+
+def a_look_of_the_doctor(watch: Any) -> float:
+    """What one look at the run of a watch takes, in seconds."""
+    began = time.perf_counter()
+    watch._diagnosis.look()
+    return time.perf_counter() - began
 
 
 def small_gpt2() -> tuple[nn.Module, Run]:

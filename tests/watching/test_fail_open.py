@@ -21,7 +21,7 @@ from tests.watching.loops import Net, batches, state, unwatched
 from tests.watching.test_identity import same
 
 ROOMS = (
-    "batches", "budget", "catalogue", "facts", "flight", "hidden", "losses", "loop", "numbers",
+    "batches", "budget", "catalogue", "facts", "flight", "hidden", "loss_values", "losses", "loop", "numbers",
     "open_window", "ops", "optimizers", "order", "parameters", "passes", "resolve", "session",
     "snapshots", "taps", "telling",
 )  # fmt: skip
@@ -35,7 +35,7 @@ PARTS = (
 ELSEWHERE = (
     "attach", "contained", "diagnosis", "guarded", "replay", "replay_ops", "seam", "watch",
     # Other loops than this one: of ranks, devices and threads; the hooks around steps.
-    "averaging", "away", "device_flags", "step_hooks", "threads",
+    "averaging", "away", "device_flags", "lull", "step_hooks", "threads",
 )  # fmt: skip
 
 # What torch calls, and what reports a failure: these are the guard itself.

@@ -235,7 +235,7 @@ def test_memory_is_bounded_and_stated(made, tmp_path):
         steps(*made, 40)
         assert (session.catalogue.capacity, len(session.catalogue.keys)) == before
         assert not session.pending._waiting
-        assert all(len(known) == 0 for known in session._loss_sums.values())
+        assert all(len(known) == 0 for known in session.loss_values.sums.values())
     memory = nethook.open_run(tmp_path / "run.db").info["memory"]
     weights = sum(p.nbytes for p in made[0].parameters())
     assert weights <= memory["snapshot"] <= weights + 64 * 4

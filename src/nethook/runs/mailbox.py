@@ -174,7 +174,8 @@ class Mailbox:
         """A window was written: empty it, here and not on the training thread, and keep it."""
         heavy = window.carries
         window.clear()
-        if len(self._spare) < (2 if heavy else LIGHT // 2):
+        # As many as are ever under way: making one anew costs the training thread a millisecond.
+        if len(self._spare) < (self._capacity if heavy else LIGHT // 2):
             self._spare.append(window)
 
     def waiting(self) -> bool:

@@ -162,8 +162,9 @@ class _Loop:
             self._mailbox.give_back(window)
         for kind, note in delivery.notes:
             if kind == "scalar":
-                name, (step, moment, value), keep = note
-                store.add_scalar(name, Point(int(step), moment, float(value)), keep)
+                name, points, keep = note
+                for step, moment, value in points:
+                    store.add_scalar(name, Point(int(step), moment, float(value)), keep)
             elif kind == "loss":
                 store.add_loss(note)
             elif kind == "event":

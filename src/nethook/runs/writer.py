@@ -216,8 +216,14 @@ class RunWriter:
 
     def log(self, name: str, value: float, step: int, *, keep: int = 0) -> None:
         """One point of a scalar; with `keep` only that many of the last points stay in the file."""
+        self.log_points(name, [(step, time.time(), value)], keep=keep)
+
+    def log_points(
+        self, name: str, points: list[tuple[int, float, float]], *, keep: int = 0
+    ) -> None:
+        """Points of a scalar, each with its step, its time and its value."""
         if self._mine():
-            self._mailbox.put_note("scalar", (name, (step, time.time(), value), keep))
+            self._mailbox.put_note("scalar", (name, points, keep))
 
     def loss(self, name: str, step: int, data: Mapping[str, object], phase: str = "train") -> None:
         """How a loss was made: its kind, chain, shapes and what else is known, as plain data."""

@@ -34,6 +34,9 @@ class Asking {
     stride_ = PyUnicode_InternFromString("stride");
     offset_ = PyUnicode_InternFromString("storage_offset");
     grad_ = PyUnicode_InternFromString("grad");
+    layout_ = PyUnicode_InternFromString("layout");
+    is_cpu_ = PyUnicode_InternFromString("is_cpu");
+    strided_ = item("strided");
   }
 
   // Whether the kernel may read the tensor's memory: see guard.py. Raises what torch raises.
@@ -50,10 +53,33 @@ class Asking {
     return false;
   }
 
+  // Whether memory that belongs to the gradient of a plain parameter may be read to see if all of it
+  // is finite. Such a gradient has the parameter's device and kind of number, and may be sparse; a
+  // bit that says that it is to be negated changes nothing. It costs a fifth of `is_plain`.
+  bool is_readable_grad(PyObject* grad) const {
+    if (reinterpret_cast<PyObject*>(Py_TYPE(grad)) != tensor_) return false;
+    PyObject* layout = checked(PyObject_GetAttr(grad, layout_));
+    Py_DECREF(layout);  // there is one of each, for ever
+    if (layout != strided_) return false;
+    PyObject* on_cpu = checked(PyObject_GetAttr(grad, is_cpu_));
+    Py_DECREF(on_cpu);
+    return on_cpu == Py_True;
+  }
+
   // Type, dimensions and address of a plain tensor, into a job; type -1 where it is not plain.
   Asked tensor(PyObject* tensor, Job& job) const {
+    if (!known_ || !is_plain(tensor)) return Asked();
+    return described(tensor, job);
+  }
+
+  // The same for a gradient of which only is asked whether it is finite.
+  Asked readable_grad(PyObject* grad, Job& job) const {
+    if (!known_ || !is_readable_grad(grad)) return Asked();
+    return described(grad, job);
+  }
+
+  Asked described(PyObject* tensor, Job& job) const {
     Asked asked;
-    if (!known_ || !is_plain(tensor)) return asked;
     PyObject* dtype = checked(PyObject_GetAttr(tensor, dtype_));
     int type = 0;
     while (type < TYPES && types_[type] != dtype) ++type;
@@ -106,7 +132,7 @@ class Asking {
   }
 
   PyObject *known_ = nullptr, *tensor_, *parameter_, *data_address_, *keys_;
-  PyObject *raw_repr_, *dtype_, *shape_, *stride_, *offset_, *grad_;
+  PyObject *raw_repr_, *dtype_, *shape_, *stride_, *offset_, *grad_, *layout_, *is_cpu_, *strided_;
   PyObject* types_[TYPES];
   uint64_t plain_[4];
   int plain_count_ = 0;

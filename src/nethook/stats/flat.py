@@ -152,6 +152,14 @@ class Table:
         count = native.functions.find_grads(self._address, parameters, self._others_address, counts)
         return others[:count].tolist() if count else []
 
+    def probe(self, parameters: list[torch.Tensor], lines: list[int], most: int, turn: int) -> bool:
+        """Whether a gradient has an element that is not finite: that of the first parameter, of
+        these with their lines, which has one that lies flat. See `count_odd`."""
+        functions = native.functions
+        return functions is not None and functions.probe(
+            self._address, parameters, lines, most, turn
+        )
+
     @property
     def odd(self) -> npt.NDArray[np.int64]:
         """Elements of each line that were not finite in the last fold."""
@@ -228,6 +236,13 @@ class Numbers:
             return
         self.values[:] = [np.nan if number is None else number for number in numbers]
         self.fold()
+
+    def fold_lists(self, steps: list[list[float | None]], before: int, seen: int) -> None:
+        """Folds the numbers of several steps, and counts for each row the steps that it was in.
+
+        `before` and `seen` are addresses of what `count_seen` keeps. There is a kernel.
+        """
+        native.functions.fold_lists(steps, self._addresses[1], self._addresses[3], before, seen)
 
     def fold(self) -> None:
         """Folds the numbers that are there."""

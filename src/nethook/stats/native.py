@@ -18,7 +18,7 @@ from nethook.stats.fields import WIDTH
 
 Fold = Callable[..., int]
 
-_VERSION: Final = 3  # of the functions of binding.cpp
+_VERSION: Final = 4  # of the functions of binding.cpp
 
 # In the order of the passes in native.cpp.
 CODES: Final = {
@@ -66,6 +66,7 @@ def _load() -> Any:
             "Parameter": torch.nn.Parameter,
             "data_address": data_address,
             "keys": torch._C._dispatch_keys,
+            "strided": torch.strided,
             "plain": tuple(guard.PLAIN),
             "types": tuple(CODES),
         }

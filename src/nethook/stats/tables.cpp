@@ -158,15 +158,35 @@ void fold_numbers(uintptr_t numbers, uintptr_t places, int64_t count, uintptr_t 
       fold_number(number[i], reinterpret_cast<double*>(rows) + place[i] * WIDTH);
 }
 
-// The same for numbers in a list of Python's; None is a number that was not there.
+// Folds a number of Python's into its row, unless it is None or NaN.
+void fold_one(PyObject* number, int64_t place, uintptr_t rows) {
+  if (number == Py_None) return;
+  const double x = PyFloat_AsDouble(number);
+  if (x == -1.0 && PyErr_Occurred()) throw nb::python_error();
+  if (x == x) fold_number(x, reinterpret_cast<double*>(rows) + place * WIDTH);
+}
+
+// The same as `fold_numbers` for a list of Python's; None is a number that was not there.
 void fold_list(nb::list numbers, uintptr_t places, uintptr_t rows) {
   const int64_t* place = reinterpret_cast<const int64_t*>(places);
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    PyObject* number = numbers[i].ptr();
-    if (number == Py_None) continue;
-    const double x = PyFloat_AsDouble(number);
-    if (x == -1.0 && PyErr_Occurred()) throw nb::python_error();
-    if (x == x) fold_number(x, reinterpret_cast<double*>(rows) + place[i] * WIDTH);
+  for (size_t i = 0; i < numbers.size(); ++i) fold_one(numbers[i].ptr(), place[i], rows);
+}
+
+// The same for the numbers of several steps; each row that had one was seen in that step, which is
+// what `count_seen` would find.
+void fold_lists(nb::list steps, uintptr_t places, uintptr_t rows, uintptr_t before,
+                uintptr_t seen) {
+  const int64_t* place = reinterpret_cast<const int64_t*>(places);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    nb::list numbers = nb::cast<nb::list>(steps[i]);
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      const double* row = reinterpret_cast<double*>(rows) + place[k] * WIDTH;
+      const double had = row[TENSORS];
+      fold_one(numbers[k].ptr(), place[k], rows);
+      if (row[TENSORS] == had) continue;
+      reinterpret_cast<double*>(before)[place[k]] = row[TENSORS];
+      reinterpret_cast<int64_t*>(seen)[place[k]] += 1;
+    }
   }
 }
 
@@ -229,6 +249,28 @@ int64_t find(uintptr_t table, nb::list tensors) {
   return changed;
 }
 
+// Asks a parameter for its gradient; whether there is one. The line has its address if it is of the
+// line's type and size, and lies in one piece. `ask` is how: see asking.h.
+bool find_grad(Line* line, PyObject* parameter, Asked (Asking::*ask)(PyObject*, Job&) const) {
+  line->address = 0;
+  PyObject* grad = asking.grad(parameter);
+  const bool there = grad != Py_None;
+  if (there) {
+    Job job;
+    Asked asked;
+    try {
+      asked = (asking.*ask)(grad, job);
+    } catch (...) {
+      Py_DECREF(grad);
+      throw;
+    }
+    if (asked.type == line->type && lies_like(job, asked, line->elements))
+      line->address = int64_t(job.data);
+  }
+  Py_DECREF(grad);  // the parameter holds it
+  return there;
+}
+
 // The same for the gradients of a list of parameters. Where there is none the address is 0, where
 // there is one of another kind it is 0 too, and its place goes to `others`; returns how many.
 // `counts`, where it is not null, counts for each line the times that it had an address.
@@ -237,26 +279,21 @@ int64_t find_grads(uintptr_t table, nb::list parameters, uintptr_t others, uintp
   int64_t* other = reinterpret_cast<int64_t*>(others);
   int64_t count = 0;
   for (size_t i = 0; i < parameters.size(); ++i, ++line) {
-    line->address = 0;
-    PyObject* grad = asking.grad(parameters[i].ptr());
-    if (grad != Py_None) {
-      Job job;
-      Asked asked;
-      try {
-        asked = asking.tensor(grad, job);
-      } catch (...) {
-        Py_DECREF(grad);
-        throw;
-      }
-      if (asked.type == line->type && lies_like(job, asked, line->elements))
-        line->address = int64_t(job.data);
-      else
-        other[count++] = int64_t(i);
-    }
-    Py_DECREF(grad);  // the parameter holds it
+    if (find_grad(line, parameters[i].ptr(), &Asking::tensor) && !line->address) other[count++] = int64_t(i);
     if (counts) reinterpret_cast<int64_t*>(counts)[i] += line->address != 0;
   }
   return count;
+}
+
+// Of the first of these parameters, each with its line, that has a gradient the kernel can read:
+// whether an element of it is not finite. See `count_odd`.
+bool probe(uintptr_t table, nb::list parameters, nb::list lines, int64_t most, int64_t turn) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    Line* line = reinterpret_cast<Line*>(table) + nb::cast<int64_t>(lines[i]);
+    find_grad(line, parameters[i].ptr(), &Asking::readable_grad);
+    if (line->address) return count_odd(reinterpret_cast<uintptr_t>(line), 1, most, turn) > 0;
+  }
+  return false;
 }
 
 }  // namespace
@@ -266,8 +303,10 @@ void nethook_define_tables(nb::module_& m) {
   m.def("count_odd", &count_odd);
   m.def("find", &find);
   m.def("find_grads", &find_grads);
+  m.def("probe", &probe);
   m.def("fold_numbers", &fold_numbers);
   m.def("fold_list", &fold_list);
+  m.def("fold_lists", &fold_lists);
   m.def("follow", &follow);
   m.def("fingerprint", &fingerprint);
 }

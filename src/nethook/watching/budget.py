@@ -2,8 +2,9 @@
 
 A quantity is measured in every n-th step. With n = 1 everything is measured in every step; with a
 larger n the quantities take turns, so that a step measures some of them; from as many as there are
-quantities on, there are steps that measure none. n follows from what each quantity was seen to cost
-and from the time of a step.
+quantities on, there are steps that measure none; and where n is large, so that nearly all are such,
+one step measures everything, which costs less than four that measure something. n follows from what
+each quantity was seen to cost and from the time of a step.
 """
 
 from __future__ import annotations
@@ -18,7 +19,22 @@ DETAIL: Final = 0.5
 """Without a budget: seconds that the writer's thread may take before windows merge."""
 
 LOOK: Final = 8
-"""Steps between two looks at the clock."""
+"""Steps between two looks at the clock, ..."""
+
+FAR: Final = 32
+"""... and where quantities are measured more rarely than in every so many steps."""
+
+LOOKS: Final = 3
+"""Steps in a row that have a look at gradients and batches, though nothing is due; ..."""
+
+LOOKS_EVERY: Final = 32
+"""... in every so many steps, ..."""
+
+LOOKS_LEAST: Final = 128
+"""... and in so many where quantities are measured that rarely."""
+
+LEAST_SHARE: Final = 1 / 16
+"""Of the budget, that measurements have whatever the rest costs: a run is never without them."""
 
 MOST: Final = 512
 """A quantity is measured at least once in so many steps."""
@@ -61,17 +77,22 @@ class Budget:
         self.due = [each in wanted for each in QUANTITIES]
         self._wanted = list(self.due)
         self._writer_now = 0.0
+        self.doctor = 0.0
+        """Seconds that the doctor's looks have taken, on a thread of its own."""
         self._begun = time.perf_counter()
         self._measured = [0] * 4  # steps in which each was measured since the last look
         self._cost = [0.0] * 4  # seconds a measured step
         self._fixed = 0.0  # seconds a step that cannot be thinned
         self._step = 0.0  # seconds a step takes without nethook
         self._last = (self._begun, [0.0] * 5, 0.0)
+        self._stretch = LOOK  # steps from the last look at the clock to the next
         self._until_look = LOOK
         self._turn = 0
         self._next_whole = LOOK + 1
         self._next_sure = SURE
         self.together = False  # whether outputs and gradients have the same turns
+        self.looks = True
+        """Whether the step has a look at what costs little."""
 
     # -- what it has cost ---------------------------------------------------------------------
 
@@ -87,10 +108,15 @@ class Budget:
 
     @property
     def overhead(self) -> float:
-        """Own time, the writer's included, relative to the time that training took by itself."""
-        own = self.own + self._writer_now
+        """Own time, all threads included, relative to the time that training took by itself."""
+        own = self.own + self._writer_now + self.doctor
         rest = self.elapsed - self.own
         return own / rest if rest > 0 else 0.0
+
+    @property
+    def seconds_a_step(self) -> float:
+        """What a step takes by itself, at the last look."""
+        return self._step
 
     def as_dict(self) -> dict[str, float]:
         """What watching has cost, as plain data."""
@@ -99,6 +125,7 @@ class Budget:
             "seconds": self.elapsed,
             "watch_seconds": self.own,
             "writer_seconds": self._writer_now,
+            "doctor_seconds": self.doctor,
             "every": self.every,
         }
 
@@ -128,18 +155,15 @@ class Budget:
         changed = False
         self._until_look -= 1
         if self._until_look <= 0:
-            self._until_look = LOOK
             changed = self._look()
+            self._until_look = self._stretch = FAR if self.every > FAR else LOOK
         self._turn += 1
         every = self.every
         if every > 1:
             turn = self._turn
-            # The quantities are spread over the turns: 0, every/4, every/2, …
             self.due = _NONE
             for at, wanted in enumerate(self._wanted):
-                # In a compiled graph taps are there for outputs and gradients, or for neither.
-                place = OUTPUTS if self.together and at == GRADS else at
-                if wanted and (turn + place * every // 4) % every == 0:
+                if wanted and (turn + self._place(at)) % every == 0:
                     if self.due is _NONE:
                         self.due = [False] * 4
                     self.due[at] = True
@@ -150,14 +174,43 @@ class Budget:
             self._next_whole = max(self._turn + 1, int(self._turn * GROWTH))
         if self._turn >= self._next_sure:
             self._next_sure = 2 * self._turn
+        self.looks = self.due is not _NONE or self._turn % self._looks_every < LOOKS
         return changed
+
+    def _place(self, quantity: int) -> int:
+        """The turns of a quantity: this many before those of the first."""
+        # In a compiled graph taps are there for outputs and gradients, or for neither.
+        if self.every > FAR or (self.together and quantity == GRADS):
+            return 0
+        return quantity * self.every // 4
+
+    @property
+    def _looks_every(self) -> int:
+        return min(self.every, LOOKS_LEAST) if self.every > FAR else LOOKS_EVERY
+
+    def still(self) -> int:
+        """Steps, from the next on, in which nothing is due and nothing has to be decided."""
+        every, turn = self.every, self._turn
+        if every == 1:
+            return 0
+        first = min(self._until_look, self._next_whole - turn, self._next_sure - turn)
+        first = min(first, self._looks_every - turn % self._looks_every)
+        for at, wanted in enumerate(self._wanted):
+            if wanted:
+                first = min(first, every - (turn + self._place(at)) % every)
+        return max(0, first - 1)
+
+    def passed(self, steps: int) -> None:
+        """So many steps have ended in which nothing was due: see `still`."""
+        self._turn += steps
+        self._until_look -= steps
 
     def _has_time_for_a_whole_step(self) -> bool:
         return self.share is None or self.own < WHOLE + self.share * self.elapsed
 
     def all_due(self) -> None:
         """Measures everything in this step, whatever it costs."""
-        self.due = list(self._wanted)
+        self.due, self.looks = list(self._wanted), True
 
     def _look(self) -> bool:
         now, spent = time.perf_counter(), list(self.spent)
@@ -169,23 +222,27 @@ class Budget:
                 cost = took[at] / self._measured[at]
                 self._cost[at] = cost if not self._cost[at] else 0.5 * (self._cost[at] + cost)
         self._measured = [0] * 4
-        self._fixed = took[OTHER] / LOOK
-        self._step = max(1e-7, (now - then - sum(took)) / LOOK)
+        self._fixed = took[OTHER] / self._stretch
+        self._step = max(1e-7, (now - then - sum(took)) / self._stretch)
         if self.share is None:
             return False
-        allowed = self.share * self._step - self._fixed - (self._writer_now - writer) / LOOK
+        allowed = (
+            self.share * self._step - self._fixed - (self._writer_now - writer) / self._stretch
+        )
         if self.own + self._writer_now < ALLOWANCE + self.share * (self.elapsed - self.own) / 2:
             every = 1  # at the start there is more than enough
         else:
             # What was overdrawn is paid back over some hundred steps, and what was saved is used.
-            saved = self.share * (self.elapsed - self.own) + ALLOWANCE - self.own - self._writer_now
+            beside = self._writer_now + self.doctor
+            saved = self.share * (self.elapsed - self.own) + ALLOWANCE - self.own - beside
             allowed += saved / 128
-            # However much was overdrawn, a run is never without measurements for long.
-            allowed = max(allowed, self.share * self._step / 8)
+            allowed = max(allowed, self.share * self._step * LEAST_SHARE)
             total = sum(self._cost)
             every = MOST if allowed * MOST <= total else max(1, -int(-total // allowed))
+        if every > LOOKS_LEAST:  # so that everything is measured where there is a look anyway
+            every = -(-every // LOOKS_LEAST) * LOOKS_LEAST
         before_every, self.every = self.every, min(every, MOST)
         if self.every == 1:
-            self.due = list(self._wanted)
+            self.due, self.looks = list(self._wanted), True
         # Not worth an event unless it is another order of things.
         return not 0.5 <= self.every / before_every <= 2

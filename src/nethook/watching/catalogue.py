@@ -73,9 +73,8 @@ class Sheet:
         self.seen = np.zeros(catalogue.capacity, np.int64)
         self._before = np.zeros(catalogue.capacity)
         self._tensors = self.rows.matrix[:, _TENSORS]
-        self._counted = (
-            self.rows.matrix_address, self._before.ctypes.data, self.seen.ctypes.data
-        )  # fmt: skip
+        self.counted = (self._before.ctypes.data, self.seen.ctypes.data)
+        """Where the kernel counts which series were measured in a step."""
         # What the native kernel moves: `Move` in windows.cpp.
         self._slots: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._words = np.zeros(15, np.int64)
@@ -99,7 +98,7 @@ class Sheet:
         """One more step: counts which series were measured in it."""
         used = len(self.catalogue.keys)
         if native.functions is not None and not self.rows.has_devices:
-            native.functions.count_seen(*self._counted, used)
+            native.functions.count_seen(self.rows.matrix_address, *self.counted, used)
             return
         tensors = self._tensors[:used] + self.rows.away[:used]
         self.seen[:used] += tensors > self._before[:used]

@@ -19,6 +19,7 @@ from nethook.runs.paths import is_rank_file
 if TYPE_CHECKING:
     from nethook.doctor.finding import Finding
     from nethook.runs.writer import RunWriter
+    from nethook.watching.budget import Budget
 
 FIRST: Final = 20.0
 """Seconds after which a run is looked at for the first time."""
@@ -33,11 +34,13 @@ class Diagnosis:
 
     Arguments:
         writer: what writes the run.
+        budget: of the watch, which is told what looks take.
     """
 
-    def __init__(self, writer: RunWriter) -> None:
+    def __init__(self, writer: RunWriter, budget: Budget) -> None:
         self._writer = writer
         self._found: tuple[Finding, ...] = ()
+        self._budget = budget
         self._busy = threading.Lock()
         self._pid = os.getpid()
         self._stop = threading.Event()
@@ -71,6 +74,10 @@ class Diagnosis:
                     data={"where": "diagnosis", "error": f"{type(error).__name__}: {error}"},
                 )
         return self._found
+
+    def took(self, seconds: float) -> None:
+        """A look has taken so many seconds of the processor, while the run went on."""
+        self._budget.doctor += seconds
 
     def close(self) -> None:
         """The run has ended: the last look, at all of it."""
@@ -109,5 +116,7 @@ def _look_now_and_then(owner: weakref.ref[Diagnosis], stop: threading.Event) -> 
             return
         began = time.thread_time()
         diagnosis.look()
-        wait = max(GROWTH * wait, DEAREST * (time.thread_time() - began))
+        took = time.thread_time() - began
+        diagnosis.took(took)
+        wait = max(GROWTH * wait, DEAREST * took)
         del diagnosis

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -29,9 +30,12 @@ from nethook.watching.flight_file import flight_path, save, weights_of
 from nethook.watching.flight_look import is_finite, range_of
 from nethook.watching.flight_loss import LossCause, LossKeeper, cause_of
 from nethook.watching.flight_pin import Pinned, Suspect, look_at, pin
-from nethook.watching.flight_ring import Call, Ring
+from nethook.watching.flight_ring import Call, PlainCall, Ring, has_drawn
 from nethook.watching.losses_late import Late
 from nethook.watching.seam import Flag, Watching
+
+CALM: Final = 16
+"""Calls in a row without random numbers after which states are not held in every step."""
 
 MOST_SIGNS: Final = 64
 """Signs of one step that are looked at."""
@@ -56,7 +60,8 @@ class Flight:
         self._watching = watching
         self.off = False
         self._ring = Ring(batches) if batches > 0 else None
-        self._call: Call | None = None  # the outermost call that is or was under way
+        self._call: Call | None = None  # the outermost call that is or was under way, ...
+        self.plain = PlainCall()  # ... where it is not this one
         self._keeper = LossKeeper()
         self._late = Late()
         self._signs: list[Suspect] = []
@@ -68,11 +73,24 @@ class Flight:
         self.reported = False
         self._bad_loss: tuple[int, Call | None] | None = None  # a device told of it: step and call
         self._from_device: dict[int, list[Suspect]] = {}  # step -> signs, of the last few steps
+        self._calm = 0  # calls in a row that were seen to draw no random numbers
 
     @property
     def call(self) -> Call | None:
         """The outermost call that is or was under way."""
+        if self.plain.on and self._ring is not None:
+            self._call = self.plain.kept_in(self._ring)
         return self._call
+
+    @property
+    def holds(self) -> bool:
+        """Whether batches are held."""
+        return not (self.off or self.reported or self._ring is None)
+
+    @property
+    def calm(self) -> bool:
+        """Whether the calls draw no random numbers, so far as was seen."""
+        return self._calm >= CALM
 
     # -- what the watch tells ---------------------------------------------------------------------
 
@@ -82,7 +100,21 @@ class Flight:
     ) -> None:
         """An outermost call in training begins."""
         if self._ring is not None and not self.reported:
-            self._call = self._ring.add(model, module, self._watching.step, (args, kwargs))
+            step = self._watching.step
+            self.plain.on = False
+            self._call = self._ring.add(model, weakref.ref(module), step, (args, kwargs))
+
+    @contained
+    def forward_ends(self) -> None:
+        """An outermost call in training has returned: has it drawn random numbers?"""
+        call = self.call
+        if call is not None:
+            self._calm = 0 if has_drawn(call) else self._calm + 1
+
+    @contained
+    def mode_changed(self) -> None:
+        """The model is in another mode: it may draw random numbers now."""
+        self._calm = 0
 
     @contained
     def non_finite(self, flag: Flag) -> None:
@@ -90,7 +122,7 @@ class Flight:
         if self.reported or len(self._signs) >= MOST_SIGNS:
             return
         with quiet():
-            self._signs.append(look_at(flag, self._call, self._harmless))
+            self._signs.append(look_at(flag, self.call, self._harmless))
 
     @contained
     def backward_begins(self, roots: Sequence[torch.Tensor], fine: bool = False) -> None:
@@ -100,14 +132,15 @@ class Flight:
         """
         if self.reported:
             return
-        if self._call is not None:
-            self._call.loss = self._keeper.keep(roots)
+        call = self.call
+        if call is not None:
+            call.loss = self._keeper.keep(roots)
         if fine:
             return
         for root in roots:
             away = not (root.is_cpu or root.is_meta or is_shared(root))
             if away and root.numel() == 1:
-                told = functools.partial(self._late_loss, self._watching.step, self._call)
+                told = functools.partial(self._late_loss, self._watching.step, call)
                 self._late.put(root.detach().reshape(1).float(), told)
             if root.grad_fn is None or not _is_bad_loss(root):
                 continue
@@ -115,8 +148,16 @@ class Flight:
                 cause = cause_of(root.grad_fn)
                 if math.isnan(root.item()) or not cause.only_scaled:
                     self._loss = cause
-                    sign = Suspect("", LOSS, self._watching.step, self._call, range_of(root))
+                    sign = Suspect("", LOSS, self._watching.step, call, range_of(root))
                     self._signs.append(sign)
+
+    def keep(self, root: torch.Tensor) -> dict[str, Any]:
+        """What is needed to compute a loss again."""
+        return self._keeper.keep([root])
+
+    def kept_of(self, node: type) -> dict[str, Any] | None:
+        """The same of all losses with this last node but for their target, if that is known."""
+        return self._keeper.known_of(node)
 
     def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
         """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""
@@ -133,11 +174,16 @@ class Flight:
 
     def step_ended(self, step: int, skipped: bool | None) -> None:
         """A step has ended; `skipped` is None where only the device knows."""
-        if self._signs or self._late.under_way or self._bad_loss is not None or self.reported:
+        if self.reported or not self.was_easy():
             self._look_back(step, skipped)
-        else:  # as nearly always: nothing was told in it
-            self._healthy = self._healthy or self._stepped
-            self._stepped, self._loss, self._skipped = False, None, 0
+
+    def was_easy(self) -> bool:
+        """Whether nothing was told in the step that has ended, as nearly always."""
+        if self._signs or self._late.under_way or self._bad_loss is not None:
+            return False
+        self._healthy = self._healthy or self._stepped
+        self._stepped, self._loss, self._skipped = False, None, 0
+        return True
 
     @contained
     def _look_back(self, step: int, skipped: bool | None) -> None:
@@ -205,6 +251,7 @@ class Flight:
         """After an error, maybe in what lets go: nothing is looked for any more, nothing held."""
         self.off = True
         self._ring = self._call = self._loss = None
+        self.plain = PlainCall()
         self._signs = []
         self._late = Late()
 
@@ -212,6 +259,7 @@ class Flight:
         self._forget()
         self._late = Late()
         self._call = None
+        self.plain = PlainCall()
         if self._ring is not None:
             self._ring.clear()
 
@@ -257,7 +305,7 @@ class Flight:
     def _report(self, *, weights: bool) -> None:
         self.reported = True
         signs = self._fresh() or self._signs
-        call = signs[0].call or self._call
+        call = signs[0].call or self.call
         with quiet():
             inputs = None if call is None else call.inputs
             # To keep its budget the watch may not have looked at outputs in this step.
@@ -297,7 +345,7 @@ class Flight:
                     call.autocast,
                     held or {},
                     {name: each.training for name, each in module.named_modules()},
-                    call.loss,
+                    call.whole_loss,
                 ),
             )
         except (OSError, SafetensorError) as error:

@@ -151,6 +151,11 @@ class LossKeeper:
     def __init__(self) -> None:
         self._known: dict[tuple[type, type, int], dict[str, Any]] = {}
 
+    def known_of(self, node: type) -> dict[str, Any] | None:
+        """What is kept of every loss with this last node but for its target; None: it depends."""
+        found = [known for key, known in self._known.items() if key[0] is node]
+        return found[0] if len(found) == 1 and found[0]["weight"] is None else None
+
     def keep(self, roots: Sequence[torch.Tensor]) -> dict[str, Any]:
         """See `keep_loss`."""
         root: Any = roots[0].grad_fn if len(roots) == 1 else None

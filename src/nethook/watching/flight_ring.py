@@ -33,6 +33,14 @@ class Call:
     size: int
     versions: tuple[int, ...] = ()
     loss: dict[str, Any] = field(default_factory=dict)  # what `flight_loss` keeps of its loss
+    target: torch.Tensor | None = None  # of that loss, where it stands by itself
+
+    @property
+    def whole_loss(self) -> dict[str, Any]:
+        """What was kept of its loss, with its target; empty where that was not to be had."""
+        if not self.loss or self.loss["target"] is not None:
+            return self.loss
+        return {} if self.target is None else self.loss | {"target": self.target}
 
     @property
     def overwritten(self) -> bool:
@@ -46,10 +54,36 @@ class Call:
         return None if self.args is None else (self.args, self.kwargs or {})
 
 
+class PlainCall:
+    """A call with one tensor on the CPU, as it is noted on the short way: see `lull`."""
+
+    __slots__ = ("args", "loss", "model", "module", "on", "random", "step", "target", "version")
+
+    def __init__(self) -> None:
+        self.on = False
+        self.model = ""
+        self.module: weakref.ref[nn.Module] | None = None
+        self.step = -1
+        self.args: tuple[Any, ...] = ()
+        self.version = 0
+        self.random: dict[str, torch.Tensor] = {}
+        self.loss: dict[str, Any] = {}
+        self.target: torch.Tensor | None = None
+
+    def kept_in(self, ring: Ring) -> Call:
+        """A call like any other."""
+        self.on = False
+        assert self.module is not None
+        call = ring.add(self.model, self.module, self.step, (self.args, {}), random=False)
+        call.random, call.loss, call.target = self.random, self.loss, self.target
+        call.versions = (self.version,) if call.versions else ()
+        return call
+
+
 class Ring:
     """The calls of the last steps; what is older is let go.
 
-    Cost: some 8 µs a call. It holds up to `CAP` bytes of inputs that the script may have let go.
+    Cost: some 8 µs a call, half of it for the random state. It holds up to `CAP` bytes of inputs that the script may have let go.
     """
 
     def __init__(self, steps: int) -> None:
@@ -59,34 +93,41 @@ class Ring:
     def add(
         self,
         model: str,
-        module: nn.Module,
+        module: weakref.ref[nn.Module],
         step: int,
         inputs: tuple[tuple[Any, ...], dict[str, Any]],
+        *,
+        random: bool = True,
     ) -> Call:
-        """Keeps a call that is about to begin."""
-        if not self._steps or self._steps[-1][0].step != step:
-            if len(self._steps) == self._steps.maxlen:
-                for call in self._steps.popleft():
-                    self._held -= call.size
-            self._steps.append([])
+        """Keeps a call that is about to begin; `random`: with the states of generators."""
+        self._open(step)
         args, kwargs = inputs
         found = _tensors(args, kwargs)
         size = found[0].nbytes if len(found) == 1 else sum([tensor.nbytes for tensor in found])
         fits = self._held + size <= CAP and len(self._steps[-1]) < MOST_CALLS
         call = Call(
             model,
-            weakref.ref(module),
+            module,
             step,
             args if fits else None,
             kwargs if fits else None,
-            random_states(found),
-            _autocast(),
+            random_states(found) if random else {},
+            _autocast() if _is_autocast() else {},
             size if fits else 0,
             _versions(found) if fits else (),
         )
         self._held += call.size
         self._steps[-1].append(call)
         return call
+
+    def _open(self, step: int) -> None:
+        """Makes room for the calls of a step."""
+        steps = self._steps
+        if not steps or steps[-1][0].step != step:
+            if len(steps) == steps.maxlen:
+                for call in steps.popleft():
+                    self._held -= call.size
+            steps.append([])
 
     @property
     def calls(self) -> list[Call]:
@@ -100,6 +141,13 @@ class Ring:
 
 
 _generator: Final = torch.default_generator
+_is_autocast = torch._C._is_any_autocast_enabled
+
+
+def has_drawn(call: Call) -> bool:
+    """Whether random numbers were drawn on the CPU since a call began, so far as is known."""
+    before = call.random.get("cpu")
+    return before is None or not torch.equal(before, _generator.get_state())
 
 
 def random_states(inputs: list[torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -124,8 +172,6 @@ def set_random_states(states: dict[str, torch.Tensor]) -> None:
 
 
 def _autocast() -> dict[str, str]:
-    if not torch._C._is_any_autocast_enabled():
-        return {}
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     devices = ("cpu",) if accelerator is None else ("cpu", accelerator.type)
     return {

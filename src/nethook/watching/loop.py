@@ -48,23 +48,24 @@ class Loop:
         self.session = session
         self.steps = steps
         self._parameters = parameters
-        self._fresh = 0  # backward passes whose gradients no step has used, nor zero_grad wiped
-        self._since_step = 0  # backward passes since the last step
+        self.fresh = 0  # backward passes whose gradients no step has used, nor zero_grad wiped
+        self.since_step = 0  # backward passes since the last step
         self.scale: float | torch.Tensor | None = None  # the factor of the last loss scaler seen
         self._told_scale: float | None = None
         self.scaled = False  # whether gradients have that factor now
         self.in_scaler_step = 0
         self._schedulers = 0
         session.loop_stepped = self.stepped  # type: ignore[method-assign]
+        session.lull.follow(self)
 
     # -- what happens -------------------------------------------------------------------------
 
     def backward(self, roots: list[torch.Tensor]) -> None:
         """A backward pass is about to begin."""
         session = self.session
-        self.steps.backward_begins(self._since_step == 0)
-        self._since_step += 1
-        self._fresh += 1
+        self.steps.backward_begins(self.since_step == 0)
+        self.since_step += 1
+        self.fresh += 1
         scale = session.scale
         session.unscale = 1.0
         if scale is not None:
@@ -75,7 +76,7 @@ class Loop:
 
     def stepped(self) -> None:
         """An optimizer has stepped."""
-        self._fresh = self._since_step = 0
+        self.fresh = self.since_step = 0
         self.scaled = False
 
     def zeroed(self, holder: object) -> None:
@@ -85,9 +86,9 @@ class Loop:
         session = self.session
         session.order.note("zero_grad")
         session.numbers.count(names.ZERO_GRADS)
-        if self._fresh:
-            session.numbers.count(names.WIPED, self._fresh)
-            self._fresh = 0
+        if self.fresh:
+            session.numbers.count(names.WIPED, self.fresh)
+            self.fresh = 0
         self.scaled = False
 
     def _concerns(self, holder: object) -> bool:
@@ -202,13 +203,14 @@ class _OnBackward(_Wrapper):
         """A backward pass."""
         session = self.session
         # Not that of another model, nor the one that a reentrant checkpoint runs inside a pass.
-        if not (self.on and session.called) or _graph_task() != -1:
+        if not (session.called and self.on) or _graph_task() != -1:
             return function(*args, **kwargs)
         root = args[0] if args else None
         if type(root) is _Tensor and not (session.locked or _function_modes() or _dispatch_modes()):
             start = _now()
             try:  # as nearly always: there is nobody to hide from
-                self.loop.backward([root])
+                if not (session.lull.on and session.lull.backward(root)):
+                    self.loop.backward([root])
             except Exception as error:
                 self.failed(error)
             session.spent[budget.OTHER] += _now() - start
@@ -235,8 +237,10 @@ class _OnZeroGrad(_Wrapper):
         """Gradients are about to be cleared."""
         if self.on:
             start = _now()
+            lull = self.session.lull
             try:
-                self.loop.zeroed(args[0])
+                if not (lull.on and lull.zeroed(args[0])):
+                    self.loop.zeroed(args[0])
             except Exception as error:
                 self.failed(error)
             self.session.spent[budget.OTHER] += _now() - start

@@ -63,6 +63,8 @@ class Losses:
         self._trained: dict[tuple[str, int], list[_Series]] = {}
         self._evaluated: dict[tuple[str, int, str], _Series] = {}
         self._names: set[str] = set()
+        self.ways = 0
+        """How many ways of making a loss are known."""
 
     # -- with gradient ------------------------------------------------------------------------
 
@@ -107,6 +109,13 @@ class Losses:
             self._record(series, node, value, scale)
         return value
 
+    def only(self, file: str, line: int) -> tuple[str, type] | None:
+        """The name and the last node of the losses of a line that makes them in one way."""
+        known = self._trained.get((file, line), ())
+        if len(known) != 1 or known[0].analysis is None:
+            return None
+        return known[0].name, known[0].analysis.root
+
     def _due(self, series: _Series) -> bool:
         """Whether a step in which samples are taken gets a record: fewer than there are samples."""
         step, last = self._watching.step, series.last_record
@@ -133,6 +142,7 @@ class Losses:
         analysis = _without_nodes(analyse(node, scaled=scaled))
         series = _Series(self._name(place), place, analysis)
         known.append(series)
+        self.ways += 1
         return series, True
 
     def _record(

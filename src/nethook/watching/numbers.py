@@ -25,6 +25,10 @@ _COUNTED: Final = (
     names.OPTIMIZER_STEPS, names.SKIPPED_STEPS, names.ZERO_GRADS, names.OLD_GRADIENTS, names.WIPED,
     names.CLIPS, names.SCALED_CLIPS, names.UNSCALES, names.SCHEDULES,
 )  # fmt: skip
+FORWARDS_AT: Final = QUANTITIES.index(names.FORWARDS)
+BACKWARDS_AT: Final = QUANTITIES.index(names.BACKWARDS)
+ZERO_GRADS_AT: Final = QUANTITIES.index(names.ZERO_GRADS)
+STEPS_AT: Final = QUANTITIES.index(names.OPTIMIZER_STEPS)
 STEP_AT: Final = QUANTITIES.index(names.STEP_SECONDS)
 WATCH_AT: Final = QUANTITIES.index(names.WATCH_SECONDS)
 _LOGGED: Final = (names.GRAD_NORM, names.UPDATE_RATIO)
@@ -43,14 +47,13 @@ class LoopNumbers:
         self._numbers = Numbers(rows, places)
         self._at = {name: at for at, name in enumerate(QUANTITIES)}
         self._one: dict[int, Numbers] = {}
-        # A count is there from the start of a step, and a number once it is known.
-        self._none: list[Any] = [None] * len(places)
+        self.none: list[Any] = [None] * len(places)
+        """A count is there from the start of a step, and a number once it is known."""
         for name in _COUNTED:
-            self._none[self._at[name]] = 0
-        self.values = self._none.copy()
+            self.none[self._at[name]] = 0
+        self.values = self.none.copy()
         """The numbers of the step that is under way, by their places."""
         self._logged = [(name, self._at[name]) for name in _LOGGED]
-        self._places = (self._at[names.FORWARDS], self._at[names.BACKWARDS])
         self._more: dict[int, int] = {}  # row -> where its number of this step stands
 
     def set(self, name: str, value: float) -> None:
@@ -66,10 +69,13 @@ class LoopNumbers:
         at = self._more.get(row)
         if at is None:
             if value != value or len(self._more) >= MORE:
+                self._session.lull.leave()
                 self.fold_one(row, value)
                 return
             at = self._more[row] = len(QUANTITIES) + len(self._more)
             self._numbers.place(at, row)
+        if self.values[at] is None and value != value:
+            self._session.lull.leave()  # nothing at the end of the step tells that there was one
         if value != value or self.values[at] is not None:
             self.fold_one(row, value)
         else:
@@ -98,19 +104,32 @@ class LoopNumbers:
             if name in _LOGGED:
                 session.pending.add(name, value, keep=names.KEPT_STEPS)
 
+    def place(self, row: int) -> int | None:
+        """Where in `values` the numbers of a row stand, if they are folded with the others."""
+        return self._more.get(row)
+
     def end_step(self) -> None:
         """Folds the numbers of the step that has ended."""
-        session, values = self._session, self.values
-        forwards, backwards = self._places
-        values[forwards] = session.forwards
-        values[backwards] = session.backwards
+        session = self._session
+        values = self.take()
         if session.looks:
             for name, at in self._logged:
                 value = values[at]
                 if value is not None and value == value:
                     session.writer.log(name, value, session.step, keep=names.KEPT_STEPS)
         self._numbers.fold_list(values)
-        self.values = self._none.copy()
+
+    def take(self) -> list[Any]:
+        """The numbers of the step that has ended, to be folded now or later."""
+        session, values = self._session, self.values
+        values[FORWARDS_AT] = session.forwards
+        values[BACKWARDS_AT] = session.backwards
+        self.values = self.none.copy()
+        return values
+
+    def fold_steps(self, steps: list[list[Any]]) -> None:
+        """Folds the numbers of several steps, each of which has seen what is in its list."""
+        self._numbers.fold_lists(steps, *self._session.train.counted)
 
 
 class Pending:

@@ -19,7 +19,7 @@ CARRY: Final = 0.1
 DETAIL: Final = 16
 """The first windows, each of which has its histograms."""
 
-QUIET: Final = 32
+QUIET: Final = 128
 """Steps in which nothing was due that go on in one window: a loss has its points one by one, and
 there is nothing else to tell them apart by."""
 
@@ -40,6 +40,17 @@ class OpenWindow:
     def close_early(self) -> None:
         """Something happened in this step: the window ends with it."""
         self._early = True
+
+    @property
+    def early(self) -> bool:
+        """Whether something has happened in this step."""
+        return self._early
+
+    def passed(self, first: int, steps: int) -> None:
+        """So many steps, from the first on, were quiet, and are in the window."""
+        if self._steps == 0:
+            self._first = first
+        self._steps += steps
 
     def step_ended(self, step: int) -> None:
         """One more step is in the window, maybe its last."""

@@ -68,7 +68,7 @@ class Steps:
         self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._looked = bool(given)
         self._expected: set[int] = set()
-        self._inside = 0  # steps under way, one inside the other
+        self.inside = 0  # steps under way, one inside the other
         # Whether a step that measures nothing reads only plain tensors, which nobody notices.
         self.plain = False
         self.loose: ParameterSet | None = None
@@ -160,8 +160,8 @@ class Steps:
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """An optimizer is about to step; other arguments for it, or None."""
-        self._inside += 1
-        if self._inside > 1:
+        self.inside += 1
+        if self.inside > 1:
             return None  # an optimizer that is part of another
         track = self.track_of(optimizer)
         if track is None:
@@ -228,8 +228,8 @@ class Steps:
 
     def ends(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped."""
-        self._inside = max(0, self._inside - 1)
-        if self._inside:
+        self.inside = max(0, self.inside - 1)
+        if self.inside:
             return
         track = self.tracks.get(id(optimizer))
         if track is None:
@@ -249,8 +249,8 @@ class Steps:
         if track.mixed:
             track.mixed = False
             session.numbers.count(names.OLD_GRADIENTS)
-        self._used(track, optimizer)
-        self._rates(track, optimizer)
+        self.note_used(track)
+        self.note_rates(track, optimizer)
         session.loop_stepped()
         self.stepped(track)
 
@@ -407,7 +407,7 @@ class Steps:
 
     # -- settings and old gradients -----------------------------------------------------------
 
-    def _rates(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
+    def note_rates(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         session = self._session
         if not session.samples and track.rates == [
             group.get("lr") for group in optimizer.param_groups
@@ -441,7 +441,7 @@ class Steps:
                 message = f"settings of optimizer {track.name} ({track.type})"
                 session.note_event(names.GROUPS, message, data=data)
 
-    def _used(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
+    def note_used(self, track: Track) -> None:
         """Notes which gradients a step has used, to know them again."""
         track.used = [
             (parameter, id(grad), grad._version)

@@ -19,40 +19,40 @@ class CallOrder:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._calls: list[str] = []
+        self.calls: list[str] = []
         self._done: list[str] = []  # steps that have ended, since the last event
         self._known: set[tuple[str, ...]] = set()
         self._before: list[str] = []  # the calls of the step before
         self._last: tuple[str, ...] = ()
-        self._ended = -1  # the step whose calls these are, once it has ended
+        self.ended = -1  # the step whose calls these are, once it has ended
         self.scaler = False
 
     def note(self, call: str) -> None:
         """A call of the loop."""
-        calls = self._calls
-        if self._ended >= 0 and call in _BEGINS:
+        calls = self.calls
+        if self.ended >= 0 and call in _BEGINS:
             self._tell()
-            calls = self._calls
+            calls = self.calls
         if not calls or calls[-1] != call:
             calls.append(call)
 
     def step_ended(self, step: int) -> None:
         """The step that these calls belong to has ended."""
-        if self._ended < 0:
-            self._ended = step
+        if self.ended < 0:
+            self.ended = step
 
     def finish(self) -> None:
         """Watching ends."""
-        if self._calls:
-            self._ended = max(0, self._ended)
+        if self.calls:
+            self.ended = max(0, self.ended)
             self._tell()
 
     def _tell(self) -> None:
-        step, self._ended = self._ended, -1
-        if self._calls == self._before:  # as nearly always
-            self._calls = []
+        step, self.ended = self.ended, -1
+        if self.calls == self._before:  # as nearly always
+            self.calls = []
             return
-        self._before, self._calls = self._calls, []
+        self._before, self.calls = self.calls, []
         order = tuple(_shortened(self._before))
         if order == self._last:
             return

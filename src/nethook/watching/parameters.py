@@ -38,8 +38,8 @@ PROBES: Final = 3
 """Parameters of an optimizer whose gradient is known again when a backward pass begins."""
 
 PROBED: Final = 2
-"""Parameters whose gradient is looked at for NaN in each step: the first, which those of all later
-layers flow into."""
+"""Of the first so many parameters, which the gradients of all later layers flow into, the smallest
+that has a gradient is looked at for NaN in each step."""
 
 MOST_LOOKED: Final = 1024
 """Elements of one gradient that are looked at for NaN in a step in which it is not measured."""
@@ -107,7 +107,9 @@ class ParameterSet:
         self.probes = [
             each.parameter for each in self.all[:: max(1, len(self.all) // PROBES)][:PROBES]
         ]
-        self._probed = self._parameters[:PROBED]
+        first = range(len(self._parameters))[:PROBED]
+        self._probed_lines = sorted(first, key=lambda at: self._parameters[at].numel())
+        self._probed = [self._parameters[at] for at in self._probed_lines]
         self.plain = all(type(each) is torch.nn.Parameter for each in (*self.probes, *self._probed))
         self._bytes = [each.local.nbytes for each in self.flat]
         self._spread = [each for each in self.all if each.held is not None]
@@ -196,8 +198,7 @@ class ParameterSet:
     def probe(self, turn: int) -> None:
         """Looks for NaN in a part of the gradients, in a step that measures nothing."""
         table = self._grads
-        table.find_grads(self._probed)
-        if table.count_odd(MOST_LOOKED, turn, len(self._probed)):
+        if table.probe(self._probed, self._probed_lines, MOST_LOOKED, turn):
             self._ask_grads(table)
             table.count_odd()
             self._flag_odd()

@@ -6,7 +6,6 @@ hands them to the writer. What `losses` and `flight` may ask of it is `seam.Watc
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +20,6 @@ from nethook.hooks.in_graph import shown
 from nethook.runs import names
 from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
-from nethook.stats.rows import Slot
 from nethook.watching.averaging import Averaging
 from nethook.watching.batches import Batches
 from nethook.watching.budget import GRADS, LOOK, OUTPUTS, QUANTITIES, Budget
@@ -30,7 +28,9 @@ from nethook.watching.device_flags import DeviceFlags
 from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
 from nethook.watching.hidden import HiddenCost
+from nethook.watching.loss_values import LossValues
 from nethook.watching.losses import Losses
+from nethook.watching.lull import Lull
 from nethook.watching.numbers import STEP_AT, WATCH_AT, LoopNumbers, Pending
 from nethook.watching.open_window import QUEUE, OpenWindow
 from nethook.watching.order import CallOrder
@@ -38,9 +38,6 @@ from nethook.watching.parameters import SNAPSHOT_CAP
 from nethook.watching.passes import Passes
 from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
 from nethook.watching.telling import tell_modes
-
-LOOK_EVERY = 32
-"""Of so many steps in which nothing is measured, three have a look at gradients and batches."""
 
 # Backward passes without a step of an optimizer after which each counts as a step; accumulation
 # may be this long before the first step.
@@ -109,11 +106,12 @@ class Session:
         self.hidden = HiddenCost(self.budget)
         self.wants_grads = "grads" in wanted
         self.resting: Resting | None = None  # the taps, where they may be taken off for a while
-        self._mode: bool | None = None  # `training` of the model at its last training call
+        self.mode: bool | None = None  # `training` of the model at its last training call
         self._by_parts = False  # whether modules are called without the model around them
         self._due: list[bool] | None = None
         self._marks: dict[Any, OutputMark] = {}  # (model, path) -> what its nodes are marked with
         self.hook_seconds = seconds_of_a_hook()  # that no hook can see by itself
+        self.lull = Lull(self)
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
         self.train = Sheet(self.catalogue)
@@ -133,13 +131,11 @@ class Session:
         self.on_gradients: list[Any] = []  # called with an optimizer's track, before its step
         self.op_lists: dict[str, Any] = {}  # model -> its operations
         self._first_calls = 0
-        self._loss_slots: dict[str, Slot] = {}
-        self.loss_names: list[str] = []
-        self._loss_sums: dict[str, list[float]] = {}
-        self._modes: dict[str, dict[str, bool]] = {}
+        self.loss_values = LossValues(self)
+        self.modes: dict[str, dict[str, bool]] = {}
         self.window = OpenWindow(self)
-        self._step_began = time.perf_counter()
-        self._own_then = 0.0
+        self.step_began = time.perf_counter()
+        self.own_then = 0.0
 
     # -- what taps ask ------------------------------------------------------------------------
 
@@ -185,7 +181,7 @@ class Session:
 
     def mode_changed(self, address: str, phase: str, mode: bool) -> None:
         """A module is in another mode than in the last pass of this phase."""
-        self._modes.setdefault(phase, {})[address] = mode
+        self.modes.setdefault(phase, {})[address] = mode
 
     # -- calls of watched models --------------------------------------------------------------
 
@@ -217,8 +213,9 @@ class Session:
                 self.averaged = self._averaging.over(module)
             if grad_mode is None:
                 self.flight.forward_begins(model, module, args, kwargs)
-            if module.training is not self._mode:  # so it is with those inside it, maybe
-                self._mode = module.training
+            if module.training is not self.mode:  # so it is with those inside it, maybe
+                self.mode = module.training
+                self.flight.mode_changed()
                 self._wake()
         else:
             self._wake()
@@ -266,17 +263,23 @@ class Session:
         if self.training and self.in_backward == 0:
             found = [((), output)] if type(output) is torch.Tensor else tensors(output)
             for path, tensor in found:
-                node = tensor.grad_fn
-                if node is not None:
-                    marks: Any = node.metadata
-                    mark = self._marks.get((model, path))
-                    if mark is None:
-                        mark = OutputMark(model, path)
-                        if len(self._marks) < 256:
-                            self._marks[model, path] = mark
-                    marks[OUTPUT_MARK] = mark
+                self.mark_output(model, path, tensor)
+        if self.training and self.looks:
+            self.flight.forward_ends()
         if self.on_outputs or not self.training or self.samples:
             self.batches.outputs(model, module, args, output)
+
+    def mark_output(self, model: str, path: Any, tensor: torch.Tensor) -> None:
+        """Marks the node that has made an output, to know it again on the way from the loss."""
+        node = tensor.grad_fn
+        if node is not None:
+            marks: Any = node.metadata
+            mark = self._marks.get((model, path))
+            if mark is None:
+                mark = OutputMark(model, path)
+                if len(self._marks) < 256:
+                    self._marks[model, path] = mark
+            marks[OUTPUT_MARK] = mark
 
     # -- backward passes ----------------------------------------------------------------------
 
@@ -295,9 +298,10 @@ class Session:
 
     def end_step(self) -> None:
         """A step has ended: what it measured goes to the window."""
+        self.lull.fold()
         step = self.step
         self.order.step_ended(step)
-        self._tell_losses()
+        self.loss_values.tell(self.loss_values.take(), step)
         self._time_step()
         self.numbers.end_step()
         self.train.step_ended()
@@ -307,12 +311,12 @@ class Session:
         for told in self.on_step:
             told(step)
         self.totals["steps"] += 1
-        if self._modes:
-            tell_modes(self, self._modes)
+        if self.modes:
+            tell_modes(self, self.modes)
         self.window.step_ended(step)
         self.step = step + 1
         done = self.step - self.first_step
-        self.samples = done < 16 or done % (1 << (done.bit_length() - 5)) == 0
+        self.samples = _next_sampled(done - 1) == done
         # The taps that rest have not seen who was called.
         if self.called and self.forwards == 0:
             self._by_parts, self._due = True, None
@@ -324,10 +328,10 @@ class Session:
     def _time_step(self) -> None:
         now, own = time.perf_counter(), sum(self.spent)
         values = self.numbers.values
-        values[STEP_AT], values[WATCH_AT] = now - self._step_began, own - self._own_then
+        values[STEP_AT], values[WATCH_AT] = now - self.step_began, own - self.own_then
         if self.hidden.known:
-            self.hidden.step_ended(now - self._step_began, own - self._own_then)
-        self._step_began, self._own_then = now, own
+            self.hidden.step_ended(now - self.step_began, own - self.own_then)
+        self.step_began, self.own_then = now, own
 
     def _next_step(self) -> None:
         if self.step % LOOK == 0:
@@ -349,16 +353,22 @@ class Session:
             due = list(due)
             due[OUTPUTS] = due[GRADS] = False
         if due is self._due:  # nothing, as in the step before
-            self.looks = self.step % LOOK_EVERY < 3
-            self.quiet = not (self.looks or self.samples)
+            self._be_quiet()
             return
         self._due = due if not any(due) else None
-        # Where nothing is due, what costs little is looked at three steps in a row, now and then.
-        self.looks = any(due) or self.step % LOOK_EVERY < 3
-        self.quiet = not (self.looks or self.samples)
+        self._be_quiet()
         self.on_outputs, self.on_grads, self.on_param_grads, self.on_params = due
         self._rest_or_wake()
         shown.ask(self, self.on_outputs or self.on_grads)
+
+    def _be_quiet(self) -> None:
+        self.looks = self.budget.looks
+        self.quiet = not (self.looks or self.samples)
+        if self.quiet:
+            sampled = self.first_step + _next_sampled(self.step - self.first_step)
+            self.lull.decide(min(sampled, self.step + self.budget.still() + 1))
+        else:
+            self.lull.leave()
 
     @property
     def measures(self) -> bool:
@@ -399,30 +409,8 @@ class Session:
         """One value of a loss."""
         if phase != "train":
             self.passes.loss(name, value)
-            return
-        slot = self._loss_slots.get(name)
-        if slot is None:
-            if name not in self.loss_names:
-                self.loss_names.append(name)
-                self.writer.info(losses=list(self.loss_names))
-            row = self.row(names.loss_address(name), names.LOSS)
-            if row is None:
-                return
-            slot = self._loss_slots[name] = self.train.slot(row)
-            self._loss_sums[name] = []
-        if isinstance(value, torch.Tensor):
-            slot.fold(value)
-            self.pending.add(names.loss_name(name), value, keep=names.KEPT_STEPS)
-            return
-        self.numbers.number(slot.place, value)
-        self._loss_sums[name].append(value)
-
-    def _tell_losses(self) -> None:
-        for name, values in self._loss_sums.items():
-            if values:
-                mean = math.fsum(values) / len(values) if len(values) > 1 else values[0]
-                self.writer.log(names.loss_name(name), mean, self.step, keep=names.KEPT_STEPS)
-                values.clear()
+        else:
+            self.loss_values.add(name, value)
 
     def loss_record(self, name: str, data: Mapping[str, object], phase: str) -> None:
         """How a loss was made."""
@@ -487,6 +475,7 @@ class Session:
 
     def finish(self) -> None:
         """Everything that is still open goes to the file."""
+        self.lull.fold()
         if self.passes.open:
             self.passes.end()
         if self.backwards or (self.forwards and self.totals["steps"] == 0):
@@ -498,3 +487,10 @@ class Session:
         self.passes.finish()
         self.window.finish()
         self.write_facts()
+
+
+def _next_sampled(done: int) -> int:
+    """The next step after `done` that takes samples: 0 to 15, then 16 in each doubling."""
+    done += 1
+    between = 1 if done < 16 else 1 << (done.bit_length() - 5)
+    return -(-done // between) * between

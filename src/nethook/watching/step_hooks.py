@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nethook.hooks.hook import Owner
-from nethook.hooks.quiet import modes_are_active, unrecorded
+from nethook.hooks.quiet import unrecorded
 from nethook.watching import budget
 from nethook.watching.taps import Part
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 _now = time.perf_counter
+_function_modes = torch._C._len_torch_function_stack
+_dispatch_modes = torch._C._len_torch_dispatch_stack
 
 
 class StepBegins(Part):
@@ -37,8 +39,10 @@ class StepBegins(Part):
         start = _now()
         result = None
         try:
-            if self.session.quiet and self.steps.plain and not modes_are_active():
-                result = self.steps.begins(optimizer, args, kwargs)
+            session = self.session
+            if session.quiet and self.steps.plain and not (_function_modes() or _dispatch_modes()):
+                if not (session.lull.on and session.lull.step_begins(optimizer, args, kwargs)):
+                    result = self.steps.begins(optimizer, args, kwargs)
             else:
                 with unrecorded():
                     result = self.steps.begins(optimizer, args, kwargs)
@@ -69,8 +73,10 @@ class StepEnds(Part):
             return
         start = _now()
         try:
-            if self.session.quiet and self.steps.plain and not modes_are_active():
-                self.steps.ends(optimizer)
+            session = self.session
+            if session.quiet and self.steps.plain and not (_function_modes() or _dispatch_modes()):
+                if not (session.lull.on and session.lull.step_ends(optimizer)):
+                    self.steps.ends(optimizer)
             else:
                 with unrecorded():
                     self.steps.ends(optimizer)

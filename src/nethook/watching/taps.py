@@ -320,9 +320,12 @@ class RootBegins(Part):
         if _is_compiling():
             show_call(self.site, (args, kwargs))
             return
-        if self.off or not self.session.guard.alive:
+        session = self.session
+        if self.off or not session.guard.alive:
             return
-        if elsewhere(self.owner, module) and not takes_over(self.session, self.owner):
+        if _thread() != self.owner.thread and (
+            elsewhere(self.owner, module) and not takes_over(session, self.owner)
+        ):
             return
         start = _now()
         try:
@@ -332,13 +335,15 @@ class RootBegins(Part):
                     and type(args[0]) is _Tensor
                     and not (kwargs or _function_modes() or _dispatch_modes())
                 ):
-                    self.session.call_begins(self.model, module, args, _NOTHING)
+                    lull = session.lull
+                    if not (lull.on and lull.call_begins(self.model, module, self.module, args)):
+                        session.call_begins(self.model, module, args, _NOTHING)
                 else:
                     with quiet():
-                        self.session.call_begins(self.model, module, args, kwargs or _NOTHING)
+                        session.call_begins(self.model, module, args, kwargs or _NOTHING)
         except Exception as error:
             self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
+        session.spent[budget.OTHER] += _now() - start
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph begins. Its inputs are the graph's."""
@@ -377,22 +382,25 @@ class RootEnds(Part):
         if _is_compiling():
             show_call(self.site, given[-1])
             return
-        if self.off or not self.session.guard.alive:
+        session = self.session
+        if self.off or not session.guard.alive:
             return
-        if elsewhere(self.owner, module):
+        if _thread() != self.owner.thread and elsewhere(self.owner, module):
             return
         start = _now()
         try:
-            if _graph_task() == -1 and not _in_transform() and _traced() is None:
+            if session.lull.inside is module and session.lull.call_ends(self.model, given[-1]):
+                pass  # as it began
+            elif _graph_task() == -1 and not _in_transform() and _traced() is None:
                 output = given[-1]
                 if type(output) is _Tensor and not (_function_modes() or _dispatch_modes()):
-                    self.session.call_ends(self.model, module, given[0], output)
+                    session.call_ends(self.model, module, given[0], output)
                 else:
                     with quiet():
-                        self.session.call_ends(self.model, module, given[0], output)
+                        session.call_ends(self.model, module, given[0], output)
         except Exception as error:
             self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start + self.session.hook_seconds
+        session.spent[budget.OTHER] += _now() - start + session.hook_seconds
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph has ended."""

@@ -130,7 +130,7 @@ class Watch:
             include=include, exclude=exclude, wanted=wanted, budget=budget, phases=shown,
             snapshots=snapshots or {}, batches=batches, threads=threads,
         )  # fmt: skip
-        self._diagnosis = Diagnosis(self._session.writer)
+        self._diagnosis = Diagnosis(self._session.writer, self._session.budget)
         for each in models.values():
             _WATCHED[each] = weakref.ref(self)
 

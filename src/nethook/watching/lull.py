@@ -1,0 +1,369 @@
+"""The short way through steps in which nothing is due.
+
+Under a budget most steps of a small network measure nothing: they count, they look at the loss and
+at some gradients, and hold the batch. What the parts of a watch do for that in a hundred calls,
+cold ones between kernels, is done here in a few, wherever a step is as plain as those before it: a
+model that is called once, a loss of one number on a line that is known, one optimizer. Whatever is
+not is left to the parts: each method says whether it has done all of it, and changes nothing where
+it has not. What a step leaves behind is folded together with that of its neighbours.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from math import isfinite
+from types import CodeType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import nn
+
+from nethook.runs import names
+from nethook.stats import native
+from nethook.watching.flight_ring import random_states
+from nethook.watching.numbers import (
+    BACKWARDS_AT,
+    FORWARDS_AT,
+    STEP_AT,
+    STEPS_AT,
+    WATCH_AT,
+    ZERO_GRADS_AT,
+)
+
+if TYPE_CHECKING:
+    from nethook.watching.loop import Loop
+    from nethook.watching.optimizers import Track
+    from nethook.watching.session import Session
+
+LONGEST: Final = 0.1
+"""Seconds until what a step has left behind is folded."""
+
+_now = time.perf_counter
+_has_gradient = torch.is_grad_enabled
+_is_autocast = torch._C._is_any_autocast_enabled
+_Tensor = torch.Tensor
+_BACKWARD: Final = torch.Tensor.backward.__code__
+
+
+class _Line:
+    """A line of the script that makes a loss, always in the same way."""
+
+    __slots__ = ("at", "kept", "name", "node")
+
+    def __init__(self, name: str, node: type, at: int, kept: dict[str, Any] | None) -> None:
+        self.name = name
+        self.node = node  # the type of the last node
+        self.at = at  # where the value stands among the numbers of a step
+        self.kept = kept  # what the flight recorder keeps of it, but for the target
+
+
+_Ended = tuple[int, float, list[Any], _Line | None, list[tuple[str, float]] | None]
+"""A step that has ended: its number, when, its numbers, its loss, or its losses."""
+
+
+class Lull:
+    """Steps in a row in which nothing is due.
+
+    Arguments:
+        session: of the watch.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.on = False
+        """Whether the step that is under way may go the short way."""
+        self._session = session
+        self._loop: Loop | None = None
+        self._until = 0  # the first step that is not part of it
+        self._ended: list[_Ended] = []
+        self._lines: dict[tuple[CodeType, int], _Line] = {}
+        self._track: Track | None = None
+        self._groups = 0
+        self.inside: nn.Module | None = None
+        """The model that is being called, if that call is plain."""
+        self._output: tuple[str, torch.Tensor] | None = None  # what it has returned
+        self._loss: _Line | None = None  # whose value is among the numbers of this step
+        self._holds = self._calm = False  # whether batches are held, and without random states
+        self._ways = 0
+
+    def follow(self, loop: Loop) -> None:
+        """Says whose loop it is; before that, no step is plain."""
+        self._loop = loop
+
+    # -- when ---------------------------------------------------------------------------------
+
+    def decide(self, until: int) -> None:
+        """Nothing is due in the steps from the one that begins to `until`: maybe a lull begins."""
+        session = self._session
+        self._track = self._plain_track()
+        if self._ways != session.losses.ways:
+            self._ways = session.losses.ways
+            self._lines.clear()
+        self.on = self._track is not None
+        self._holds, self._calm = session.flight.holds, session.flight.calm
+        took = session.budget.seconds_a_step
+        self._until = min(until, session.step + max(1, int(LONGEST / max(took, 1e-6))))
+
+    def leave(self) -> None:
+        """The rest of this step goes the long way."""
+        self.on = False
+        self.inside = self._output = None
+
+    def _plain_track(self) -> Track | None:
+        """The one optimizer of a loop in which nothing special goes on."""
+        session, loop = self._session, self._loop
+        if loop is None or native.functions is None or not session.quiet or session.locked:
+            return None
+        if session.clock != "optimizer" or session.world > 1 or session.on_first_call:
+            return None
+        if session.hidden.known or session.train.rows.has_devices or loop.scale is not None:
+            return None
+        steps = loop.steps
+        if len(steps.tracks) != 1 or not steps.plain or session.losses.off:
+            return None
+        [track] = steps.tracks.values()
+        self._groups = len(track.sizes)
+        return track if track.set is not None and track.rates else None
+
+    # -- what hooks tell ----------------------------------------------------------------------
+
+    def call_begins(
+        self, model: str, module: nn.Module, ref: weakref.ref[nn.Module], args: tuple[Any, ...]
+    ) -> bool:
+        """A watched model is called with one tensor."""
+        session = self._session
+        if (
+            session.depth
+            or session.forwards
+            or session.passes.open
+            or module.training is not session.mode
+            or not _has_gradient()
+            or _is_autocast()
+        ):
+            return False
+        if self._holds:
+            tensor, plain = args[0], session.flight.plain
+            if not tensor.is_cpu or tensor.is_inference():
+                return False
+            plain.model, plain.module, plain.step = model, ref, session.step
+            plain.args, plain.version = args, tensor._version
+            plain.random = {} if self._calm else random_states([])
+            plain.loss, plain.target = {}, None
+            plain.on = True
+        session.depth = session.forwards = 1
+        session.training = session.called = True
+        session.totals["forwards"] += 1
+        order = session.order
+        if order.ended < 0:
+            order.calls.append("forward")
+        else:
+            order.note("forward")
+        self.inside = module
+        return True
+
+    def call_ends(self, model: str, output: Any) -> bool:
+        """The model that was called has returned, or raised."""
+        session, self.inside = self._session, None
+        if type(output) is not _Tensor or session.depth != 1:
+            return False
+        session.depth = 0
+        # It is marked only if somebody will ask; until then it lives as long as its loss.
+        self._output = (model, output)
+        return True
+
+    def _mark(self) -> None:
+        """The rest of the step goes the long way, on which nodes are looked at."""
+        if self._output is not None:
+            (model, output), self._output = self._output, None
+            self._session.mark_output(model, (), output)
+
+    def zeroed(self, holder: object) -> bool:
+        """Gradients are about to be cleared."""
+        session, loop, track = self._session, self._loop, self._track
+        self._output = None
+        if track is None or loop is None or track.ref() is not holder or loop.fresh:
+            return False
+        session.order.note("zero_grad")
+        session.numbers.values[ZERO_GRADS_AT] += 1
+        return True
+
+    def backward(self, root: torch.Tensor) -> bool:
+        """A backward pass begins; called by what torch calls in the place of its function."""
+        session, loop = self._session, self._loop
+        if session.backwards == 0 and loop is not None and not session.passes.open:
+            # Frames: this one, the wrapper, its stub, torch's `Tensor.backward`, the script.
+            frame = sys._getframe(3)
+            if frame.f_code is _BACKWARD and frame.f_back is not None:
+                frame = frame.f_back
+                node = root.grad_fn
+                line = self._line(frame.f_code, frame.f_lineno, type(node))
+                if line is not None and self._plain_backward(root, node, line, loop):
+                    return True
+        self._mark()
+        self._tell_loss()
+        return False
+
+    def _plain_backward(self, root: torch.Tensor, node: Any, line: _Line, loop: Loop) -> bool:
+        session = self._session
+        numbers = session.numbers.values
+        if (
+            session.scale is not None
+            or numbers[line.at] is not None
+            or root.dim()
+            or not root.is_cpu
+        ):
+            return False
+        value = root.item()
+        if not isfinite(value):
+            return False
+        plain, flight = session.flight.plain, session.flight
+        if plain.on:
+            if line.kept is None:
+                plain.loss = flight.keep(root)
+            else:
+                plain.loss, target = line.kept, node._saved_target
+                plain.target = target.detach() if target.requires_grad else target
+        elif (call := flight.call) is not None:
+            call.loss = flight.keep(root)
+        self._output = None
+        track = self._track
+        if track is not None and (track.used or track.mixed):
+            loop.steps.backward_begins(loop.since_step == 0)
+        loop.since_step += 1
+        loop.fresh += 1
+        session.unscale = session.grad_factor = 1.0
+        order = session.order
+        if order.ended < 0:
+            order.calls.append("backward")
+        else:
+            order.note("backward")
+        session.backwards = 1
+        session.totals["backwards"] += 1
+        numbers[line.at] = value
+        self._loss = line
+        return True
+
+    def _line(self, code: CodeType, number: int, node: type) -> _Line | None:
+        """What is known of a line; None where that is nothing, or where losses differ."""
+        line = self._lines.get((code, number))
+        if line is not None:
+            return line if line.node is node else None
+        session = self._session
+        found = session.losses.only(code.co_filename, number)
+        if found is None or found[1] is not node:
+            return None
+        row = session.loss_values.rows.get(found[0])
+        at = None if row is None else session.numbers.place(row)
+        if at is None or len(self._lines) > 64:
+            return None
+        line = self._lines[code, number] = _Line(found[0], node, at, session.flight.kept_of(node))
+        return line
+
+    def step_begins(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> bool:
+        """An optimizer is about to step."""
+        session, loop, track = self._session, self._loop, self._track
+        if (
+            track is None
+            or loop is None
+            or track.ref() is not optimizer
+            or len(args) > 1
+            or kwargs
+            or loop.steps.inside
+            or track.stepped
+            or session.passes.open
+            or len(optimizer.param_groups) != self._groups
+            or "found_inf" in optimizer.__dict__
+        ):
+            return False
+        loop.steps.inside = 1
+        session.skipped = False
+        if track.set is not None:
+            track.set.probe(session.step)
+        session.flight.before_step(optimizer, False)
+        return True
+
+    def step_ends(self, optimizer: torch.optim.Optimizer) -> bool:
+        """It has stepped, and the step is over."""
+        session, loop, track = self._session, self._loop, self._track
+        if (
+            track is None
+            or loop is None
+            or loop.steps.inside != 1
+            or track.ref() is not optimizer
+            or track.mixed
+            or session.skipped
+        ):
+            return False
+        loop.steps.inside = 0
+        order, numbers = session.order, session.numbers
+        order.note("step")
+        session.optimizer_steps += 1
+        values = numbers.values
+        values[STEPS_AT] += 1
+        track.steps += 1
+        # Where gradients are cleared, none is used again.
+        if "zero_grad" in order.calls:
+            track.used = []
+        else:
+            loop.steps.note_used(track)
+        groups = optimizer.param_groups
+        if len(groups) != 1 or groups[0].get("lr") is not track.rates[0]:
+            loop.steps.note_rates(track, optimizer)
+        loop.fresh = loop.since_step = 0
+        step = session.step
+        if (
+            step + 1 >= self._until
+            or session.window.early
+            or session.modes
+            or not session.flight.was_easy()
+        ):
+            session.end_step()
+            return True
+        order.ended = step
+        now, own = _now(), sum(session.spent)
+        values[STEP_AT], values[WATCH_AT] = now - session.step_began, own - session.own_then
+        values[FORWARDS_AT], values[BACKWARDS_AT] = session.forwards, session.backwards
+        session.step_began, session.own_then = now, own
+        numbers.values = numbers.none.copy()
+        losses = session.loss_values.take() if session.loss_values.some else None
+        self._ended.append((step, now, values, self._loss, losses))
+        self._loss = None
+        session.totals["steps"] += 1
+        session.step = step + 1
+        session.called = False
+        session.forwards = session.backwards = 0
+        return True
+
+    # -- what is left behind ------------------------------------------------------------------
+
+    def _tell_loss(self) -> None:
+        """The loss of the step that is under way is one of several, or told on the long way."""
+        line, self._loss = self._loss, None
+        if line is not None:
+            session = self._session
+            session.loss_values.sums[line.name].append(session.numbers.values[line.at])
+            session.loss_values.some = True
+
+    def fold(self) -> None:
+        """Folds what steps have left behind; the window and the budget hear of them."""
+        self._tell_loss()
+        ended = self._ended
+        if not ended:
+            return
+        self._ended = []
+        session = self._session
+        session.numbers.fold_steps([values for _, _, values, _, _ in ended])
+        since = time.time() - _now()
+        points: dict[str, list[tuple[int, float, float]]] = {}
+        for step, now, values, line, losses in ended:
+            if losses is None:
+                losses = [] if line is None else [(line.name, values[line.at])]
+            for name, mean in losses:
+                points.setdefault(name, []).append((step, since + now, mean))
+        for name, known in points.items():
+            session.writer.log_points(names.loss_name(name), known, keep=names.KEPT_STEPS)
+        session.window.passed(ended[0][0], len(ended))
+        session.budget.passed(len(ended))

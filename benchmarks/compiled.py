@@ -6,8 +6,8 @@ The model is compiled whole (`fullgraph=True`, Inductor). Every way runs in a pr
 compiles for itself; then they take turns, some steps at a time. Two ratios are printed, as in
 watch.py: of the time of the clock, which is what the bounds are about on a machine that has nothing
 else to do, and of the processor, nethook's writer thread included. Compiling is not counted (it
-takes minutes), nor are the first steps, with which a run begins in detail, nor the doctor's looks at
-the run (watch.py says what one takes). The last figure of a
+takes minutes), nor are the first steps, with which a run begins in detail, nor the doctor's looks
+at the run (watch.py says what one takes). The last figure of a
 line says how many graphs that way has: with a budget there are two.
 """
 

@@ -50,7 +50,7 @@ class Dropped(nn.Module):
         return self.last(self.drop(self.first(x)).log1p().relu())
 
 
-# -- loops: each calls `told(loss)` with every loss, and returns what it has trained -----------------
+# -- loops: each calls `told(losses)` in every step, and returns what it has trained ----------------
 
 
 def plain(start, told, model=None):
@@ -332,7 +332,7 @@ def test_transforms_and_traces_between_steps_are_no_calls_of_the_loop(tmp_path):
     torch.manual_seed(0)
     model = mlp()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
-    x, y = batches(1)[0]
+    x, _ = batches(1)[0]
 
     def artefact():
         return torch.jit.trace(model, x, check_trace=False).code
@@ -346,12 +346,12 @@ def test_transforms_and_traces_between_steps_are_no_calls_of_the_loop(tmp_path):
             return torch.func.functional_call(model, given, (x,)).sum()
 
         torch.func.grad(value)(weights)
-        with pytest.warns(DeprecationWarning):
+        with pytest.warns(DeprecationWarning, match="torch.jit.trace"):
             mine = artefact()
         assert session.lull.on
         assert session.forwards == 0
         assert session.depth == 0
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="torch.jit.trace"):
         assert mine == artefact()
 
 

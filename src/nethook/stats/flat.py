@@ -153,8 +153,10 @@ class Table:
         return others[:count].tolist() if count else []
 
     def probe(self, parameters: list[torch.Tensor], lines: list[int], most: int, turn: int) -> bool:
-        """Whether a gradient has an element that is not finite: that of the first parameter, of
-        these with their lines, which has one that lies flat. See `count_odd`."""
+        """Whether a gradient has an element that is not finite: see `count_odd`.
+
+        It is that of the first of these parameters, each with its line, that has a flat one.
+        """
         functions = native.functions
         return functions is not None and functions.probe(
             self._address, parameters, lines, most, turn

@@ -83,7 +83,8 @@ class PlainCall:
 class Ring:
     """The calls of the last steps; what is older is let go.
 
-    Cost: some 8 µs a call, half of it for the random state. It holds up to `CAP` bytes of inputs that the script may have let go.
+    Cost: some 8 µs a call, half of it for the random state. It holds up to `CAP` bytes of inputs
+    that the script may have let go.
     """
 
     def __init__(self, steps: int) -> None:

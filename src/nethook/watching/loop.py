@@ -216,12 +216,18 @@ class _OnBackward(_Wrapper):
             session.spent[budget.OTHER] += _now() - start
         else:
             self.guarded(self.before, args, kwargs)
-        with _counting:
+        if session.locked:
+            with _counting:
+                session.in_backward += 1
+        else:
             session.in_backward += 1
         try:
             return function(*args, **kwargs)
         finally:
-            with _counting:
+            if session.locked:
+                with _counting:
+                    session.in_backward -= 1
+            else:
                 session.in_backward -= 1
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -408,6 +408,7 @@ class Steps:
     # -- settings and old gradients -----------------------------------------------------------
 
     def note_rates(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
+        """Notes the learning rates where they have changed, and settings in some steps."""
         session = self._session
         if not session.samples and track.rates == [
             group.get("lr") for group in optimizer.param_groups

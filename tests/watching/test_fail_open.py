@@ -22,8 +22,8 @@ from tests.watching.test_identity import same
 
 ROOMS = (
     "batches", "budget", "catalogue", "facts", "flight", "hidden", "loss_values", "losses",
-    "loop", "numbers", "open_window", "ops", "optimizers", "order", "parameters", "passes", "resolve", "session",
-    "snapshots", "taps", "telling",
+    "loop", "numbers", "open_window", "ops", "optimizers", "order", "parameters", "passes",
+    "resolve", "session", "snapshots", "taps", "telling",
 )  # fmt: skip
 # What the loss record and the flight recorder call: each of these two fails alone.
 PARTS = (

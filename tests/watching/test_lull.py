@@ -50,7 +50,7 @@ class Dropped(nn.Module):
         return self.last(self.drop(self.first(x)).log1p().relu())
 
 
-# -- loops: each calls `told(losses)` in every step, and returns what it has trained ----------------
+# -- loops: each calls `told(losses)` in every step, and returns what it has trained
 
 
 def plain(start, told, model=None):

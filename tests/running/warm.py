@@ -38,9 +38,8 @@ def serve() -> dict | None:
 def become(job: dict) -> None:
     """Makes this process one that was started in a folder, with outputs in files."""
     os.chdir(job["folder"])
-    multiprocessing.process.ORIGINAL_DIR = job[
-        "folder"
-    ]  # where a spawned child looks for the script
+    # A process that is spawned looks for the script from here.
+    multiprocessing.process.ORIGINAL_DIR = job["folder"]
     for number, name in ((0, os.devnull), (1, job["out"]), (2, job["err"])):
         file = os.open(name, os.O_RDWR | os.O_CREAT, 0o644)
         os.dup2(file, number)

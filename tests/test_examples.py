@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.running.both import Done, Warm, bare
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -144,32 +144,36 @@ KEY_LINES = {
 }
 
 
-def run(name: str, *options: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / name), *options],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},  # small networks, run side by side
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    process = Warm("-W", "error")
+    yield process
+    process.stop()
+
+
+def check(done: Done) -> str:
+    assert done.code == 0, done.out + done.err
+    assert done.err == ""
+    assert done.closing == ""
     # It reads well in a log: no lines that are too long, no codes for a terminal.
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert not set(done.stdout) & {"\x1b", "\r"}
-    return done.stdout
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert not set(done.out) & {"\x1b", "\r"}
+    return done.out
 
 
 @pytest.mark.parametrize("name", KEY_LINES)
-def test_recipe(name: str) -> None:
-    output = run(f"{name}.py")
+def test_recipe(name: str, warm: Warm, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    output = check(warm.run(str(EXAMPLES / f"{name}.py"), cwd=folder))
     missing = [line for line in KEY_LINES[name] if not re.search(line, output, re.MULTILINE)]
     assert missing == [], output
 
 
-def test_mnist() -> None:
-    output = run("mnist.py", "--epochs", "2", "--seed", "1")
+def test_mnist(tmp_path: Path) -> None:
+    options = ("--epochs", "2", "--seed", "1")
+    script = str(EXAMPLES / "mnist.py")
+    output = check(bare(script, *options, options=("-W", "error"), cwd=tmp_path))
     accuracy = re.search(r"^test accuracy ([\d.]+)%", output, re.MULTILINE)
     assert accuracy
     # Two epochs instead of six: the whole training takes longer.

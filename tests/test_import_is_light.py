@@ -12,6 +12,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.runs.made import write_run
+
 # Printed on standard error at exit, so that a program may end with SystemExit.
 PROBE = """
 import atexit, json, sys
@@ -85,6 +87,14 @@ def test_the_command_loads_its_own_parts_only(program: str) -> None:
     # Rich imports attrs where something else has installed it, to print its classes.
     assert loaded <= command_line() | {"attr"}
     assert not loaded & {"torch", "numpy", "safetensors"}
+
+
+def test_a_run_is_read_and_diagnosed_without_torch(tmp_path: Path) -> None:
+    write_run(tmp_path / "run.db", 5)
+    read = f"{IMPORT}; run = nethook.open_run({str(tmp_path / 'run.db')!r})"
+    loaded = third_party(f"{read}; assert len(run.series('layer0')); nethook.diagnose(run)")
+    assert "numpy" in loaded
+    assert "torch" not in loaded
 
 
 def test_the_probe_sees_what_is_loaded() -> None:

@@ -47,6 +47,8 @@ def counted() -> Iterator[Callable[[], tuple[int, int]]]:
         yield count
     finally:
         gc.unfreeze()
+        gc.collect()
+        gc.freeze()  # as it was: see tests/conftest.py
 
 
 def all_hooks(model: nn.Module) -> dict[str, list[Any]]:

@@ -17,14 +17,13 @@ its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch._prims_common import is_non_overlapping_and_dense_or_false as _is_dense
-from torch.utils import _pytree as pytree
 from torch.utils import backend_registration
 
 DEVICE = torch.device("privateuseone", 0)  # "standin" once it is registered
@@ -119,27 +118,54 @@ def _is_ours(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.device.type == DEVICE.type
 
 
+def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """A value of an operator with each of its parts replaced: they are lists at most."""
+    if isinstance(value, list | tuple):
+        parts = [_mapped(function, each) for each in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    return function(value)
+
+
+@cache
+def _tensors(op: Any) -> tuple[int, ...]:
+    """Which arguments of an operator are tensors."""
+    kinds = [str(argument.type) for argument in op._schema.arguments]
+    return tuple(at for at, kind in enumerate(kinds) if kind == "Tensor")
+
+
+def _overload(op: Any, args: Any) -> Any:
+    """The operator, or its name alone: a number that torch had made a tensor is a number again."""
+    if all(isinstance(args[at], torch.Tensor) for at in _tensors(op) if at < len(args)):
+        return op
+    if op._overloadname == "Tensor" and "Scalar" in op.overloadpacket.overloads():
+        return op.overloadpacket.Scalar  # torch would find it too, by an error in many words
+    return op.overloadpacket
+
+
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
     name = op._schema.name.split("::")[1]
     if _on and name in _WAITING:
         _waits[name] += 1
-    given = {id(each): each for each in pytree.tree_leaves((args, kwargs)) if _is_ours(each)}
-    hosts = {key: _host(each) for key, each in given.items()}
+    given: dict[int, torch.Tensor] = {}
+    hosts: dict[int, torch.Tensor] = {}
 
     def inside(value: Any) -> Any:
         if _is_ours(value):
+            if id(value) not in given:
+                given[id(value)], hosts[id(value)] = value, _host(value)
             return hosts[id(value)]
-        return torch.device("cpu") if value == DEVICE else value
+        return torch.device("cpu") if isinstance(value, torch.device) and value == DEVICE else value
+
+    cpu_args = _mapped(inside, args)
+    cpu_kwargs = {key: _mapped(inside, value) for key, value in kwargs.items()}
 
     device = kwargs.get("device")
     to_host = device is not None and torch.device(device).type == "cpu"
     if _on and name in ("_to_copy", "to") and to_host and given:
         _waits["to the host"] += 1
-    cpu_args, cpu_kwargs = pytree.tree_map(inside, (args, kwargs))
     cpu_kwargs.pop("pin_memory", None)
     with torch.no_grad():
-        # By its name alone: a number that torch had made a tensor has become a number again.
-        result = op.overloadpacket(*cpu_args, **cpu_kwargs)
+        result = _overload(op, cpu_args)(*cpu_args, **cpu_kwargs)
     back = {id(host): given[key] for key, host in hosts.items()}
     view_of = next((given[key] for key in given), None)
 
@@ -159,7 +185,7 @@ def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
                     )
         return _device(value)
 
-    return pytree.tree_map(outside, result)
+    return _mapped(outside, result)
 
 
 def _copy_(target: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:

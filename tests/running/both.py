@@ -73,13 +73,17 @@ def _run(command: list[str], cwd: Path, stdin: str) -> Done:
 
 
 class Warm:
-    """The process of tests/running/warm.py."""
+    """The process of tests/running/warm.py, and all that it forks, with these options of Python."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
         program = str(Path(__file__).with_name("warm.py"))
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            [sys.executable, program], stdin=pipe, stdout=pipe, env=environment(), text=True
+            [sys.executable, *options, program],
+            stdin=pipe,
+            stdout=pipe,
+            env=environment(),
+            text=True,
         )
 
     def run(self, *words: str, cwd: Path) -> Done:

@@ -19,6 +19,8 @@ from nethook.runs.run import Run, open_run
 from tests.running.both import Done, Warm, bare, same, under
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
+BARE, WATCHED = 0, 1
+BOTH = (BARE, WATCHED)
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Case:
         steps: steps of each run; a script that trains one model after the other has several.
         models: name and class of each model of the first run; an only one has no name.
         printed: how many of the losses that were recorded the script prints, with six digits.
-        cold: whether it gets a process of its own.
+        cold: which of the two gets a process of its own: the one under `nethook run`, or BOTH.
         code: what it ends with.
         ill: findings at warning or above that its runs have; those of others are healthy.
     """
@@ -39,7 +41,7 @@ class Case:
     steps: tuple[int, ...]
     models: dict[str, str]
     printed: int = 0
-    cold: bool = False
+    cold: tuple[int, ...] = ()
     code: int = 0
     ill: tuple[str, ...] = ()
 
@@ -57,27 +59,27 @@ CASES = [
     Case("changes_folder.py", (4,), SEQUENTIAL, printed=4),
     Case("class_based.py", (24,), only("Classifier")),
     Case("compiled.py", (12,), SEQUENTIAL, printed=3),
-    Case("crashes.py", (3,), only("Fragile"), printed=3, cold=True, code=1),
-    Case("ddp_spawn.py", (4,), SEQUENTIAL, printed=4, cold=True),
+    Case("crashes.py", (3,), only("Fragile"), printed=3, cold=BOTH, code=1),
+    Case("ddp_spawn.py", (4,), SEQUENTIAL, printed=4, cold=(WATCHED,)),
     Case("diverges.py", (12,), SEQUENTIAL, printed=1, ill=("learning-rate-too-high",)),
     Case("early_stopping.py", (0,), SEQUENTIAL),
-    Case("env_first.py", (5,), SEQUENTIAL, printed=5, cold=True),
-    Case("exits.py", (7,), only("Linear"), cold=True, code=3),
+    Case("env_first.py", (5,), SEQUENTIAL, printed=5, cold=BOTH),
+    Case("exits.py", (7,), only("Linear"), cold=(WATCHED,), code=3),
     Case("functions.py --epochs 2 --lr 0.2", (24,), SEQUENTIAL, printed=6),
     Case("gan.py", (12,), {"generator": "Generator", "discriminator": "Discriminator"}, printed=3),
     Case("gpt.py", (8,), only("GPT"), printed=8),
     Case("hf_trainer.py", (6,), only("GPT2LMHeadModel")),
     Case("lbfgs.py", (4,), SEQUENTIAL),
-    Case("lightning_module.py", (12,), only("LitClassifier"), printed=12, cold=True),
+    Case("lightning_module.py", (12,), only("LitClassifier"), printed=12),
     Case("optimizer_in_backward.py", (8,), SEQUENTIAL, printed=8),
     Case("other_methods.py", (8,), only("Flow"), printed=8),
     Case(
         "own_options.py --to x --name n --budget 2 --quiet -m 0.5 a -- --b", (5,), only("Linear"), 5
     ),
-    Case("plain.py", (12,), only("Net"), cold=True),
+    Case("plain.py", (12,), only("Net")),
     Case("progress.py", (16,), SEQUENTIAL, printed=2),
     Case("relative_data.py", (6,), SEQUENTIAL, printed=6),
-    Case("relaunches.py", (4, 4), SEQUENTIAL, printed=1, cold=True),
+    Case("relaunches.py", (4, 4), SEQUENTIAL, printed=1, cold=(WATCHED,)),
     Case("rnn.py", (16,), only("CharRNN"), printed=4),
     # A model that was read from a file is met after the first step of its optimizer.
     Case("save_whole.py", (4, 3), only("Net"), printed=1),
@@ -86,8 +88,8 @@ CASES = [
     Case("several_optimizers.py", (15,), only("ActorCritic"), printed=3),
     Case("teacher.py", (18,), {"student": "Sequential", "criterion": "Distill"}, printed=3),
     Case("vae.py", (12,), only("VAE")),
-    Case("workers.py", (12, 12), SEQUENTIAL, cold=True),
-    Case("-m package.train a --to b", (6,), only("Model"), printed=6, cold=True),
+    Case("workers.py", (12, 12), SEQUENTIAL),
+    Case("-m package.train a --to b", (6,), only("Model"), printed=6),
 ]
 
 
@@ -104,12 +106,12 @@ def test_a_training_script_is_the_same_and_is_followed(
 ) -> None:
     words, ours = case.command.split(), ("--to", str(tmp_path / "run.db"))
     done: list[Done] = []
-    for number in (0, 1):
+    for number in BOTH:
         # Each in a copy: a script may write files, and must find the same ones.
         folder = tmp_path / str(number) / "project"
         ignored = shutil.ignore_patterns("__pycache__", "outputs")
         shutil.copytree(SCRIPTS, folder, ignore=ignored)
-        if case.cold:
+        if number in case.cold:
             done.append(
                 under(*words, ours=ours, cwd=folder) if number else bare(*words, cwd=folder)
             )

@@ -2,7 +2,8 @@
 
 Importing torch takes longer than most of the training scripts. A script that does not care how its
 process began is run in such a child, bare and under `nethook run` alike; one that does (it sets
-variables first, starts processes, fails) has a process of its own.
+variables first, fails) has a process of its own, and under `nethook run` some others, too (they
+start processes, end in a way of their own).
 
 A request is a line of JSON on the standard input: folder, arguments after `python`, files for the
 two outputs. The answer is the child's exit status.
@@ -10,7 +11,9 @@ two outputs. The answer is the child's exit status.
 
 from __future__ import annotations
 
+import gc
 import json
+import multiprocessing.process
 import os
 import runpy
 import sys
@@ -19,6 +22,8 @@ import sys
 def serve() -> dict | None:
     """Answers requests; in a child, returns the one that is its own."""
     import torch._dynamo  # noqa: F401 - the first optimizer imports it, which takes a second
+
+    gc.freeze()  # a child need not look through all that again when it ends: half a second
 
     for line in sys.stdin:
         job = json.loads(line)
@@ -33,6 +38,8 @@ def serve() -> dict | None:
 def become(job: dict) -> None:
     """Makes this process one that was started in a folder, with outputs in files."""
     os.chdir(job["folder"])
+    # A process that is spawned looks for the script from here.
+    multiprocessing.process.ORIGINAL_DIR = job["folder"]
     for number, name in ((0, os.devnull), (1, job["out"]), (2, job["err"])):
         file = os.open(name, os.O_RDWR | os.O_CREAT, 0o644)
         os.dup2(file, number)
@@ -49,6 +56,11 @@ def run(words: list[str]) -> None:
 
         sys.argv[:] = ["nethook", *words[2:]]
         main()
+        return
+    if words[0] == "-m":
+        sys.argv[:] = ["-m", *words[2:]]
+        sys.path[0] = os.getcwd()  # noqa: PTH109
+        runpy._run_module_as_main(words[1])  # as `python -m` does
         return
     sys.argv[:] = words
     sys.path[0] = os.path.dirname(os.path.realpath(words[0]))  # noqa: PTH120

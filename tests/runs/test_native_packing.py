@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,21 +11,18 @@ from nethook.runs.levels import Group, unpack_courses
 from nethook.runs.records import Basis, pack_rows
 from nethook.runs.window import layout_of
 from nethook.runs.writer import RunWriter
-from nethook.stats import native
+from nethook.stats import kernel, native
 from nethook.stats.fields import FIELDS, INDEX, empty_rows
 from nethook.watching.catalogue import Catalogue, Sheet
 
 
 def both(make):
     """What a function gives with the kernel, and without."""
-    kernel = native.functions
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
         found = make()
-        native.functions = None
-        try:
-            return found, make()
-        finally:
-            native.functions = kernel
+        for each in (kernel, native):
+            patch.setattr(each, "functions", None)
+        return found, make()
 
 
 def some_rows(seed, series):

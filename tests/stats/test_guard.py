@@ -297,27 +297,47 @@ def test_the_interpreter_is_free_while_a_large_tensor_is_read():
         thread.join(10)
 
 
+MODES = [
+    "with FakeTensorMode(): use(torch.ones(3))",
+    "torch.func.grad(use)(torch.ones(3))",
+    "torch.func.vmap(use)(torch.ones(3, 2))",
+    "with torch.device('meta'): use(torch.ones(3))",
+    "with torch.inference_mode(): use(torch.ones(3))",
+]
 IMPORTED = """
+import os, sys, traceback
 import torch
 from torch._subclasses import FakeTensorMode
 def use(x):
+    assert "nethook.stats.guard" not in sys.modules
     from nethook.stats import guard
     return x.sum()
-{how}
-from nethook.stats import guard
-assert guard.is_plain(torch.ones(3)) and len(guard.PLAIN) == 2
+def is_imported(how):
+    exec(how)
+    from nethook.stats import guard
+    assert guard.is_plain(torch.ones(3)) and len(guard.PLAIN) == 2
+for how in sys.argv[1:]:
+    child = os.fork()  # each is the first to import it
+    if child == 0:
+        try:
+            is_imported(how)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "with FakeTensorMode(): use(torch.ones(3))",
-        "torch.func.grad(use)(torch.ones(3))",
-        "torch.func.vmap(use)(torch.ones(3, 2))",
-        "with torch.device('meta'): use(torch.ones(3))",
-        "with torch.inference_mode(): use(torch.ones(3))",
-    ],
-)
-def test_the_guard_may_be_imported_in_any_mode(how):
-    subprocess.run([sys.executable, "-c", IMPORTED.format(how=how)], check=True)
+@pytest.fixture(scope="module")
+def imported():
+    """What came of it in each mode."""
+    command = [sys.executable, "-c", IMPORTED, *MODES]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(zip(MODES, map(int, done.stdout.split()), strict=True)), done.stderr
+
+
+@pytest.mark.parametrize("how", MODES)
+def test_the_guard_may_be_imported_in_any_mode(how, imported):
+    codes, said = imported
+    assert codes[how] == 0, said

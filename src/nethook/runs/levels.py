@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nethook.runs.packing import compressed, pack, unpack_many
 from nethook.runs.records import same_series
 from nethook.runs.schema import BLOCK, LEVELS
-from nethook.stats import native
+from nethook.stats import kernel
 from nethook.stats.fields import INDEX, Matrix, finite_counts
 
 SHOWN: Final = ("mean", "std", "rms", "min", "max", "zeros", "nonfinite", "near")
@@ -77,13 +77,13 @@ class Group:
     def add_rows(self, rows: Matrix) -> None:
         """One more member: a window with these rows."""
         known = len(self.course)
-        if native.functions is None or not rows.flags.c_contiguous or len(rows) < known:
+        if kernel.functions is None or not rows.flags.c_contiguous or len(rows) < known:
             self.add(single(rows))
             return
         if len(rows) > known:
             more = np.full((len(rows) - known, 3, len(SHOWN)), np.nan)
             self.course = np.concatenate((self.course, more))
-        native.functions.add_course(
+        kernel.functions.add_course(
             rows.ctypes.data, len(rows), self.course.ctypes.data, self.members == 0
         )
         self.members += 1
@@ -95,9 +95,9 @@ class Group:
 
     def pack(self) -> Iterator[tuple[int, bytes]]:
         """Number and packed record of each block."""
-        if native.functions is not None and self.course.dtype == np.float64:
+        if kernel.functions is not None and self.course.dtype == np.float64:
             course = np.ascontiguousarray(self.course)
-            made = native.functions.pack_course(course.ctypes.data, len(course))
+            made = kernel.functions.pack_course(course.ctypes.data, len(course))
             for block, head, plain in made:
                 yield block, compressed(head, plain, worth=0.5)
             return

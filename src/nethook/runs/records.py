@@ -11,7 +11,7 @@ import numpy.typing as npt
 from nethook.errors import NotARunError
 from nethook.runs.packing import compressed, pack, unpack_many
 from nethook.runs.schema import BLOCK
-from nethook.stats import native
+from nethook.stats import kernel
 from nethook.stats.fields import FIELDS, INDEX, WIDTH, Matrix, empty_rows, finite_counts
 
 COLUMNS: Final = (*FIELDS, "seen")
@@ -85,11 +85,11 @@ def pack_rows(
     rows: Matrix, seen: npt.NDArray[np.int64], basis: Basis
 ) -> Iterator[tuple[int, bytes]]:
     """Number and packed record of each block that has anything to say."""
-    kernel = native.functions
-    if kernel is not None and rows.flags.c_contiguous and seen.flags.c_contiguous:
+    functions = kernel.functions
+    if functions is not None and rows.flags.c_contiguous and seen.flags.c_contiguous:
         table = basis.table()
         usual = table.ctypes.data
-        for block, head, plain in kernel.pack_rows(
+        for block, head, plain in functions.pack_rows(
             rows.ctypes.data, seen.ctypes.data, len(rows), usual
         ):
             yield block, compressed(head, plain)

@@ -78,6 +78,18 @@ class Asking {
     return described(grad, job);
   }
 
+  // The same for a tensor that was plain when it was last asked, and may be another by now: one that
+  // has no such description is none.
+  Asked known_tensor(PyObject* tensor, Job& job) const {
+    PyObject* kind = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
+    if (!known_ || (kind != tensor_ && kind != parameter_)) return Asked();
+    try {
+      return described(tensor, job);
+    } catch (nanobind::python_error&) {
+      return Asked();  // sparse, for one; `tensor` will say
+    }
+  }
+
   Asked described(PyObject* tensor, Job& job) const {
     Asked asked;
     PyObject* dtype = checked(PyObject_GetAttr(tensor, dtype_));

@@ -13,12 +13,9 @@ from typing import Any, Final
 
 import torch
 
-from nethook.stats import guard
-from nethook.stats.fields import WIDTH
+from nethook.stats import guard, kernel
 
 Fold = Callable[..., int]
-
-_VERSION: Final = 4  # of the functions of binding.cpp
 
 # In the order of the passes in native.cpp.
 CODES: Final = {
@@ -50,17 +47,10 @@ CODES: Final = {
 data_address: Callable[[torch.Tensor], int] = torch._C._data_address  # type: ignore[attr-defined]
 
 
-def _load() -> Any:
-    try:
-        from nethook.stats import _native  # type: ignore[attr-defined, unused-ignore]
-    except ImportError:
-        return None
-    # A module left over from another version would write other fields than those that are read.
-    is_ours = (getattr(_native, "WIDTH", None), getattr(_native, "VERSION", 1)) == (WIDTH, _VERSION)
-    if not is_ours:
-        return None
+_module = kernel.functions
+if _module is not None:
     # What the kernel asks a tensor by itself: see asking.h.
-    _native.learn_torch(
+    _module.learn_torch(
         {
             "Tensor": torch.Tensor,
             "Parameter": torch.nn.Parameter,
@@ -71,10 +61,6 @@ def _load() -> Any:
             "types": tuple(CODES),
         }
     )
-    return _native
-
-
-_module = _load()
 
 fold: Fold | None = None if _module is None else _module.fold
 """Folds one plain tensor into one row; None where there is no native kernel.

@@ -146,6 +146,7 @@ class ParameterSet:
         self.grad_square = self.weight_square = self.update_square = float("nan")
         self.with_grad = np.zeros(count, np.int64)
         self.moved = np.zeros((2, count), np.int64)
+        self._found = False  # whether it is known where the weights lie after this step
         self.looked = 0
         self._looked_at = -2
         self.empty = 0.0
@@ -267,6 +268,8 @@ class ParameterSet:
         self._has_weights = False
         table = self._after
         self._find(table)
+        self._follow.address[:] = table.address  # `look` comes next
+        self._found = True
         if len(self._left_out):
             table.address[self._left_out] = 0
         table.fold(self.moved.ctypes.data)
@@ -289,7 +292,9 @@ class ParameterSet:
 
     def look(self, step: int) -> None:
         """Follows the sample of coordinates: cosines of this update with the one before."""
-        self._find(self._follow)
+        if not self._found:
+            self._find(self._follow)
+        self._found = False
         following = step == self._looked_at + 1
         for at, other in enumerate(self.others):
             self._look_at(at, other, following)

@@ -53,9 +53,9 @@ class Asking {
     return false;
   }
 
-  // Whether memory that belongs to the gradient of a plain parameter may be read to see if all of it
-  // is finite. Such a gradient has the parameter's device and kind of number, and may be sparse; a
-  // bit that says that it is to be negated changes nothing. It costs a fifth of `is_plain`.
+  // Whether memory of the gradient of a plain parameter may be read to see if all of it is finite.
+  // Such a gradient has the parameter's device and kind of number, and may be sparse; a bit that
+  // says that it is to be negated changes nothing. It costs a fifth of `is_plain`.
   bool is_readable_grad(PyObject* grad) const {
     if (reinterpret_cast<PyObject*>(Py_TYPE(grad)) != tensor_) return false;
     PyObject* layout = checked(PyObject_GetAttr(grad, layout_));
@@ -78,8 +78,8 @@ class Asking {
     return described(grad, job);
   }
 
-  // The same for a tensor that was plain when it was last asked, and may be another by now: one that
-  // has no such description is none.
+  // The same for a tensor that was plain when it was last asked, and may be another by now: one
+  // that has no such description is none.
   Asked known_tensor(PyObject* tensor, Job& job) const {
     PyObject* kind = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
     if (!known_ || (kind != tensor_ && kind != parameter_)) return Asked();

@@ -235,8 +235,8 @@ double fingerprint(uintptr_t address, int64_t bytes) {
 }
 
 // Where the tensors of a list lie now, into the lines of a table. Returns how many are not what the
-// line says: of another number of elements, or not in one piece; those get an address of 0. One that
-// lies where it lay is not asked again whether it is plain.
+// line says: of another number of elements, or not in one piece; those get an address of 0. One
+// that lies where it lay is not asked again whether it is plain.
 int64_t find(uintptr_t table, nb::list tensors) {
   Line* line = reinterpret_cast<Line*>(table);
   int64_t changed = 0;
@@ -253,8 +253,8 @@ int64_t find(uintptr_t table, nb::list tensors) {
   return changed;
 }
 
-// Asks a parameter for its gradient; whether there is one. The line has its address if it is of the
-// line's type and size, and lies in one piece. `ask` is how: see asking.h.
+// Asks a parameter for its gradient; whether there is one. The line has its address if it is of
+// the line's type and size, and lies in one piece. `ask` is how: see asking.h.
 bool find_grad(Line* line, PyObject* parameter, Asked (Asking::*ask)(PyObject*, Job&) const) {
   line->address = 0;
   PyObject* grad = asking.grad(parameter);
@@ -283,7 +283,8 @@ int64_t find_grads(uintptr_t table, nb::list parameters, uintptr_t others, uintp
   int64_t* other = reinterpret_cast<int64_t*>(others);
   int64_t count = 0;
   for (size_t i = 0; i < parameters.size(); ++i, ++line) {
-    if (find_grad(line, parameters[i].ptr(), &Asking::tensor) && !line->address) other[count++] = int64_t(i);
+    const bool there = find_grad(line, parameters[i].ptr(), &Asking::tensor);
+    if (there && !line->address) other[count++] = int64_t(i);
     if (counts) reinterpret_cast<int64_t*>(counts)[i] += line->address != 0;
   }
   return count;

@@ -21,8 +21,11 @@ DETAIL: Final = 0.5
 LOOK: Final = 8
 """Steps between two looks at the clock, ..."""
 
+LOOK_FAR: Final = 64
+"""... and where hardly anything is measured: ..."""
+
 FAR: Final = 32
-"""... and where quantities are measured more rarely than in every so many steps."""
+"""... each quantity in less than one of so many steps."""
 
 LOOKS: Final = 3
 """Steps in a row that have a look at gradients and batches, though nothing is due; ..."""
@@ -156,7 +159,7 @@ class Budget:
         self._until_look -= 1
         if self._until_look <= 0:
             changed = self._look()
-            self._until_look = self._stretch = FAR if self.every > FAR else LOOK
+            self._until_look = self._stretch = LOOK_FAR if self.every > FAR else LOOK
         self._turn += 1
         every = self.every
         if every > 1:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from nethook.watching.optimizers import Track
     from nethook.watching.session import Session
 
-LONGEST: Final = 0.1
+LONGEST: Final = 0.25
 """Seconds until what a step has left behind is folded."""
 
 _now = time.perf_counter

@@ -166,16 +166,28 @@ class OutputTap(Part):
 
     def value_in_graph(self, value: torch.Tensor, training: bool, first: bool) -> None:
         """Measures a tensor that the module has returned inside a compiled graph."""
-        if self.off or not self.session.guard.alive:
+        session = self.session
+        if self.off or not session.guard.alive:
             return
         start = _now()
-        session = self.session
         try:
             module = self.module()
             if module is not None and _graph_task() == -1:
                 if _function_modes() or _dispatch_modes():
                     with quiet():
                         self.saw_in_graph(module, value, training, first)
+                elif (
+                    first
+                    and session.depth
+                    and session.training
+                    and session.on_outputs
+                    and (module.training is self.mode[0])
+                ):
+                    self.calls["train"] += (
+                        1  # as `saw_in_graph`, in short: this is nearly every one
+                    )
+                    session.hidden.shown()
+                    self.measure(module, None, value, True)
                 else:
                     self.saw_in_graph(module, value, training, first)
         except Exception as error:
@@ -199,7 +211,7 @@ class OutputTap(Part):
     def grad_in_graph(self, grad: torch.Tensor) -> None:
         """Measures the gradient of such a tensor."""
         if self.grad is not None and self.session.on_grads:
-            self.grad(grad)
+            self.grad.saw(grad)
 
     def measure(
         self,
@@ -216,8 +228,9 @@ class OutputTap(Part):
         if training:
             if odd:
                 self.session.flag(self.address, "outputs", module, args, tensor)
-            if tensor.dim():
-                size = len(tensor)
+            shape = tensor.shape
+            if shape:
+                size = shape[0]
                 if not self.batch or size != self.batch[2]:
                     low, high, _ = self.batch or (size,) * 3
                     self.batch = [min(low, size), max(high, size), size]
@@ -271,8 +284,13 @@ class GradTap(Part):
 
     def __call__(self, grad: torch.Tensor | None) -> None:
         """Measures a gradient, in the backward passes of the loop."""
+        if grad is not None and not _is_compiling():
+            self.saw(grad)
+
+    def saw(self, grad: torch.Tensor) -> None:
+        """The same where nothing is being compiled."""
         session = self.session
-        if grad is None or self.off or not session.guard.alive or _is_compiling():
+        if self.off or not session.guard.alive:
             return
         start = _now()
         try:

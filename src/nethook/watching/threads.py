@@ -66,13 +66,10 @@ class SharedGradTap(GradTap):
 
     __slots__ = ()
 
-    def __call__(self, grad: torch.Tensor | None) -> None:
+    def saw(self, grad: torch.Tensor) -> None:
         """Measures a gradient."""
-        if torch.compiler.is_compiling():  # a graph has no locks in it
-            super().__call__(grad)
-            return
         with _ONE_AT_A_TIME:
-            super().__call__(grad)
+            super().saw(grad)
 
 
 class SharedOutputTap(OutputTap):

@@ -151,7 +151,7 @@ def test_nothing_is_held_after_the_end(tmp_path):
     loop = cases.Loop(cases.infinite_mask(), tmp_path / "run.db")
     loop.run()
     assert loop.flight._ring.calls == []
-    assert loop.flight._signs == []
+    assert loop.flight.signs == []
 
 
 def test_the_ring_is_bounded(tmp_path):

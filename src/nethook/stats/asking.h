@@ -37,6 +37,8 @@ class Asking {
     layout_ = PyUnicode_InternFromString("layout");
     is_cpu_ = PyUnicode_InternFromString("is_cpu");
     strided_ = item("strided");
+    is_contiguous_ = PyUnicode_InternFromString("is_contiguous");
+    numel_ = PyUnicode_InternFromString("numel");
   }
 
   // Whether the kernel may read the tensor's memory: see guard.py. Raises what torch raises.
@@ -72,10 +74,22 @@ class Asking {
     return described(tensor, job);
   }
 
-  // The same for a gradient of which only is asked whether it is finite.
+  // The same for a gradient of which only is asked whether it is finite: one dimension, or type -1
+  // where it does not lie in one piece.
   Asked readable_grad(PyObject* grad, Job& job) const {
-    if (!known_ || !is_readable_grad(grad)) return Asked();
-    return described(grad, job);
+    Asked asked;
+    if (!known_ || !is_readable_grad(grad)) return asked;
+    PyObject* flat = checked(PyObject_CallMethodNoArgs(grad, is_contiguous_));
+    Py_DECREF(flat);
+    if (flat != Py_True) return asked;
+    const int type = type_of(grad);
+    if (type == TYPES) return asked;
+    asked.type = type;
+    asked.elements = int64_t(number(PyObject_CallMethodNoArgs(grad, numel_)));
+    job.dims = 1;
+    job.dim[0] = {asked.elements, 1, false};
+    job.data = reinterpret_cast<const char*>(start(grad, type));
+    return asked;
   }
 
   // The same for a tensor that was plain when it was last asked, and may be another by now: one
@@ -92,10 +106,7 @@ class Asking {
 
   Asked described(PyObject* tensor, Job& job) const {
     Asked asked;
-    PyObject* dtype = checked(PyObject_GetAttr(tensor, dtype_));
-    int type = 0;
-    while (type < TYPES && types_[type] != dtype) ++type;
-    Py_DECREF(dtype);
+    const int type = type_of(tensor);
     if (type == TYPES) return asked;
     PyObject* shape = checked(PyObject_GetAttr(tensor, shape_));
     PyObject* stride = PyObject_CallMethodNoArgs(tensor, stride_);
@@ -126,6 +137,15 @@ class Asking {
   PyObject* grad(PyObject* parameter) const { return checked(PyObject_GetAttr(parameter, grad_)); }
 
  private:
+  // The place of its dtype in CODES of native.py; TYPES where that has none.
+  int type_of(PyObject* tensor) const {
+    PyObject* dtype = checked(PyObject_GetAttr(tensor, dtype_));
+    Py_DECREF(dtype);  // there is one of each, for ever
+    int type = 0;
+    while (type < TYPES && types_[type] != dtype) ++type;
+    return type;
+  }
+
   PyObject* item(const char* name) const {
     PyObject* found = PyDict_GetItemString(known_, name);
     if (!found) throw nanobind::key_error(name);
@@ -145,6 +165,7 @@ class Asking {
 
   PyObject *known_ = nullptr, *tensor_, *parameter_, *data_address_, *keys_;
   PyObject *raw_repr_, *dtype_, *shape_, *stride_, *offset_, *grad_, *layout_, *is_cpu_, *strided_;
+  PyObject *is_contiguous_, *numel_;
   PyObject* types_[TYPES];
   uint64_t plain_[4];
   int plain_count_ = 0;

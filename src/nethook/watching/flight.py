@@ -64,10 +64,10 @@ class Flight:
         self.plain = PlainCall()  # ... where it is not this one
         self._keeper = LossKeeper()
         self._late = Late()
-        self._signs: list[Suspect] = []
+        self.signs: list[Suspect] = []
         self._harmless: set[tuple[str, str, bool, bool]] = set()
         self._loss: LossCause | None = None  # of this step, where it is not finite
-        self._stepped = False
+        self.stepped = False
         self._skipped = 0
         self._healthy = False  # whether a step was taken with gradients that were finite
         self.reported = False
@@ -119,10 +119,10 @@ class Flight:
     @contained
     def non_finite(self, flag: Flag) -> None:
         """NaN or infinities were seen at a site."""
-        if self.reported or len(self._signs) >= MOST_SIGNS:
+        if self.reported or len(self.signs) >= MOST_SIGNS:
             return
         with quiet():
-            self._signs.append(look_at(flag, self.call, self._harmless))
+            self.signs.append(look_at(flag, self.call, self._harmless))
 
     @contained
     def backward_begins(self, roots: Sequence[torch.Tensor], fine: bool = False) -> None:
@@ -149,7 +149,7 @@ class Flight:
                 if math.isnan(root.item()) or not cause.only_scaled:
                     self._loss = cause
                     sign = Suspect("", LOSS, self._watching.step, call, range_of(root))
-                    self._signs.append(sign)
+                    self.signs.append(sign)
 
     def keep(self, root: torch.Tensor) -> dict[str, Any]:
         """What is needed to compute a loss again."""
@@ -163,8 +163,8 @@ class Flight:
         """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""
         if self.reported or skipped:
             return
-        self._stepped = True
-        if self._signs:
+        self.stepped = True
+        if self.signs:
             self._look_before_step(optimizer)
 
     @contained
@@ -179,10 +179,10 @@ class Flight:
 
     def was_easy(self) -> bool:
         """Whether nothing was told in the step that has ended, as nearly always."""
-        if self._signs or self._late.under_way or self._bad_loss is not None:
+        if self.signs or self._late.under_way or self._bad_loss is not None:
             return False
-        self._healthy = self._healthy or self._stepped
-        self._stepped, self._loss, self._skipped = False, None, 0
+        self._healthy = self._healthy or self.stepped
+        self.stepped, self._loss, self._skipped = False, None, 0
         return True
 
     @contained
@@ -196,17 +196,17 @@ class Flight:
             if bad in self._from_device or step >= bad + 2:
                 self._report_late(*self._bad_loss)
                 return
-        if self._signs:
-            if skipped or (skipped is None and self._stepped is False):
+        if self.signs:
+            if skipped or (skipped is None and self.stepped is False):
                 self._step_was_skipped()
             elif self._is_fault():
-                self._report(weights=not self._stepped)
+                self._report(weights=not self.stepped)
             else:
-                self._harmless.update(sign.key for sign in self._signs)
+                self._harmless.update(sign.key for sign in self.signs)
                 self._skipped = 0
         else:
             self._skipped = 0
-        self._healthy |= self._stepped
+        self._healthy |= self.stepped
         self._forget()
 
     @contained
@@ -252,7 +252,7 @@ class Flight:
         self.off = True
         self._ring = self._call = self._loss = None
         self.plain = PlainCall()
-        self._signs = []
+        self.signs = []
         self._late = Late()
 
     def _let_go(self) -> None:
@@ -277,18 +277,18 @@ class Flight:
         if self._bad_loss is not None and self._bad_loss[0] == step:
             signs = [*signs, Suspect("", LOSS, step, call)]
             self._loss = self._loss or LossCause()
-        self._signs = [*signs, *self._signs]
+        self.signs = [*signs, *self.signs]
         self._report(weights=False)
 
     # -- what is made of it -----------------------------------------------------------------------
 
     def _loss_is_bad(self) -> bool:
-        return any(sign.quantity == LOSS for sign in self._signs)
+        return any(sign.quantity == LOSS for sign in self.signs)
 
     def _is_fault(self) -> bool:
         """Whether a sign reached what training is made of; on CPU `before_step` has looked."""
         reached = {LOSS, PARAM_GRADS, PARAMS}
-        return any(sign.quantity in reached for sign in self._signs)
+        return any(sign.quantity in reached for sign in self.signs)
 
     def _step_was_skipped(self) -> None:
         """A scaler tries another scale; but no scale helps where the forward is not finite."""
@@ -300,11 +300,11 @@ class Flight:
 
     def _fresh(self) -> list[Suspect]:
         """The signs that no healthy step had."""
-        return [sign for sign in self._signs if sign.key not in self._harmless]
+        return [sign for sign in self.signs if sign.key not in self._harmless]
 
     def _report(self, *, weights: bool) -> None:
         self.reported = True
-        signs = self._fresh() or self._signs
+        signs = self._fresh() or self.signs
         call = signs[0].call or self.call
         with quiet():
             inputs = None if call is None else call.inputs
@@ -353,9 +353,9 @@ class Flight:
         return {"file": Path(path).name, "weights": held is not None, "not_saved": ""}
 
     def _forget(self) -> None:
-        self._signs = []
+        self.signs = []
         self._loss = None
-        self._stepped = False
+        self.stepped = False
 
 
 def _is_bad_loss(root: torch.Tensor) -> bool:

@@ -282,7 +282,10 @@ class Lull:
         session.skipped = False
         if track.set is not None:
             track.set.probe(session.step)
-        session.flight.before_step(optimizer, False)
+        flight = session.flight
+        flight.stepped = True
+        if flight.signs:
+            flight.before_step(optimizer, False)
         return True
 
     def step_ends(self, optimizer: torch.optim.Optimizer) -> bool:
@@ -299,7 +302,10 @@ class Lull:
             return False
         loop.steps.inside = 0
         order, numbers = session.order, session.numbers
-        order.note("step")
+        if order.ended < 0:
+            order.calls.append("step")
+        else:
+            order.note("step")
         session.optimizer_steps += 1
         values = numbers.values
         values[STEPS_AT] += 1

@@ -6,6 +6,7 @@ import gc
 import inspect
 import warnings
 import weakref
+from random import Random
 
 import numpy as np
 import pytest
@@ -213,6 +214,76 @@ def test_it_records_what_the_long_way_records(loop, tmp_path, monkeypatch):
         if name.startswith("loss"):
             points.update(dict(known))
     assert [points[step] for step in range(STEPS)] == pytest.approx(losses, rel=1e-12)
+
+
+def at_random(seed):
+    """A loop that is plain but for one step in a few, which does something else."""
+
+    def loop(start, told):
+        random = Random(seed)
+        model = nn.Sequential(nn.Linear(10, 16), nn.Dropout(0.1), nn.ReLU(), nn.Linear(16, 5))
+        optimizer = torch.optim.Adam(model.parameters(), 0.01)
+        schedule = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=500)
+        with start(model, optimizer):
+            for x, y in batches(STEPS):
+                odd = random.choice(ODD) if random.random() < 0.3 else ""
+                if odd != "forgets":
+                    (model if odd == "of the model" else optimizer).zero_grad()
+                loss = F.cross_entropy(model(x), y)
+                if odd == "penalty":
+                    loss = loss + 0.01 * model[0].weight.abs().sum()
+                if odd == "unused":
+                    model(x)
+                if odd == "directly":
+                    torch.autograd.backward(loss)
+                elif odd == "keeps":
+                    loss.backward(retain_graph=True)
+                    loss.backward()
+                elif odd != "no backward":
+                    loss.backward()
+                if odd == "gradient of gradient":
+                    (again,) = torch.autograd.grad(model(x).sum(), model[0].weight)
+                    again.sum()
+                if odd == "closure":
+                    optimizer.step(lambda loss=loss: loss)
+                elif odd != "no step":
+                    optimizer.step()
+                if odd == "clips":
+                    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                if odd == "rate":
+                    schedule.step()
+                if odd == "evaluates":
+                    model.eval()
+                    with torch.no_grad():
+                        F.cross_entropy(model(x), y)
+                    model.train()
+                if odd == "mode":
+                    model.train(not model.training)
+                if odd == "wipes":
+                    optimizer.zero_grad()
+                told([loss])
+        return state(model, optimizer)
+
+    return loop
+
+
+ODD = (
+    "forgets", "of the model", "penalty", "unused", "directly", "keeps", "no backward",
+    "gradient of gradient", "closure", "no step", "clips", "rate", "evaluates", "mode", "wipes",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_a_loop_does_it_records_what_the_long_way_records(seed, tmp_path, monkeypatch):
+    loop = at_random(seed)
+    torch.manual_seed(0)
+    alone = loop(unwatched, lambda _: None)
+    torch.manual_seed(0)
+    assert same(alone, loop(watched(tmp_path / "short.db"), lambda _: None))
+    monkeypatch.setattr(Lull, "decide", lambda *_: None)
+    torch.manual_seed(0)
+    loop(watched(tmp_path / "long.db"), lambda _: None)
+    assert recorded(tmp_path / "short.db") == recorded(tmp_path / "long.db")
 
 
 def quiet_step(session):

@@ -53,6 +53,7 @@ class Loop:
         self.scale: float | torch.Tensor | None = None  # the factor of the last loss scaler seen
         self._told_scale: float | None = None
         self.scaled = False  # whether gradients have that factor now
+        self.cleared = False  # whether an optimizer has cleared its gradients since the last step
         self.in_scaler_step = 0
         self._schedulers = 0
         session.loop_stepped = self.stepped  # type: ignore[method-assign]
@@ -77,7 +78,7 @@ class Loop:
     def stepped(self) -> None:
         """An optimizer has stepped."""
         self.fresh = self.since_step = 0
-        self.scaled = False
+        self.scaled = self.cleared = False
 
     def zeroed(self, holder: object) -> None:
         """Gradients of an optimizer or of a module are about to be cleared."""
@@ -86,6 +87,7 @@ class Loop:
         session = self.session
         session.order.note("zero_grad")
         session.numbers.count(names.ZERO_GRADS)
+        self.cleared = isinstance(holder, torch.optim.Optimizer)  # and not a part of the model
         if self.fresh:
             session.numbers.count(names.WIPED, self.fresh)
             self.fresh = 0

@@ -186,6 +186,7 @@ class Lull:
             return False
         session.order.note("zero_grad")
         session.numbers.values[ZERO_GRADS_AT] += 1
+        loop.cleared = True
         return True
 
     def backward(self, root: torch.Tensor) -> bool:
@@ -228,7 +229,7 @@ class Lull:
             call.loss = flight.keep(root)
         self._output = None
         track = self._track
-        if track is not None and (track.used or track.mixed):
+        if track is not None and (track.mixed or not loop.cleared):
             loop.steps.backward_begins(loop.since_step == 0)
         loop.since_step += 1
         loop.fresh += 1
@@ -310,15 +311,13 @@ class Lull:
         values = numbers.values
         values[STEPS_AT] += 1
         track.steps += 1
-        # Where gradients are cleared, none is used again.
-        if "zero_grad" in order.calls:
-            track.used = []
-        else:
-            loop.steps.note_used(track)
+        # Asked only where the next pass begins before they are cleared.
+        track.used = None
         groups = optimizer.param_groups
         if len(groups) != 1 or groups[0].get("lr") is not track.rates[0]:
             loop.steps.note_rates(track, optimizer)
         loop.fresh = loop.since_step = 0
+        loop.cleared = False
         step = session.step
         if (
             step + 1 >= self._until

@@ -44,8 +44,8 @@ class Track:
         self.set: ParameterSet | None = None
         self.rates: list[float | None] = []
         self.settings: list[dict[str, object]] = []
-        # Gradients that its last step has used: (parameter, address, version).
-        self.used: list[tuple[torch.Tensor, int, int]] = []
+        # Gradients that its last step has used: (parameter, address, version). None: all there are.
+        self.used: list[tuple[torch.Tensor, int, int]] | None = []
         self.mixed = False  # a backward pass has added to these, and nobody has cleared them
 
 
@@ -85,9 +85,9 @@ class Steps:
 
     def _patience(self) -> int:
         """How many backward passes to wait for a step."""
-        self.find()
         from nethook.watching.session import PATIENCE
 
+        self.find()
         return PATIENCE if self.tracks else 1
 
     def find(self) -> None:
@@ -381,29 +381,30 @@ class Steps:
 
     def settle_later(self) -> None:
         """Asks devices for what they know of parameters; it is told when it has come."""
-        for each in (*(track.set for track in self.tracks.values()), self.loose):
-            for away in () if each is None else each.away:
+        for each in self._sets():
+            for away in each.away:
                 known = away.settle()
                 if known is not None:
                     self._session.late.put(*known)
 
     def settle(self) -> None:
         """Brings the facts of all parameters up to date."""
-        for each in (*(track.set for track in self.tracks.values()), self.loose):
-            if each is not None:
-                each.settle()
+        for each in self._sets():
+            each.settle()
 
     @property
     def turns(self) -> int:
         """Steps that it takes until the update of every parameter was measured."""
-        sets = (*(track.set for track in self.tracks.values()), self.loose)
-        return max([each.turns for each in sets if each is not None], default=1)
+        return max([each.turns for each in self._sets()], default=1)
 
     @property
     def memory(self) -> int:
         """Bytes of all snapshots."""
+        return sum(each.memory for each in self._sets())
+
+    def _sets(self) -> list[ParameterSet]:
         sets = (*(track.set for track in self.tracks.values()), self.loose)
-        return sum(each.memory for each in sets if each is not None)
+        return [each for each in sets if each is not None]
 
     # -- settings and old gradients -----------------------------------------------------------
 
@@ -459,7 +460,9 @@ class Steps:
         for track in self.tracks.values():
             if first or track.mixed:
                 mixed, track.mixed = track.mixed, False
-                for parameter, key, version in track.used:
+                if track.used is None:
+                    self.note_used(track)
+                for parameter, key, version in track.used or ():
                     grad = parameter.grad
                     if grad is not None and (
                         mixed or (id(grad) == key and grad._version == version)

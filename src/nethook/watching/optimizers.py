@@ -116,8 +116,7 @@ class Steps:
         """Whether an optimizer holds what the models have now, in the place of what they had."""
         if not self._resolver.changed():
             return False
-        groups = optimizer.param_groups
-        held = {id(parameter) for group in groups for parameter in group["params"]}
+        held = {id(each) for group in optimizer.param_groups for each in group["params"]}
         if not self._resolver.update(held):
             return False
         self._renew()
@@ -141,8 +140,7 @@ class Steps:
         """Now and then: whether the models still have what the optimizers hold."""
         if not self._resolver.changed():
             return
-        optimizers = [each for track in self.tracks.values() if (each := track.ref()) is not None]
-        groups = [group for each in optimizers for group in each.param_groups]
+        groups = [group for each in self.by_name().values() for group in each.param_groups]
         if self._resolver.look({id(each) for group in groups for each in group["params"]}):
             self._renew()
 

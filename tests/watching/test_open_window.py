@@ -9,10 +9,12 @@ from torch.nn import functional as F
 import nethook
 from nethook.runs import names
 from nethook.watching.budget import Budget
-from nethook.watching.open_window import QUIET
+from nethook.watching.open_window import QUIET, QUIET_AWAY
 
 
-def train(path, monkeypatch, every: int, steps: int = 150, **options: object) -> list[float]:
+def train(
+    path, monkeypatch, every: int, steps: int = 150, away: bool = False, **options: object
+) -> list[float]:
     """A run in which each quantity is due in every so many steps; the losses."""
     monkeypatch.setattr(Budget, "_look", lambda self: False)
     monkeypatch.setattr(Budget, "_has_time_for_a_whole_step", lambda self: False)
@@ -24,6 +26,7 @@ def train(path, monkeypatch, every: int, steps: int = 150, **options: object) ->
     losses = []
     with nethook.watch(model, optimizer, to=path, **options) as watch:
         watch._session.budget.every = every
+        watch._session.train.rows.has_devices = away
         for step in range(steps):
             optimizer.zero_grad()
             loss = F.cross_entropy(model(x), y)
@@ -51,6 +54,15 @@ def test_steps_in_which_nothing_was_due_share_a_window(tmp_path, monkeypatch):
         assert int(course["count"].sum()) == 150
         assert float(course["max"].max()) == max(losses)
         assert run.scalars[names.loss_name(name)].value.tolist() == losses
+
+
+def test_where_numbers_wait_on_a_device_fewer_do(tmp_path, monkeypatch):
+    """More than 64 that wait for the end of a window would be given up."""
+    train(tmp_path / "run.db", monkeypatch, every=60, away=True)
+    with nethook.open_run(tmp_path / "run.db") as run:
+        windows = run.series(names.LOOP, names.STEP_SECONDS)
+        assert 8 < int(windows.steps.max()) <= QUIET_AWAY
+        assert int(windows.steps.sum()) == 150
 
 
 def test_what_was_measured_and_what_happened_ends_one(tmp_path, monkeypatch):

@@ -23,6 +23,9 @@ QUIET: Final = 128
 """Steps in which nothing was due that go on in one window: a loss has its points one by one, and
 there is nothing else to tell them apart by."""
 
+QUIET_AWAY: Final = 16
+"""The same where numbers wait on a device until a window ends, of which there may be 64."""
+
 
 class OpenWindow:
     """Says when a window ends, and hands it over."""
@@ -59,7 +62,8 @@ class OpenWindow:
         if self._steps == 1:
             self._first = step
         if not self._measured:
-            self._measured = session.measures or self._steps >= QUIET
+            most = QUIET_AWAY if session.train.rows.has_devices else QUIET
+            self._measured = session.measures or self._steps >= most
         early, self._early = self._early, False
         ends = self._measured and self._clock.ends_with(step)
         if early and not ends:

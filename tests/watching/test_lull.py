@@ -399,6 +399,60 @@ def test_nothing_holds_the_graph(tmp_path):
             assert known() is None
 
 
+def test_a_batch_is_held_until_the_next_and_no_longer(tmp_path):
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=0.001) as watch:
+        train_until_quiet(watch, model, optimizer)
+        seen, y = [], batches(1)[0][1]
+        while watch._session.lull.on:
+            assert [each() is not None for each in seen] == [False] * (len(seen) - 1) + [True] * (
+                len(seen) > 0
+            )
+            x = torch.randn(8, 10)
+            seen.append(weakref.ref(x))
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            del x
+        assert len(seen) > 2
+    assert watch._session.flight.plain.args == ()
+
+
+def test_a_target_that_was_written_is_the_scripts_error(tmp_path):
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=0.001) as watch:
+        train_until_quiet(watch, model, optimizer)
+        (x, y), _ = batches(2)
+        for _ in range(2):  # of which the second is on a line that is known
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            y += 0
+            with pytest.raises(RuntimeError, match="inplace operation"):
+                loss.backward()
+        assert watch._session.guard.failures == 0
+
+
+def test_another_optimizer_in_the_middle_is_part_of_the_step(tmp_path):
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = torch.optim.SGD(model[0].parameters(), 0.01)
+    with nethook.watch(model, to=tmp_path / "run.db", budget=0.001) as watch:
+        train_until_quiet(watch, model, optimizer)
+        other = torch.optim.SGD(model[2].parameters(), 0.01)
+        first = watch._session.step
+        for x, y in batches(3):
+            optimizer.zero_grad()
+            other.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            other.step()
+            optimizer.step()
+        assert watch._session.step == first + 3
+
+
 def test_transforms_and_traces_between_steps_are_no_calls_of_the_loop(tmp_path):
     torch.manual_seed(0)
     model = mlp()

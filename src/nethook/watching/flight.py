@@ -101,7 +101,7 @@ class Flight:
         """An outermost call in training begins."""
         if self._ring is not None and not self.reported:
             step = self._watching.step
-            self.plain.on = False
+            self.plain.forget()
             self._call = self._ring.add(model, weakref.ref(module), step, (args, kwargs))
 
     @contained
@@ -251,7 +251,7 @@ class Flight:
         """After an error, maybe in what lets go: nothing is looked for any more, nothing held."""
         self.off = True
         self._ring = self._call = self._loss = None
-        self.plain = PlainCall()
+        self.plain.forget()
         self.signs = []
         self._late = Late()
 
@@ -259,7 +259,7 @@ class Flight:
         self._forget()
         self._late = Late()
         self._call = None
-        self.plain = PlainCall()
+        self.plain.forget()
         if self._ring is not None:
             self._ring.clear()
 

@@ -60,23 +60,27 @@ class PlainCall:
     __slots__ = ("args", "loss", "model", "module", "on", "random", "step", "target", "version")
 
     def __init__(self) -> None:
-        self.on = False
         self.model = ""
         self.module: weakref.ref[nn.Module] | None = None
         self.step = -1
-        self.args: tuple[Any, ...] = ()
         self.version = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """It is not the last call any more: nothing of it is held."""
+        self.on = False
+        self.args: tuple[Any, ...] = ()
         self.random: dict[str, torch.Tensor] = {}
         self.loss: dict[str, Any] = {}
         self.target: torch.Tensor | None = None
 
     def kept_in(self, ring: Ring) -> Call:
         """A call like any other."""
-        self.on = False
         assert self.module is not None
         call = ring.add(self.model, self.module, self.step, (self.args, {}), random=False)
         call.random, call.loss, call.target = self.random, self.loss, self.target
         call.versions = (self.version,) if call.versions else ()
+        self.forget()
         return call
 
 

@@ -102,6 +102,8 @@ class Lull:
             self._lines.clear()
         self.on = self._track is not None
         self._holds, self._calm = session.flight.holds, session.flight.calm
+        if not self._holds:
+            session.flight.plain.forget()
         took = session.budget.seconds_a_step
         self._until = min(until, session.step + max(1, int(LONGEST / max(took, 1e-6))))
 
@@ -223,8 +225,7 @@ class Lull:
             if line.kept is None:
                 plain.loss = flight.keep(root)
             else:
-                plain.loss, target = line.kept, node._saved_target
-                plain.target = target.detach() if target.requires_grad else target
+                plain.loss, plain.target = line.kept, _target(node)
         elif (call := flight.call) is not None:
             call.loss = flight.keep(root)
         self._output = None
@@ -299,6 +300,7 @@ class Lull:
             or track.ref() is not optimizer
             or track.mixed
             or session.skipped
+            or len(loop.steps.tracks) != 1
         ):
             return False
         loop.steps.inside = 0
@@ -372,3 +374,12 @@ class Lull:
             session.writer.log_points(names.loss_name(name), known, keep=names.KEPT_STEPS)
         session.window.passed(ended[0][0], len(ended))
         session.budget.passed(len(ended))
+
+
+def _target(node: Any) -> torch.Tensor | None:
+    """The target of a loss whose node is known to keep it; None where it was written since."""
+    try:
+        target: torch.Tensor = node._saved_target
+    except RuntimeError:
+        return None
+    return target.detach() if target.requires_grad else target

@@ -312,6 +312,8 @@ HEALTHY: dict[str, list[Run]] = {
     "learning-rate-too-low": [
         lambda: well().loop("update_ratio", 1e-7).loop("grad_norm", 1.0),
         lambda: stuck().loop("update_ratio", 1e-7).loop("grad_norm", 1e-9),
+        # A network that was trained before, and is tuned.
+        lambda: bad(flat(200, 0.3)).loop("update_ratio", 1e-7).loop("grad_norm", 1.0),
     ],
     "oscillating-loss": [
         stuck,

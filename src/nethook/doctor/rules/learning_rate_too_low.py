@@ -4,8 +4,9 @@ Cause: a learning rate at which the run would take for ever.
 Evidence: the true update by the weights is tiny while gradients are there, and the loss hardly
 moves.
 Fix: a higher rate.
-Silent: where the loss falls (fine-tuning at a tiny rate), during warm-up, at the end of a schedule,
-and where gradients vanish or layers are dead: then the rate is not the cause.
+Silent: where the loss falls (fine-tuning at a tiny rate), where it begins far below what a guess
+would score (a network that was trained before), during warm-up, at the end of a schedule, and where
+gradients vanish or layers are dead: then the rate is not the cause.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Thresholds:
 
     ratio: float = 5e-5  # update by weights
     gradient: float = 1e-6  # norm of the gradient, by that of the weights
+    trained: float = 0.5  # first losses, by what the best constant answer would score
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -38,6 +40,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     went = progress(history)
     if went is None or went.improves or not went.finite or len(ratio) < 10 or not len(norm):
         return
+    if went.constant is not None and went.early < limit.trained * went.constant:
+        return  # it could do its job before this run
     largest = float(np.quantile(ratio.value, 0.95))
     gradient = float(np.median(norm.value))
     if largest >= limit.ratio or gradient < limit.gradient:

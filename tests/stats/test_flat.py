@@ -150,3 +150,98 @@ def test_what_lies_flat():
     assert not lies_flat(x.transpose(0, 1))
     assert not lies_flat(x.to_sparse())
     assert start_of(x[1]) == x.data_ptr() + 60 * 4
+
+
+numbers = st.one_of(st.none(), st.floats(-1e6, 1e6), st.just(float("nan")), st.integers(0, 9))
+
+
+@given(st.lists(st.lists(numbers, min_size=3, max_size=3), max_size=6))
+def test_the_numbers_of_several_steps_are_folded_as_one_after_the_other(steps):
+    together, single = Rows(4), Rows(4)
+    places = [2, 0, 3]
+    before, seen = np.zeros(4), np.zeros(4, np.int64)
+    known, counted = np.zeros(4), np.zeros(4, np.int64)
+    Numbers(together, places).fold_lists(steps, before.ctypes.data, seen.ctypes.data)
+    one = Numbers(single, places)
+    for values in steps:
+        one.fold_list(values)
+        native.functions.count_seen(
+            single.matrix_address, known.ctypes.data, counted.ctypes.data, 4
+        )
+    assert np.array_equal(together.matrix, single.matrix)
+    assert seen.tolist() == counted.tolist()
+    assert before.tolist() == known.tolist()
+
+
+def probed(*grads, shapes=None):
+    """A table with a line for each parameter, whose gradients these are."""
+    shapes = shapes or [(4, 3)] * len(grads)
+    table = Table(Rows(len(grads)), len(grads))
+    parameters = [torch.nn.Parameter(torch.zeros(shape)) for shape in shapes]
+    for at, (parameter, grad) in enumerate(zip(parameters, grads, strict=True)):
+        table.set(at, at, parameter.detach())
+        parameter.grad = grad
+    return table, parameters
+
+
+NAN = torch.ones(4, 3).index_fill(0, torch.tensor([2]), float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("grads", "found"),
+    [
+        ((torch.ones(4, 3), NAN), False),  # the first that there is
+        ((NAN, torch.ones(4, 3)), True),
+        ((None, NAN), True),
+        ((None, None), False),
+        ((torch.ones(4, 3).to_sparse(), NAN), True),  # of one that cannot be read nothing is said
+        ((torch.ones(3, 4).t(), NAN), True),  # does not lie in one piece
+        ((-NAN.clone(), None), True),
+        ((torch._neg_view(NAN), None), True),  # a sign changes nothing
+        ((torch.ones(4, 3).fill_(float("inf")), None), True),
+    ],
+)
+def test_a_probe_looks_at_the_first_gradient_that_lies_flat(grads, found):
+    table, parameters = probed(*grads)
+    assert table.probe(parameters, [0, 1], 1024, 0) is found
+
+
+def test_of_a_large_gradient_a_probe_looks_at_others_each_time():
+    grad = torch.zeros(5000)
+    grad[7] = float("nan")
+    table, parameters = probed(grad, shapes=[(5000,)])
+    turns = [table.probe(parameters, [0], 1024, turn) for turn in range(5)]
+    assert turns == [False, False, True, False, False]  # every fifth, from the turn's on
+
+
+class Odd(torch.Tensor):
+    """A kind of tensor that the kernel does not read."""
+
+
+def test_a_probe_leaves_other_kinds_alone():
+    table, parameters = probed(None)
+    with torch.no_grad():
+        parameters[0].grad = NAN.as_subclass(Odd)
+    assert table.probe(parameters, [0], 1024, 0) is False
+
+
+def test_weights_are_found_where_they_lie_now():
+    table, parameters = probed(None, None)
+    assert table.find(parameters)
+    first = table.address.copy()
+    assert table.find(parameters)
+    assert (table.address == first).all()
+    other = torch.ones(4, 3)
+    parameters[0].data = other
+    assert table.find(parameters)
+    assert table.address[0] == start_of(other)
+    assert table.address[1] == first[1]
+    parameters[0].data = torch.ones(3, 4).t()  # of the same size, and not in one piece
+    assert not table.find(parameters)
+    assert table.address[0] == 0
+    parameters[0].data = torch.ones(4, 3)
+    assert table.find(parameters)
+    sparse = [torch.ones(4, 3).to_sparse(), parameters[1]]
+    assert not table.find(sparse)
+    assert not table.find([torch.ones(4, 3, dtype=torch.float64), parameters[1]])
+    assert not table.find([torch.ones(4, 3, device="meta"), parameters[1]])

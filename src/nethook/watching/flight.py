@@ -251,7 +251,7 @@ class Flight:
         """After an error, maybe in what lets go: nothing is looked for any more, nothing held."""
         self.off = True
         self._ring = self._call = self._loss = None
-        self.plain.forget()
+        self.plain = PlainCall()
         self.signs = []
         self._late = Late()
 
@@ -259,7 +259,7 @@ class Flight:
         self._forget()
         self._late = Late()
         self._call = None
-        self.plain.forget()
+        self.plain = PlainCall()
         if self._ring is not None:
             self._ring.clear()
 

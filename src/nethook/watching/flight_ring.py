@@ -64,15 +64,16 @@ class PlainCall:
         self.module: weakref.ref[nn.Module] | None = None
         self.step = -1
         self.version = 0
-        self.forget()
-
-    def forget(self) -> None:
-        """It is not the last call any more: nothing of it is held."""
         self.on = False
         self.args: tuple[Any, ...] = ()
         self.random: dict[str, torch.Tensor] = {}
         self.loss: dict[str, Any] = {}
         self.target: torch.Tensor | None = None
+
+    def forget(self) -> None:
+        """It is not the last call any more: nothing of it is held."""
+        self.on = False
+        self.args, self.random, self.loss, self.target = (), {}, {}, None
 
     def kept_in(self, ring: Ring) -> Call:
         """A call like any other."""

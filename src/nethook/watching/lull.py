@@ -22,7 +22,7 @@ from torch import nn
 
 from nethook.runs import names
 from nethook.stats import native
-from nethook.watching.flight_ring import random_states
+from nethook.watching.flight_ring import PlainCall, random_states
 from nethook.watching.numbers import (
     BACKWARDS_AT,
     FORWARDS_AT,
@@ -103,7 +103,7 @@ class Lull:
         self.on = self._track is not None
         self._holds, self._calm = session.flight.holds, session.flight.calm
         if not self._holds:
-            session.flight.plain.forget()
+            session.flight.plain = PlainCall()
         took = session.budget.seconds_a_step
         self._until = min(until, session.step + max(1, int(LONGEST / max(took, 1e-6))))
 

@@ -211,7 +211,7 @@ class OutputTap(Part):
     def grad_in_graph(self, grad: torch.Tensor) -> None:
         """Measures the gradient of such a tensor."""
         if self.grad is not None and self.session.on_grads:
-            self.grad.saw(grad)
+            self.grad(grad)
 
     def measure(
         self,
@@ -284,13 +284,8 @@ class GradTap(Part):
 
     def __call__(self, grad: torch.Tensor | None) -> None:
         """Measures a gradient, in the backward passes of the loop."""
-        if grad is not None and not _is_compiling():
-            self.saw(grad)
-
-    def saw(self, grad: torch.Tensor) -> None:
-        """The same where nothing is being compiled."""
         session = self.session
-        if self.off or not session.guard.alive:
+        if grad is None or self.off or not session.guard.alive or _is_compiling():
             return
         start = _now()
         try:

@@ -420,6 +420,23 @@ def test_a_batch_is_held_until_the_next_and_no_longer(tmp_path):
     assert watch._session.flight.plain.args == ()
 
 
+def test_a_batch_that_is_too_large_is_not_held(tmp_path, monkeypatch):
+    monkeypatch.setattr("nethook.watching.flight_ring.CAP", 100)
+    monkeypatch.setattr(lull, "CAP", 100)
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=0.001) as watch:
+        train_until_quiet(watch, model, optimizer)
+        x = torch.randn(8, 10)
+        known = weakref.ref(x)
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        del x
+        assert known() is None
+
+
 def test_a_target_that_was_written_is_the_scripts_error(tmp_path):
     torch.manual_seed(0)
     model = mlp()

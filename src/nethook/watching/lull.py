@@ -22,7 +22,7 @@ from torch import nn
 
 from nethook.runs import names
 from nethook.stats import native
-from nethook.watching.flight_ring import PlainCall, random_states
+from nethook.watching.flight_ring import CAP, PlainCall, random_states
 from nethook.watching.numbers import (
     BACKWARDS_AT,
     FORWARDS_AT,
@@ -44,7 +44,8 @@ _now = time.perf_counter
 _has_gradient = torch.is_grad_enabled
 _is_autocast = torch._C._is_any_autocast_enabled
 _Tensor = torch.Tensor
-_BACKWARD: Final = torch.Tensor.backward.__code__
+# Where somebody has put something else in its place, no loss goes the short way.
+_BACKWARD: Final = getattr(torch.Tensor.backward, "__code__", None)
 
 
 class _Line:
@@ -146,7 +147,7 @@ class Lull:
             return False
         if self._holds:
             tensor, plain = args[0], session.flight.plain
-            if not tensor.is_cpu or tensor.is_inference():
+            if not tensor.is_cpu or tensor.is_inference() or tensor.nbytes > CAP:
                 return False
             plain.model, plain.module, plain.step = model, ref, session.step
             plain.args, plain.version = args, tensor._version

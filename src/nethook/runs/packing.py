@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nethook.errors import NotARunError
+from nethook.stats import kernel
 
 Matrix = npt.NDArray[np.float64]
 
@@ -41,10 +42,14 @@ _PLAIN: Final = 0x80  # in the upper byte of the rows
 def pack(matrix: Matrix, worth: float = 0.97) -> bytes:
     """A matrix (rows, columns) of float64 as bytes.
 
-    `worth` is the part of its size that compression must reach: unpacking takes time as well.
+    `worth` is the part of its size that compression must reach: unpacking takes time as well. With
+    0 it is not tried.
     """
     matrix = np.ascontiguousarray(matrix, dtype="<f8")
     rows, columns = matrix.shape
+    if kernel.functions is not None:
+        head, plain = kernel.functions.pack_matrix(matrix.ctypes.data, rows, columns)
+        return compressed(head, plain, worth)
     kinds = _kinds(matrix)
     parts = []
     for at, kind in enumerate(kinds):
@@ -59,9 +64,10 @@ def pack(matrix: Matrix, worth: float = 0.97) -> bytes:
 
 def compressed(head: bytes, plain: bytes, worth: float = 0.97) -> bytes:
     """A packed matrix from its head, as of one that is compressed, and its columns' bytes."""
-    packed = zlib.compress(plain, _EFFORT)
-    if len(packed) < worth * len(plain):
-        return head + packed
+    if worth > 0:
+        packed = zlib.compress(plain, _EFFORT)
+        if len(packed) < worth * len(plain):
+            return head + packed
     return head[:2] + bytes((head[2] | _PLAIN,)) + head[3:] + plain
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from nethook.errors import RunInUseError
 from nethook.runs.levels import SHOWN, Course, Group, single, tail, unpack_courses
 from nethook.runs.owner import is_alive
-from nethook.runs.points import Point, ScalarTrack
+from nethook.runs.points import Points, ScalarTrack
 from nethook.runs.records import COLUMNS, Basis, pack_rows, unpack_rows
 from nethook.runs.schema import BLOCK, LEVELS, PHASES, key, number_of
 from nethook.runs.spans import SpanTrack
@@ -278,9 +278,9 @@ class Store:
             course = group.course
             track.groups[level - 1] = Group()
 
-    def add_scalar(self, name: str, point: Point, keep: int) -> None:
-        """Keep one point of a scalar."""
-        self._scalars.add(name, point, keep)
+    def add_scalar(self, name: str, points: Points, keep: int) -> None:
+        """Keep points of a scalar."""
+        self._scalars.add(name, points, keep)
 
     def add_loss(self, loss: LossRecord) -> None:
         """Keep how a loss was made; of many records every second, fourth, … stays."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from nethook.errors import RunFileError
 from nethook.runs.mailbox import Delivery, Mailbox
-from nethook.runs.points import Point
 from nethook.runs.storage import Storage
 from nethook.runs.store import Event, NewSeries, Store
 
@@ -162,9 +161,7 @@ class _Loop:
             self._mailbox.give_back(window)
         for kind, note in delivery.notes:
             if kind == "scalar":
-                name, points, keep = note
-                for step, moment, value in points:
-                    store.add_scalar(name, Point(int(step), moment, float(value)), keep)
+                store.add_scalar(*note)
             elif kind == "loss":
                 store.add_loss(note)
             elif kind == "event":

@@ -1,17 +1,14 @@
 // What the native kernel asks a tensor by itself, as guard.py and native.py would: which dispatch
-// keys it carries, its type, where it lies. Everything goes through Python's own interface, with
-// the functions of torch that `learn` was given.
+// keys it carries, its type, where it lies. It asks through torch's own stable functions where that
+// was found to work (direct.h), and else through Python's interface, with the functions of torch
+// that `learn` was given; both give the same answers.
 
 #pragma once
 
 #include <nanobind/nanobind.h>
 
+#include "direct.h"
 #include "native.h"
-
-struct Asked {
-  int type = -1;  // the place in CODES of native.py; -1: the kernel may not read it
-  int64_t elements = 1;
-};
 
 class Asking {
  public:
@@ -41,18 +38,19 @@ class Asking {
     numel_ = PyUnicode_InternFromString("numel");
   }
 
+  Direct direct;  // off until it has learned
+
   // Whether the kernel may read the tensor's memory: see guard.py. Raises what torch raises.
   bool is_plain(PyObject* tensor) const {
     PyObject* kind = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
     if (kind != tensor_ && kind != parameter_) return false;
+    if (direct.on) return is_plain_set(direct.keys(tensor));
     PyObject* set = checked(PyObject_CallOneArg(keys_, tensor));
     PyObject* raw = PyObject_CallMethodNoArgs(set, raw_repr_);
     Py_DECREF(set);
     const uint64_t keys = PyLong_AsUnsignedLongLong(checked(raw));
     Py_DECREF(raw);
-    for (int i = 0; i < plain_count_; ++i)
-      if (keys == plain_[i]) return true;
-    return false;
+    return is_plain_set(keys);
   }
 
   // Whether memory of the gradient of a plain parameter may be read to see if all of it is finite.
@@ -71,13 +69,14 @@ class Asking {
   // Type, dimensions and address of a plain tensor, into a job; type -1 where it is not plain.
   Asked tensor(PyObject* tensor, Job& job) const {
     if (!known_ || !is_plain(tensor)) return Asked();
-    return described(tensor, job);
+    return direct.on ? direct.described(tensor, job) : described(tensor, job);
   }
 
   // The same for a gradient of which only is asked whether it is finite: one dimension, or type -1
   // where it does not lie in one piece.
   Asked readable_grad(PyObject* grad, Job& job) const {
     Asked asked;
+    if (direct.on && (asked = tensor(grad, job)).type >= 0) return asked;
     if (!known_ || !is_readable_grad(grad)) return asked;
     PyObject* flat = checked(PyObject_CallMethodNoArgs(grad, is_contiguous_));
     Py_DECREF(flat);
@@ -89,6 +88,7 @@ class Asking {
     job.dims = 1;
     job.dim[0] = {asked.elements, 1, false};
     job.data = reinterpret_cast<const char*>(start(grad, type));
+    if (!job.data && asked.elements) asked.type = -1;
     return asked;
   }
 
@@ -97,6 +97,7 @@ class Asking {
   Asked known_tensor(PyObject* tensor, Job& job) const {
     PyObject* kind = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
     if (!known_ || (kind != tensor_ && kind != parameter_)) return Asked();
+    if (direct.on) return this->tensor(tensor, job);
     try {
       return described(tensor, job);
     } catch (nanobind::python_error&) {
@@ -122,6 +123,8 @@ class Asking {
     Py_DECREF(shape);
     Py_DECREF(stride);
     job.data = reinterpret_cast<const char*>(start(tensor, type));
+    // Without memory there is nothing to read, whatever the sizes say.
+    if (!job.data && asked.elements) asked.type = -1;
     return asked;
   }
 
@@ -129,6 +132,7 @@ class Asking {
   // tensor a real copy.
   uintptr_t start(PyObject* tensor, int type) const {
     const uintptr_t storage = number(PyObject_CallOneArg(data_address_, tensor));
+    if (!storage) return 0;
     const int64_t offset = int64_t(number(PyObject_CallMethodNoArgs(tensor, offset_)));
     return storage + uintptr_t(offset * SIZES[type]);
   }
@@ -137,6 +141,12 @@ class Asking {
   PyObject* grad(PyObject* parameter) const { return checked(PyObject_GetAttr(parameter, grad_)); }
 
  private:
+  bool is_plain_set(uint64_t keys) const {
+    for (int i = 0; i < plain_count_; ++i)
+      if (keys == plain_[i]) return true;
+    return false;
+  }
+
   // The place of its dtype in CODES of native.py; TYPES where that has none.
   int type_of(PyObject* tensor) const {
     PyObject* dtype = checked(PyObject_GetAttr(tensor, dtype_));

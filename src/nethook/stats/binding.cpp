@@ -136,6 +136,36 @@ int64_t fold_tensor(uintptr_t address, nb::handle tensor, double factor) {
                   bits, int(unit), slot.low, slot.high, factor);
 }
 
+// What is known of a tensor: (type, address, elements, sizes, strides); None where it is not plain.
+nb::object describe(nb::handle tensor) {
+  Job job;
+  const Asked asked = asking.tensor(tensor.ptr(), job);
+  if (asked.type < 0) return nb::none();
+  nb::list sizes, strides;
+  for (int i = 0; i < job.dims; ++i) {
+    sizes.append(job.dim[i].size);
+    strides.append(job.dim[i].stride);
+  }
+  return nb::make_tuple(asked.type, uintptr_t(job.data), asked.elements, sizes, strides);
+}
+
+// The value of a tensor of one number, of float32 or float64; None where it is something else.
+nb::object number_of(nb::handle tensor) {
+  Job job;
+  const Asked asked = asking.tensor(tensor.ptr(), job);
+  if (asked.type < 0 || job.dims) return nb::none();
+  if (asked.type == FLOAT32) return nb::float_(*reinterpret_cast<const float*>(job.data));
+  if (asked.type == FLOAT64) return nb::float_(*reinterpret_cast<const double*>(job.data));
+  return nb::none();
+}
+
+// The bytes of the elements of a plain tensor; -1 where it is not plain.
+int64_t bytes_of(nb::handle tensor) {
+  Job job;
+  const Asked asked = asking.tensor(tensor.ptr(), job);
+  return asked.type < 0 ? -1 : asked.elements * SIZES[asked.type];
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -147,8 +177,15 @@ NB_MODULE(_native, m) {
   m.def("choose", &choose);
   m.def("instruction_set", [] { return chosen; });
   m.def("learn_torch", [](nb::dict known) { asking.learn(known); });
+  m.def("learn_direct", [](nb::tuple functions, nb::list samples, nb::list types) {
+    return asking.direct.learn(functions, samples, types);
+  });
+  m.def("ask_directly", [](bool on) { asking.direct.on = on; });
+  m.def("describe", &describe);
+  m.def("number_of", &number_of);
+  m.def("bytes_of", &bytes_of);
   nethook_define_tables(m);
   nethook_define_windows(m);
   m.attr("WIDTH") = int(WIDTH);
-  m.attr("VERSION") = 4;  // of these functions; native.py takes no other
+  m.attr("VERSION") = 5;  // of these functions; native.py takes no other
 }

@@ -70,6 +70,8 @@ def kind(tensor: torch.Tensor) -> str | None:
         return "quantized"
     if tensor.dtype in _UNREADABLE:
         return str(tensor.dtype).removeprefix("torch.")
+    if tensor.numel() and not tensor._is_zerotensor() and not tensor.untyped_storage().nbytes():
+        return "freed"  # reading it would end the process
     return None
 
 

@@ -39,4 +39,5 @@ struct Job {
 
 constexpr int BIN_COUNT = 645;  // see fields.py
 constexpr int TYPES = 16;  // of element, in the order of CODES in native.py
+constexpr int FLOAT32 = 11, FLOAT64 = 12;
 constexpr int SIZES[TYPES] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8, 4, 8, 16};  // in bytes

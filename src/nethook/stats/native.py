@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import torch
 
-from nethook.stats import guard, kernel
+from nethook.stats import direct, guard, kernel
 
 Fold = Callable[..., int]
 
@@ -61,6 +61,7 @@ if _module is not None:
             "types": tuple(CODES),
         }
     )
+    direct.learn(_module, tuple(CODES))
 
 fold: Fold | None = None if _module is None else _module.fold
 """Folds one plain tensor into one row; None where there is no native kernel.
@@ -73,6 +74,12 @@ fold_tensor: Fold = getattr(_module, "fold_tensor", None)  # type: ignore[assign
 
 It returns how many elements are not finite, NOT_PLAIN or OTHER_UNITS.
 """
+
+number_of: Callable[[torch.Tensor], float | None] = getattr(_module, "number_of", None)  # type: ignore[assignment]
+"""Where there is `fold`: the value of a plain tensor of no dimensions, in float32 or float64."""
+
+bytes_of: Callable[[torch.Tensor], int] = getattr(_module, "bytes_of", None)  # type: ignore[assignment]
+"""Where there is `fold`: the bytes of a plain tensor's elements; -1 where it is not plain."""
 
 NOT_PLAIN: Final = -1
 """The kernel may not read the tensor."""

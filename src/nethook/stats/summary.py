@@ -43,6 +43,7 @@ _INSTEAD = {
     "quantized": "Pass tensor.dequantize().",
     "mkldnn": "Pass tensor.to_dense().",
     "subclass": "Pass the plain tensor that it stands for.",
+    "freed": "Summarise it before its memory is given back (storage.resize_(0)).",
     "functorch": "Summarise outside the transform, or what it returns.",
 }
 

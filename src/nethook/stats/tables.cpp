@@ -114,10 +114,10 @@ int64_t count_odd(uintptr_t table, int64_t lines, int64_t most, int64_t turn) {
     line->odd = 0;
     if (!line->address) continue;
     const int64_t step = line->elements <= most ? 1 : (line->elements / most) | 1;
-    if (line->type == 11)
+    if (line->type == FLOAT32)
       line->odd = has_odd(reinterpret_cast<const float*>(line->address), line->elements, step,
                           turn % step);
-    else if (line->type == 12)
+    else if (line->type == FLOAT64)
       line->odd = has_odd(reinterpret_cast<const double*>(line->address), line->elements, step,
                           turn % step);
     found += line->odd;
@@ -201,11 +201,11 @@ void follow(uintptr_t table, int64_t lines, int64_t width, uintptr_t now, uintpt
   double* cosine = reinterpret_cast<double*>(cosines);
   for (int64_t i = 0; i < lines; ++i, ++line, at += width, move += width) {
     cosine[i] = __builtin_nan("");
-    if (!line->address || (line->type != 11 && line->type != 12)) continue;
+    if (!line->address || (line->type != FLOAT32 && line->type != FLOAT64)) continue;
     const int64_t step = line->elements <= width ? 1 : line->elements / width;
     double dot = 0, old_square = 0, new_square = 0;
     for (int64_t k = 0; k < width && k * step < line->elements; ++k) {
-      const double x = line->type == 11 ? reinterpret_cast<const float*>(line->address)[k * step]
+      const double x = line->type == FLOAT32 ? reinterpret_cast<const float*>(line->address)[k * step]
                                         : reinterpret_cast<const double*>(line->address)[k * step];
       const double moved = x - at[k];
       dot += moved * move[k];

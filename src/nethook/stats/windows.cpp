@@ -185,6 +185,20 @@ nb::bytes as_bytes(const std::vector<uint8_t>& data) {
   return nb::bytes(reinterpret_cast<const char*>(data.data()), data.size());
 }
 
+// Any matrix, row by row: (head, plain bytes).
+nb::tuple pack_matrix(uintptr_t matrix, int64_t rows, int count) {
+  std::vector<uint8_t> head, plain;
+  {
+    nb::gil_scoped_release release;
+    const double* from = reinterpret_cast<const double*>(matrix);
+    std::vector<double> columns(size_t(rows) * size_t(count));
+    for (int64_t i = 0; i < rows; ++i)
+      for (int c = 0; c < count; ++c) columns[size_t(c * rows + i)] = *from++;
+    pack_columns(columns.data(), rows, count, head, plain);
+  }
+  return nb::make_tuple(as_bytes(head), as_bytes(plain));
+}
+
 struct Record {
   int64_t block;
   std::vector<uint8_t> head, plain;
@@ -323,6 +337,7 @@ nb::list pack_course(uintptr_t course, int64_t count) {
 void nethook_define_windows(nb::module_& m) {
   m.def("count_seen", &count_seen);
   m.def("move_rows", &move_rows);
+  m.def("pack_matrix", &pack_matrix);
   m.def("pack_rows", &pack_rows);
   m.def("add_course", &add_course);
   m.def("pack_course", &pack_course);

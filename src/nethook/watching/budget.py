@@ -21,7 +21,7 @@ DETAIL: Final = 0.5
 LOOK: Final = 8
 """Steps between two looks at the clock, ..."""
 
-LOOK_FAR: Final = 64
+LOOK_FAR: Final = 256
 """... and where hardly anything is measured: ..."""
 
 FAR: Final = 32
@@ -33,10 +33,10 @@ LOOKS: Final = 3
 LOOKS_EVERY: Final = 32
 """... in every so many steps, ..."""
 
-LOOKS_LEAST: Final = 128
+LOOKS_LEAST: Final = 256
 """... and in so many where quantities are measured that rarely."""
 
-LEAST_SHARE: Final = 1 / 16
+LEAST_SHARE: Final = 1 / 32
 """Of the budget, that measurements have whatever the rest costs: a run is never without them."""
 
 MOST: Final = 512
@@ -242,7 +242,7 @@ class Budget:
             allowed = max(allowed, self.share * self._step * LEAST_SHARE)
             total = sum(self._cost)
             every = MOST if allowed * MOST <= total else max(1, -int(-total // allowed))
-        if every > LOOKS_LEAST:  # so that everything is measured where there is a look anyway
+        if every > LOOKS_LEAST // 2:  # so that everything is measured where there is a look anyway
             every = -(-every // LOOKS_LEAST) * LOOKS_LEAST
         before_every, self.every = self.every, min(every, MOST)
         if self.every == 1:

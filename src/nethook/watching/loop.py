@@ -203,9 +203,16 @@ class _OnBackward(_Wrapper):
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A backward pass."""
-        session = self.session
-        # Not that of another model, nor the one that a reentrant checkpoint runs inside a pass.
-        if not (session.called and self.on) or _graph_task() != -1:
+        session, thread = self.session, self.owner.thread
+        # Not that of another model, nor the one that a reentrant checkpoint runs inside a pass. As
+        # `on`, in short.
+        if (
+            not session.called
+            or self.off
+            or not (thread is None or thread == get_ident())
+            or not session.guard.alive
+            or _graph_task() != -1
+        ):
             return function(*args, **kwargs)
         root = args[0] if args else None
         if type(root) is _Tensor and not (session.locked or _function_modes() or _dispatch_modes()):
@@ -243,15 +250,16 @@ class _OnZeroGrad(_Wrapper):
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Gradients are about to be cleared."""
-        if self.on:
+        session, thread = self.session, self.owner.thread
+        if not self.off and (thread is None or thread == get_ident()) and session.guard.alive:
             start = _now()
-            lull = self.session.lull
+            lull = session.lull
             try:
                 if not (lull.on and lull.zeroed(args[0])):
                     self.loop.zeroed(args[0])
             except Exception as error:
                 self.failed(error)
-            self.session.spent[budget.OTHER] += _now() - start
+            session.spent[budget.OTHER] += _now() - start
         return function(*args, **kwargs)
 
 

@@ -14,7 +14,7 @@ import sys
 import time
 import weakref
 from math import isfinite
-from types import CodeType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -37,13 +37,14 @@ if TYPE_CHECKING:
     from nethook.watching.optimizers import Track
     from nethook.watching.session import Session
 
-LONGEST: Final = 0.25
+LONGEST: Final = 1.0
 """Seconds until what a step has left behind is folded."""
 
 _now = time.perf_counter
 _has_gradient = torch.is_grad_enabled
 _is_autocast = torch._C._is_any_autocast_enabled
 _Tensor = torch.Tensor
+_bytes_of, _number_of = native.bytes_of, native.number_of
 # Where somebody has put something else in its place, no loss goes the short way.
 _BACKWARD: Final = getattr(torch.Tensor.backward, "__code__", None)
 
@@ -51,9 +52,12 @@ _BACKWARD: Final = getattr(torch.Tensor.backward, "__code__", None)
 class _Line:
     """A line of the script that makes a loss, always in the same way."""
 
-    __slots__ = ("at", "kept", "name", "node")
+    __slots__ = ("at", "code", "kept", "name", "node")
 
-    def __init__(self, name: str, node: type, at: int, kept: dict[str, Any] | None) -> None:
+    def __init__(
+        self, code: CodeType, name: str, node: type, at: int, kept: dict[str, Any] | None
+    ) -> None:
+        self.code = code  # held: another may have its `id` otherwise
         self.name = name
         self.node = node  # the type of the last node
         self.at = at  # where the value stands among the numbers of a step
@@ -78,7 +82,9 @@ class Lull:
         self._loop: Loop | None = None
         self._until = 0  # the first step that is not part of it
         self._ended: list[_Ended] = []
-        self._lines: dict[tuple[CodeType, int], _Line] = {}
+        self._lines: dict[
+            tuple[int, int], _Line
+        ] = {}  # by the `id` of the code and the place in it
         self._track: Track | None = None
         self._groups = 0
         self.inside: nn.Module | None = None
@@ -147,7 +153,7 @@ class Lull:
             return False
         if self._holds:
             tensor, plain = args[0], session.flight.plain
-            if not tensor.is_cpu or tensor.is_inference() or tensor.nbytes > CAP:
+            if not 0 <= _bytes_of(tensor) <= CAP or tensor.is_inference():
                 return False
             plain.model, plain.module, plain.step = model, ref, session.step
             plain.args, plain.version = args, tensor._version
@@ -201,7 +207,12 @@ class Lull:
             if frame.f_code is _BACKWARD and frame.f_back is not None:
                 frame = frame.f_back
                 node = root.grad_fn
-                line = self._line(frame.f_code, frame.f_lineno, type(node))
+                # Neither hashing the code nor asking for the line: both take longer than all this.
+                line = self._lines.get((id(frame.f_code), frame.f_lasti))
+                if line is None or line.code is not frame.f_code:
+                    line = self._line_of(frame, type(node))
+                elif line.node is not type(node):
+                    line = None
                 if line is not None and self._plain_backward(root, node, line, loop):
                     return True
         self._mark()
@@ -211,15 +222,10 @@ class Lull:
     def _plain_backward(self, root: torch.Tensor, node: Any, line: _Line, loop: Loop) -> bool:
         session = self._session
         numbers = session.numbers.values
-        if (
-            session.scale is not None
-            or numbers[line.at] is not None
-            or root.dim()
-            or not root.is_cpu
-        ):
+        if session.scale is not None or numbers[line.at] is not None:
             return False
-        value = root.item()
-        if not isfinite(value):
+        value = _number_of(root)
+        if value is None or not isfinite(value):
             return False
         plain, flight = session.flight.plain, session.flight
         if plain.on:
@@ -247,20 +253,18 @@ class Lull:
         self._loss = line
         return True
 
-    def _line(self, code: CodeType, number: int, node: type) -> _Line | None:
-        """What is known of a line; None where that is nothing, or where losses differ."""
-        line = self._lines.get((code, number))
-        if line is not None:
-            return line if line.node is node else None
-        session = self._session
-        found = session.losses.only(code.co_filename, number)
+    def _line_of(self, frame: FrameType, node: type) -> _Line | None:
+        """What is known of the line of a frame; None where that is nothing, or losses differ."""
+        session, code = self._session, frame.f_code
+        found = session.losses.only(code.co_filename, frame.f_lineno)
         if found is None or found[1] is not node:
             return None
         row = session.loss_values.rows.get(found[0])
         at = None if row is None else session.numbers.place(row)
         if at is None or len(self._lines) > 64:
             return None
-        line = self._lines[code, number] = _Line(found[0], node, at, session.flight.kept_of(node))
+        line = _Line(code, found[0], node, at, session.flight.kept_of(node))
+        self._lines[id(code), frame.f_lasti] = line
         return line
 
     def step_begins(

@@ -19,7 +19,7 @@ CARRY: Final = 0.1
 DETAIL: Final = 16
 """The first windows, each of which has its histograms."""
 
-QUIET: Final = 128
+QUIET: Final = 256
 """Steps in which nothing was due that go on in one window: a loss has its points one by one, and
 there is nothing else to tell them apart by."""
 

@@ -85,7 +85,7 @@ def test_what_the_function_returns_and_raises_passes_through():
 
     stub = Stub(lambda *args, **kwargs: (args, kwargs))
     stub.wrappers.append(Note("a", notes))
-    assert stub(1, key=2) == ((1,), {"key": 2})
+    assert stub.placed(1, key=2) == ((1,), {"key": 2})
 
 
 def test_the_same_wrapper_may_be_on_twice_and_comes_off_once():

@@ -12,10 +12,10 @@ empty curve: an older run, a thinned one, or one that was cut off, is no reason 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from nethook.runs.results import EventRecord, Series
 from nethook.runs.run import Run
 
 Floats = npt.NDArray[np.float64]
+_Made = TypeVar("_Made")
 Integers = npt.NDArray[np.int64]
 
 
@@ -126,6 +127,7 @@ class History:
         self._until = until
         self._series: dict[tuple[str, str, str], Series] = {}
         self.read: set[str] = set()
+        self._made: dict[str, tuple[Any, frozenset[str]]] = {}
 
     # -- what there is ------------------------------------------------------------------------
 
@@ -139,8 +141,12 @@ class History:
     def info(self, name: str, default: Any = None) -> Any:
         """A fact about the run as a whole."""
         self.read.add(f"info.{name}")
-        value = self._run.info.get(name)
+        value = self._info.get(name)
         return default if value is None else value
+
+    @cached_property
+    def _info(self) -> Mapping[str, Any]:
+        return self._run.info
 
     @cached_property
     def modules(self) -> tuple[SiteFacts, ...]:
@@ -248,6 +254,19 @@ class History:
             return None
         active: npt.NDArray[np.bool_] = np.any(units.active[late], axis=0)
         return active
+
+    def once(self, name: str, make: Callable[[History], _Made]) -> _Made:
+        """What `make` makes of the run, once: for the first rule that asks, and for all others."""
+        if name not in self._made:
+            before = set(self.read)
+            self.read.clear()
+            try:
+                self._made[name] = make(self), frozenset(self.read)
+            finally:
+                self.read |= before
+        made, fields = self._made[name]
+        self.read |= fields
+        return made  # type: ignore[no-any-return]
 
     def loop(self, quantity: str, column: str = "mean") -> Curve:
         """A number of the loop: one value a step, or the mean over a window's."""

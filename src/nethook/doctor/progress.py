@@ -133,6 +133,10 @@ def progress(history: History) -> Progress | None:
     Losses that play against each other (a GAN's) have no common direction, so none is judged; of
     those that come one after the other (a warm-up by itself), the longest is.
     """
+    return history.once("progress", _progress)
+
+
+def _progress(history: History) -> Progress | None:
     curves = [(name, curve) for name, curve in history.named_losses() if len(curve) >= ENOUGH]
     curves.sort(key=lambda each: int(each[1].step[0]))
     apart = all(a.step[-1] < b.step[0] for (_, a), (_, b) in itertools.pairwise(curves))

@@ -10,8 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from types import MethodType
-from typing import Any
+from typing import Any, Final
 
 from nethook.hooks.hook import Hook
 from nethook.hooks.unseen import hide_from_warnings
@@ -27,29 +26,39 @@ class Stub:
     def __init__(self, kept: Any) -> None:
         # What the module or class holds: the function itself, or a staticmethod around it.
         self.kept = kept
-        self.original: Callable[..., Any] = kept
-        if isinstance(kept, staticmethod):
-            self.original = kept.__func__
-        functools.update_wrapper(self, self.original)
+        static = isinstance(kept, staticmethod)
+        self.original: Callable[..., Any] = kept.__func__ if static else kept
         self.wrappers: list[Hook] = []
+        self.function = self._function()
+        self.placed = staticmethod(self.function) if static else self.function
+        """What stands in its place: a function too, for nothing else is called as quickly."""
 
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """As a method: bound to the object, like the function in whose place it stands."""
-        unbound = instance is None or isinstance(self.kept, staticmethod)
-        return self if unbound else MethodType(self, instance)
+    def _function(self) -> Callable[..., Any]:
+        original, wrappers = self.original, self.wrappers
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function through all wrappers."""
-        call = self.original
-        wrappers = self.wrappers
-        if len(wrappers) == 1:
-            return wrappers[0](call, *args, **kwargs)
-        for wrapper in tuple(wrappers):
-            call = functools.partial(wrapper, call)
-        return call(*args, **kwargs)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if len(wrappers) == 1:
+                return wrappers[0](original, *args, **kwargs)
+            through = original
+            for wrapper in tuple(wrappers):
+                through = functools.partial(wrapper, through)
+            return through(*args, **kwargs)
+
+        hide_from_warnings(call)
+        functools.update_wrapper(call, original)
+        vars(call)[_MARK] = self
+        return call
 
 
-hide_from_warnings(Stub.__call__)
+_MARK: Final = "_nethook_stub"
+
+
+def _stub_of(placed: Any) -> Stub | None:
+    """The stub that stands in a place, if one does."""
+    function = placed.__func__ if isinstance(placed, staticmethod) else placed
+    stub = getattr(function, _MARK, None)
+    # `functools.wraps` gives the mark to what others wrap around it, too.
+    return stub if isinstance(stub, Stub) and stub.function is function else None
 
 
 class WrappedFunction:
@@ -76,12 +85,13 @@ class WrappedFunction:
         if self in _ON:
             return
         current = vars(self._holder)[self._name]
-        if not isinstance(current, Stub):
+        stub = _stub_of(current)
+        if stub is None:
             ours = self._stub  # from the last time: making one costs more than all the rest
-            current = ours if ours is not None and ours.kept is current else Stub(current)
-            setattr(self._holder, self._name, current)
-        current.wrappers.append(self.wrapper)
-        self._stub = current
+            stub = ours if ours is not None and ours.kept is current else Stub(current)
+            setattr(self._holder, self._name, stub.placed)
+        stub.wrappers.append(self.wrapper)
+        self._stub = stub
         _ON.append(self)
 
     def remove(self) -> None:
@@ -92,7 +102,7 @@ class WrappedFunction:
         stub = self._stub
         assert stub is not None
         stub.wrappers.remove(self.wrapper)
-        in_place = vars(self._holder).get(self._name) is stub
+        in_place = vars(self._holder).get(self._name) is stub.placed
         if in_place and not stub.wrappers:
             setattr(self._holder, self._name, stub.kept)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import time
 import weakref
+from collections.abc import Callable
 from math import isfinite
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import nn
 
+from nethook.hooks.quiet import modes_are_active, unrecorded
 from nethook.runs import names
 from nethook.stats import native
 from nethook.watching.flight_ring import CAP, PlainCall, random_states
@@ -74,6 +76,11 @@ class Lull:
     Arguments:
         session: of the watch.
     """
+
+    __slots__ = (
+        "_calm", "_ended", "_groups", "_holds", "_lines", "_loop", "_loss", "_output", "_session",
+        "_track", "_until", "_ways", "inside", "on",
+    )  # fmt: skip
 
     def __init__(self, session: Session) -> None:
         self.on = False
@@ -322,7 +329,7 @@ class Lull:
         track.used = None
         groups = optimizer.param_groups
         if len(groups) != 1 or groups[0].get("lr") is not track.rates[0]:
-            loop.steps.note_rates(track, optimizer)
+            _unseen(loop.steps.note_rates, track, optimizer)
         loop.fresh = loop.since_step = 0
         loop.cleared = False
         step = session.step
@@ -332,7 +339,7 @@ class Lull:
             or session.modes
             or not session.flight.was_easy()
         ):
-            session.end_step()
+            _unseen(session.end_step)
             return True
         order.ended = step
         now, own = _now(), sum(session.spent)
@@ -379,6 +386,15 @@ class Lull:
             session.writer.log_points(names.loss_name(name), known, keep=names.KEPT_STEPS)
         session.window.passed(ended[0][0], len(ended))
         session.budget.passed(len(ended))
+
+
+def _unseen(tell: Callable[..., object], *given: object) -> None:
+    """Tells a part something that may ask tensors, which no mode of the user's is to see."""
+    if modes_are_active():
+        with unrecorded():
+            tell(*given)
+    else:
+        tell(*given)
 
 
 def _target(node: Any) -> torch.Tensor | None:

@@ -34,12 +34,12 @@ class StepBegins(Part):
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Reads weights and gradients."""
-        if self.off or not self.session.guard.alive:
+        session = self.session
+        if self.off or not session.guard.alive:
             return None
         start = _now()
         result = None
         try:
-            session = self.session
             if session.quiet and self.steps.plain and not (_function_modes() or _dispatch_modes()):
                 if not (session.lull.on and session.lull.step_begins(optimizer, args, kwargs)):
                     result = self.steps.begins(optimizer, args, kwargs)
@@ -48,7 +48,7 @@ class StepBegins(Part):
                     result = self.steps.begins(optimizer, args, kwargs)
         except Exception as error:
             self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
+        session.spent[budget.OTHER] += _now() - start
         return result
 
     def turn_off(self) -> None:
@@ -69,20 +69,24 @@ class StepEnds(Part):
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Reads updates, and ends the step."""
-        if self.off or not self.session.guard.alive:
+        session = self.session
+        if self.off or not session.guard.alive:
             return
         start = _now()
         try:
-            session = self.session
-            if session.quiet and self.steps.plain and not (_function_modes() or _dispatch_modes()):
-                if not (session.lull.on and session.lull.step_ends(optimizer)):
-                    self.steps.ends(optimizer)
+            lull = session.lull
+            if lull.on and lull.step_ends(optimizer):
+                pass  # and no tensor was asked anything
+            elif (
+                session.quiet and self.steps.plain and not (_function_modes() or _dispatch_modes())
+            ):
+                self.steps.ends(optimizer)
             else:
                 with unrecorded():
                     self.steps.ends(optimizer)
         except Exception as error:
             self.failed(error)
-        self.session.spent[budget.OTHER] += _now() - start
+        session.spent[budget.OTHER] += _now() - start
 
     def turn_off(self) -> None:
         """Without it there is no clock."""

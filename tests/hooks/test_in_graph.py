@@ -32,6 +32,7 @@ class Told:
         self.grads: list[Tensor] = []
         self.calls: list[tuple[list[Tensor], bool]] = []
         self.site = numbered(self)
+        self.back = numbered(self)
 
     def value_in_graph(self, value: Tensor, training: bool, first: bool) -> None:
         self.values.append(Value(value.clone(), training, first))
@@ -49,8 +50,8 @@ class Module(nn.Module):
     def __init__(self, run: Callable[..., Any], told: Told, grads: bool = True) -> None:
         super().__init__()
         self.run = run
-        site = told.site
-        self.register_forward_hook(lambda _, args, output: show(site, args, output, grads))
+        site, back = told.site, told.back if grads else None
+        self.register_forward_hook(lambda _, args, output: show(site, args, output, back))
 
     def forward(self, *args: Any) -> Any:
         return self.run(*args)
@@ -215,7 +216,7 @@ def test_the_base_of_what_a_module_was_given_is_not_copied(told: Told) -> None:
             return part._base
 
     module = Base()
-    module.register_forward_hook(lambda _, args, output: show(told.site, args, output))
+    module.register_forward_hook(lambda _, args, output: show(told.site, args, output, told.back))
 
     def step(x: Tensor) -> tuple[Tensor, Tensor]:
         whole = x * 1
@@ -373,18 +374,19 @@ def test_each_block_is_told_of_its_own(told: Told) -> None:
     other = Told()
     for each in (told, other):
         block = nn.ReLU()
-        block.register_forward_hook(_Shows(each.site))
+        block.register_forward_hook(_Shows(each.site, each.back))
         block.compile(backend="eager", fullgraph=True)
         block(torch.ones(2, requires_grad=True))
     assert [len(each.values) for each in (told, other)] == [1, 1]
 
 
 class _Shows:
-    def __init__(self, site: Tensor) -> None:
+    def __init__(self, site: Tensor, back: Tensor) -> None:
         self.site = site
+        self.back = back
 
     def __call__(self, _: nn.Module, args: Any, output: Any) -> Any:
-        return show(self.site, args, output)
+        return show(self.site, args, output, self.back)
 
 
 def test_exports_and_transforms_are_left_alone(told: Told) -> None:
@@ -437,3 +439,28 @@ def test_through_is_a_copy_with_a_gradient_of_one(told: Told) -> None:
     with torch.inference_mode():
         plain = torch.ones(2)
         assert torch.equal(torch.ops.nethook.through(plain, told.site), plain)
+
+
+def test_whom_a_number_means_is_known_by_the_tensor_and_by_the_number(told: Told) -> None:
+    assert in_graph._told(told.site) is told
+    assert in_graph._told(told.back) is told
+    assert in_graph._told(told.site.clone()) is told  # as a graph may hand it on
+    held = set(in_graph._HELD)
+    other = Told()
+    mine = {id(other.site), id(other.back)}
+    site = other.site.clone()
+    assert mine == set(in_graph._HELD) - held
+    del other
+    gc.collect()
+    assert not mine & set(in_graph._HELD)
+    assert in_graph._told(site) is None
+
+
+def test_a_tensor_that_lies_where_another_lay_is_not_taken_for_it(told: Told) -> None:
+    site = torch.tensor(int(told.site))
+    other = Told()
+    in_graph._HELD[id(site)] = in_graph._HELD[id(other.site)]
+    try:
+        assert in_graph._told(site) is told
+    finally:
+        del in_graph._HELD[id(site)]

@@ -135,12 +135,10 @@ IN_PLACE = mode(
 def _views_asked() -> Any:
     """Gradients are asked for by plain tensor hooks."""
 
-    def show_one(
-        site: Any, args: Any, value: Any, training: bool, first: bool, grads: bool
-    ) -> None:
+    def show_one(site: Any, args: Any, value: Any, training: bool, first: bool, back: Any) -> None:
         torch.ops.nethook.value(value, site, training, first)
-        if grads and training and value.requires_grad:
-            value.register_hook(lambda grad: torch.ops.nethook.grad(grad, site))
+        if back is not None and training and value.requires_grad:
+            value.register_hook(lambda grad: torch.ops.nethook.grad(grad, back))
 
     return patched("nethook.hooks.in_graph._show_one", show_one)
 

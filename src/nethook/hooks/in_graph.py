@@ -5,8 +5,10 @@ made, and what is left of it are the operations it called. So the hooks of this 
 of their own, which run Python whenever the graph runs:
 
     self.site = numbered(self)                  # in __init__; `self` is told: `ToldValues`
+    self.back = numbered(self)
     if torch.compiler.is_compiling():           # in the hook
-        return show(self.site, args, output)    # self.value_in_graph(…) whenever the graph runs
+        return show(self.site, args, output, self.back)
+        # calls self.value_in_graph(…), self.grad_in_graph(…) whenever the graph runs
 
 `show` returns what the hook has to return: None, or the output by way of an operation whose
 gradient is shown.
@@ -14,7 +16,8 @@ gradient is shown.
 - Which hook an operation means is data, a tensor with its number: blocks that share one compiled
   graph differ in that input alone. As a Python number it would be one graph a block.
 - The number is declared to be written to, though it never is: an operation that changes nothing and
-  returns nothing would be removed from the graph.
+  returns nothing would be removed from the graph. Backward graphs have a number of their own: one
+  that the forward graph has "written" is another tensor to them, which they copy first.
 - A gradient is seen by an operation that hands its input on, as a copy that the compiler removes:
   its formula for the gradient shows it. A tensor hook would do as well, but while torch 2.13 traces
   one it forgets attributes of objects that were made in the same graph (the caches of language
@@ -24,8 +27,9 @@ gradient is shown.
   are two graphs then, one with and one without, and changing between them compiles nothing.
 
 The operations are defined without the conveniences of `torch.library.custom_op`: 2 µs a call in
-place of 20. They accept any layout, so that no tensor is copied for them, and are kept out of CUDA
-graphs, which would not run their Python again.
+place of 20, and nothing where Inductor writes the code (`inductor`). They accept any layout, so
+that no tensor is copied for them, and are kept out of CUDA graphs, which would not run their Python
+again.
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ from typing import Any, Final, Protocol
 import torch
 from torch import Tensor
 from torch.library import Library, fallthrough_kernel, register_fake
+
+from nethook.hooks.inductor import call_directly, teach_inductor
 
 _is_exporting = torch.compiler.is_exporting
 _in_transform = torch._C._are_functorch_transforms_active
@@ -91,35 +97,52 @@ shown: Final = Shown()
 
 # Whom the number of an operation means. They live as long as their hooks.
 _TOLD: Final[dict[int, weakref.ref[Any]]] = {}
+# The same by the `id` of the tensor that has the number, which is mostly what the operation gets:
+# to read the number would take longer than all else. And the tensor, for an `id` is used again.
+_HELD: Final[dict[int, tuple[weakref.ref[Any], weakref.ref[Tensor]]]] = {}
 
 
 def numbered(told: ToldValues | ToldCalls) -> Tensor:
     """A number for `told`, as the tensor by which graphs know it."""
     number = next(_NUMBERS)
-    _TOLD[number] = weakref.ref(told, lambda _: _TOLD.pop(number, None))
     with torch.inference_mode(False):
-        return torch.tensor(number, device="cpu")
+        site = torch.tensor(number, device="cpu")
+    _TOLD[number] = ref = weakref.ref(told, lambda _: _TOLD.pop(number, None))
+    held = id(site)
+    _HELD[held] = ref, weakref.ref(site, lambda gone: _forget(held, gone))
+    return site
+
+
+def _forget(held: int, gone: weakref.ref[Tensor]) -> None:
+    known = _HELD.get(held)
+    if known is not None and known[1] is gone:
+        del _HELD[held]
 
 
 # -- what is traced -------------------------------------------------------------------------------
 
 
-def show(site: Tensor, args: tuple[Any, ...], output: Any, grads: bool = True) -> Any:
-    """Traced: shows what a module returned, and its gradients; what to return in its place."""
+def show(site: Tensor, args: tuple[Any, ...], output: Any, back: Tensor | None) -> Any:
+    """Traced: shows what a module returned, and its gradients; what to return in its place.
+
+    `site` is the number of whom it is shown to, and `back` that in backward graphs; without it no
+    gradients are shown.
+    """
     if _is_exporting() or _in_transform():
         return None
     training = torch.is_grad_enabled()
     if training and not shown.on:
         return None
     if type(output) is Tensor:
-        return _show_one(site, args, output, training, True, grads)
+        return _show_one(site, args, output, training, True, back)
     if type(output) is tuple:
-        new = _show_all(site, args, output, training, grads)
+        new = _show_all(site, args, output, training, back)
         return None if new is None else tuple(new)
     first = True
     for each in _plain(output):
-        _show_one(site, args, each, training, first, False)
-        _ask(site, args, each, training and grads)
+        _show_one(site, args, each, training, first, None)
+        if training and back is not None:
+            _ask(back, args, each)
         first = False
     return None
 
@@ -132,7 +155,11 @@ def show_call(site: Tensor, values: Any) -> None:
 
 
 def _show_all(
-    site: Tensor, args: tuple[Any, ...], values: tuple[Any, ...], training: bool, grads: bool
+    site: Tensor,
+    args: tuple[Any, ...],
+    values: tuple[Any, ...],
+    training: bool,
+    back: Tensor | None,
 ) -> list[Any] | None:
     """A tuple, as recurrent layers return it; None where nothing in it is replaced."""
     new: list[Any] = []
@@ -140,10 +167,10 @@ def _show_all(
     for each in values:
         put: Any = None
         if type(each) is Tensor:
-            put = _show_one(site, args, each, training, first, grads)
+            put = _show_one(site, args, each, training, first, back)
             first = False
         elif type(each) is tuple:
-            inner = _show_all(site, args, each, training, grads)
+            inner = _show_all(site, args, each, training, back)
             put = None if inner is None else tuple(inner)
         replaced = replaced or put is not None
         new.append(each if put is None else put)
@@ -151,15 +178,20 @@ def _show_all(
 
 
 def _show_one(
-    site: Tensor, args: tuple[Any, ...], value: Tensor, training: bool, first: bool, grads: bool
+    site: Tensor,
+    args: tuple[Any, ...],
+    value: Tensor,
+    training: bool,
+    first: bool,
+    back: Tensor | None,
 ) -> Tensor | None:
     torch.ops.nethook.value(value, site, training, first)
-    if not (grads and training and value.requires_grad):
+    if back is None or not (training and value.requires_grad):
         return None
     if _is_given(value, args):
-        _ask(site, args, value, True)
+        _ask(back, args, value)
         return None
-    passed: Tensor = torch.ops.nethook.through(value, site)
+    passed: Tensor = torch.ops.nethook.through(value, back)
     return passed
 
 
@@ -178,11 +210,11 @@ def _is_given(value: Tensor, args: tuple[Any, ...]) -> bool:
     return False
 
 
-def _ask(site: Tensor, args: tuple[Any, ...], value: Tensor, wanted: bool) -> None:
-    if wanted and value.requires_grad:
+def _ask(back: Tensor, args: tuple[Any, ...], value: Tensor) -> None:
+    if value.requires_grad:
         asked = _asked(value, args)
         if not asked.is_leaf:  # a leaf outlives the graph, and hooks on it would pile up
-            asked.register_hook(lambda grad: torch.ops.nethook.grad(grad, site))
+            asked.register_hook(lambda grad: torch.ops.nethook.grad(grad, back))
 
 
 def _asked(value: Tensor, args: tuple[Any, ...]) -> Tensor:
@@ -227,8 +259,8 @@ class _Through(torch.autograd.Function):
     """Hands a tensor on, and shows its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, value: Tensor, site: Tensor) -> Tensor:
-        ctx.save_for_backward(site)
+    def forward(ctx: Any, value: Tensor, back: Tensor) -> Tensor:
+        ctx.save_for_backward(back)
         return value.clone()
 
     @staticmethod
@@ -237,13 +269,13 @@ class _Through(torch.autograd.Function):
         return grad, None
 
 
-def _through(value: Tensor, site: Tensor) -> Tensor:
-    passed: Tensor = _Through.apply(value, site)  # type: ignore[no-untyped-call]
+def _through(value: Tensor, back: Tensor) -> Tensor:
+    passed: Tensor = _Through.apply(value, back)  # type: ignore[no-untyped-call]
     return passed
 
 
-def _grad(grad: Tensor, site: Tensor) -> None:
-    told = _told(site)
+def _grad(grad: Tensor, back: Tensor) -> None:
+    told = _told(back)
     if told is not None:
         told.grad_in_graph(grad)
 
@@ -255,6 +287,9 @@ def _call(values: list[Tensor], site: Tensor, training: bool) -> None:
 
 
 def _told(site: Tensor) -> Any:
+    held = _HELD.get(id(site))
+    if held is not None and held[1]() is site:
+        return held[0]()
     known = _TOLD.get(int(site.item()))
     return None if known is None else known()
 
@@ -269,12 +304,14 @@ def _define(name: str, arguments: str, run: Any) -> None:
     # Nothing to differentiate and no version to count: both would be most of the cost.
     _LIBRARY.impl(name, fallthrough_kernel, "Autograd")
     _LIBRARY.impl(name, fallthrough_kernel, "ADInplaceOrView")
-    register_fake(f"nethook::{name}", lambda *_: None, lib=_LIBRARY)
+    call_directly(name, run)
+    # Asked for whenever a graph with this operation is made.
+    register_fake(f"nethook::{name}", lambda *_: teach_inductor(name), lib=_LIBRARY)
 
 
 _define("value", "Tensor value, Tensor(a!) site, bool training, bool first", _value)
-_define("grad", "Tensor grad, Tensor(a!) site", _grad)
-_LIBRARY.define("through(Tensor value, Tensor site) -> Tensor", tags=_TAGS)
+_define("grad", "Tensor grad, Tensor(a!) back", _grad)
+_LIBRARY.define("through(Tensor value, Tensor back) -> Tensor", tags=_TAGS)
 _LIBRARY.impl("through", lambda value, _: value.clone(), "CompositeExplicitAutograd")
 _LIBRARY.impl("through", _through, "Autograd")
 register_fake("nethook::through", lambda value, _: value.clone(), lib=_LIBRARY)

@@ -68,7 +68,7 @@ class OutputTap(Part):
     """After a module's forward: summarises what it returned, and asks for the gradient of that."""
 
     __slots__ = (
-        "__weakref__", "batch", "calls", "first_call", "grad", "mode", "modes", "module",
+        "__weakref__", "back", "batch", "calls", "first_call", "grad", "mode", "modes", "module",
         "module_type", "rows", "seen", "site", "slots",
     )  # fmt: skip
 
@@ -92,6 +92,7 @@ class OutputTap(Part):
             grad_row = session.row(address, "grads")
             if grad_row is not None:
                 self.grad = self.grad_tap(owner, address, session, session.train.slot(grad_row))
+        self.back = None if self.grad is None else numbered(self)
 
     def grad_tap(self, owner: Owner, address: str, session: Session, slot: Slot) -> GradTap:
         """The tap on the gradient of what the module returns."""
@@ -100,7 +101,7 @@ class OutputTap(Part):
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
         """Measures a call."""
         if _is_compiling():
-            return show(self.site, args, output, self.grad is not None)
+            return show(self.site, args, output, self.back)
         if self.off or not self.session.guard.alive:
             return None
         if _thread() != self.owner.thread and elsewhere(self.owner, module):
@@ -210,8 +211,15 @@ class OutputTap(Part):
 
     def grad_in_graph(self, grad: torch.Tensor) -> None:
         """Measures the gradient of such a tensor."""
-        if self.grad is not None and self.session.on_grads:
-            self.grad(grad)
+        tap, session = self.grad, self.session
+        if tap is None or not session.on_grads or tap.off or not session.guard.alive:
+            return
+        start = _now()
+        try:
+            tap.measure(grad)
+        except Exception as error:
+            tap.failed(error)
+        session.spent[budget.GRADS] += _now() - start
 
     def measure(
         self,
@@ -289,18 +297,24 @@ class GradTap(Part):
             return
         start = _now()
         try:
-            # `autograd.grad` inside a loss (a gradient penalty) is no gradient of the loss.
-            if session.in_backward:
-                if type(grad) is not _Tensor or _function_modes() or _dispatch_modes():
-                    with quiet():
-                        odd = self.slot.fold(grad, session.grad_factor)
-                else:
-                    odd = self.slot.fold(grad, session.grad_factor)
-                if odd:
-                    session.flag(self.address, "grads", None, None, grad)
+            self.measure(grad)
         except Exception as error:
             self.failed(error)
         session.spent[budget.GRADS] += _now() - start
+
+    def measure(self, grad: torch.Tensor) -> None:
+        """Folds a gradient into its row."""
+        session = self.session
+        # `autograd.grad` inside a loss (a gradient penalty) is no gradient of the loss.
+        if not session.in_backward:
+            return
+        if type(grad) is not _Tensor or _function_modes() or _dispatch_modes():
+            with quiet():
+                odd = self.slot.fold(grad, session.grad_factor)
+        else:
+            odd = self.slot.fold(grad, session.grad_factor)
+        if odd:
+            session.flag(self.address, "grads", None, None, grad)
 
 
 def takes_over(session: Session, owner: Owner) -> bool:

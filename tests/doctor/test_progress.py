@@ -82,3 +82,35 @@ def test_a_spike_in_the_second_step_is_not_the_start() -> None:
     assert went is not None
     assert went.start < 3
     assert not went.improves
+
+
+def test_rules_share_it_and_each_of_them_has_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import nethook.doctor.progress as module
+
+    asked = []
+    real = module.progress_of
+    monkeypatch.setattr(module, "progress_of", lambda *args: asked.append(1) or real(*args))
+    history = Made(200).loss(falling(200)).record(**BALANCED).history()
+    history.loop("forwards")
+    before = set(history.read)
+    first = progress(history)
+    fields = history.read - before
+    assert fields
+    history.read.clear()
+    assert progress(history) is first
+    assert asked == [1]
+    assert history.read == fields
+
+
+def test_an_error_in_what_is_shared_is_every_rules_own() -> None:
+    history = Made(20).history()
+    history.info("torch")
+
+    def fails(_: object) -> None:
+        history.info("started")
+        raise KeyError
+
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            history.once("x", fails)
+    assert history.read == {"info.torch"} | {"info.started"}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nethook.runs.levels import Group, unpack_courses
+from nethook.runs.packing import pack, unpack
 from nethook.runs.records import Basis, pack_rows
 from nethook.runs.window import layout_of
 from nethook.runs.writer import RunWriter
@@ -64,6 +65,32 @@ def test_records_are_the_same(seed, series):
     with_kernel, without = both(lambda: list(pack_rows(rows, seen, basis)))
     assert with_kernel == without
     assert len(with_kernel) <= (series + 63) // 64
+
+
+NUMBERS = st.one_of(
+    st.floats(width=32),
+    st.floats(),
+    st.integers(-(2**63), 2**63).map(float),
+    st.sampled_from([0.0, -0.0, 1.0, -1.0, 127.0, 128.0, 255.0, 256.0, -128.0, -129.0, 2.0**62]),
+)
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_any_matrix_is_packed_the_same(data):
+    rows, columns = data.draw(st.integers(0, 12)), data.draw(st.integers(1, 4))
+    each = [
+        data.draw(st.one_of(st.lists(NUMBERS, min_size=rows, max_size=rows), st.just([x] * rows)))
+        for x in (data.draw(NUMBERS) for _ in range(columns))
+    ]
+    matrix = np.array(each, dtype=np.float64).reshape(columns, rows).T
+    worth = data.draw(st.sampled_from([0, 0.97]))
+    with_kernel, without = both(lambda: pack(matrix, worth))
+    assert with_kernel == without
+    found = unpack(with_kernel, columns=columns, max_rows=12)
+    # A NaN has many patterns, of which one is kept.
+    assert np.array_equal(found, matrix, equal_nan=True)
+    assert np.array_equal(np.signbit(found), np.signbit(matrix)) or np.isnan(matrix).any()
 
 
 @settings(max_examples=40)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -136,3 +138,32 @@ def test_an_answer_that_differs_turns_it_off(kernel, monkeypatch):
     lying = Lying()
     assert not direct.learn(lying, TYPES)
     assert not lying.on
+
+
+@pytest.mark.parametrize("way", [True, False])
+def test_a_number_is_read_where_it_is_one(kernel, way):
+    kernel.ask_directly(way)
+    for dtype in (torch.float32, torch.float64):
+        assert native.number_of(torch.tensor(2.5, dtype=dtype)) == 2.5
+        assert native.number_of(torch.tensor([1.0, 2.5], dtype=dtype)[1]) == 2.5
+    assert math.isnan(native.number_of(torch.tensor(math.nan)))
+    assert native.number_of(torch.tensor(2.5, requires_grad=True) * 2) == 5.0
+    for other in (
+        torch.tensor([2.5]),
+        torch.tensor(2),
+        torch.tensor(2.5, dtype=torch.bfloat16),
+        torch.tensor(2.5, device="meta"),
+        torch._neg_view(torch.tensor(2.5)),
+        torch.tensor(2.5).to_sparse(),
+    ):
+        assert native.number_of(other) is None
+
+
+@pytest.mark.parametrize("way", [True, False])
+def test_the_bytes_of_a_tensor(kernel, way):
+    kernel.ask_directly(way)
+    assert native.bytes_of(torch.zeros(3, 4)) == 48
+    assert native.bytes_of(torch.zeros(3, 4, dtype=torch.float64)[:, 0]) == 24
+    assert native.bytes_of(torch.zeros(0)) == 0
+    assert native.bytes_of(torch.zeros(3, device="meta")) == -1
+    assert native.bytes_of(torch.zeros(3).to_sparse()) == -1

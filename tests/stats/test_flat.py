@@ -203,14 +203,14 @@ NAN = torch.ones(4, 3).index_fill(0, torch.tensor([2]), float("nan"))
 )
 def test_a_probe_looks_at_the_first_gradient_that_lies_flat(grads, found):
     table, parameters = probed(*grads)
-    assert table.probe(parameters, [0, 1], 1024, 0) is found
+    assert table.prober(parameters, [0, 1], 1024)(0) is found
 
 
 def test_of_a_large_gradient_a_probe_looks_at_others_each_time():
     grad = torch.zeros(5000)
     grad[7] = float("nan")
     table, parameters = probed(grad, shapes=[(5000,)])
-    turns = [table.probe(parameters, [0], 1024, turn) for turn in range(5)]
+    turns = [table.prober(parameters, [0], 1024)(turn) for turn in range(5)]
     assert turns == [False, False, True, False, False]  # every fifth, from the turn's on
 
 
@@ -222,7 +222,7 @@ def test_a_probe_leaves_other_kinds_alone():
     table, parameters = probed(None)
     with torch.no_grad():
         parameters[0].grad = NAN.as_subclass(Odd)
-    assert table.probe(parameters, [0], 1024, 0) is False
+    assert table.prober(parameters, [0], 1024)(0) is False
 
 
 def test_weights_are_found_where_they_lie_now():

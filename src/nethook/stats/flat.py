@@ -13,7 +13,8 @@ through at once:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -152,15 +153,17 @@ class Table:
         count = native.functions.find_grads(self._address, parameters, self._others_address, counts)
         return others[:count].tolist() if count else []
 
-    def probe(self, parameters: list[torch.Tensor], lines: list[int], most: int, turn: int) -> bool:
-        """Whether a gradient has an element that is not finite: see `count_odd`.
+    def prober(
+        self, parameters: list[torch.Tensor], lines: list[int], most: int
+    ) -> Callable[[int], bool]:
+        """What tells, given a turn, whether a gradient has an element that is not finite.
 
-        It is that of the first of these parameters, each with its line, that has a flat one.
+        It is that of the first of these parameters, each with its line, that has a flat one. See
+        `count_odd` for `most` and turns. Nothing of Python's is called on the way.
         """
-        functions = native.functions
-        return functions is not None and functions.probe(
-            self._address, parameters, lines, most, turn
-        )
+        if native.functions is None:
+            return lambda _: False
+        return partial(native.functions.probe, self._address, parameters, lines, most)
 
     @property
     def odd(self) -> npt.NDArray[np.int64]:

@@ -22,7 +22,8 @@ class CallOrder:
         self.calls: list[str] = []
         self._done: list[str] = []  # steps that have ended, since the last event
         self._known: set[tuple[str, ...]] = set()
-        self._before: list[str] = []  # the calls of the step before
+        self.before: list[str] = []
+        """The calls of the step before."""
         self._last: tuple[str, ...] = ()
         self.ended = -1  # the step whose calls these are, once it has ended
         self.scaler = False
@@ -49,11 +50,11 @@ class CallOrder:
 
     def _tell(self) -> None:
         step, self.ended = self.ended, -1
-        if self.calls == self._before:  # as nearly always
+        if self.calls == self.before:  # as nearly always
             self.calls = []
             return
-        self._before, self.calls = self.calls, []
-        order = tuple(_shortened(self._before))
+        self.before, self.calls = self.calls, []
+        order = tuple(_shortened(self.before))
         if order == self._last:
             return
         self._last = order

@@ -152,6 +152,8 @@ class ParameterSet:
         self.empty = 0.0
         self._loose_square = 0.0  # of gradients that do not lie flat
         self.away = _away(session, self.others)
+        self.seems_odd = self._grads.prober(self._probed, self._probed_lines, MOST_LOOKED)
+        """Whether a gradient is not finite, in so far as one can tell for all: `Table.prober`."""
 
     # -- before the step ----------------------------------------------------------------------
 
@@ -198,8 +200,8 @@ class ParameterSet:
 
     def probe(self, turn: int) -> None:
         """Looks for NaN in a part of the gradients, in a step that measures nothing."""
-        table = self._grads
-        if table.probe(self._probed, self._probed_lines, MOST_LOOKED, turn):
+        if self.seems_odd(turn):
+            table = self._grads
             self._ask_grads(table)
             table.count_odd()
             self._flag_odd()

@@ -122,11 +122,13 @@ class Recorder(OpConsumer):
         self._held: list[Any] = []
         self._known: dict[int, int] = {}
         self._params = {id(site.tensor): at for at, site in enumerate(sites)}
-        self._storages = {
-            pointer: at
-            for at, site in enumerate(sites)
-            if (pointer := _storage(site.tensor)) is not None
-        }
+        self._storages: dict[int, int] = {}
+        for at, site in enumerate(sites):
+            memory = _storage(site.tensor)
+            if memory is not None:
+                # Held as well: a model that casts itself on the way has others in their place.
+                self._held.append(memory)
+                self._storages[memory._cdata] = at
         self._entered: list[Any] = []
         for _, tensor in tensors((given.args, dict(given.kwargs))):
             self._leaf(tensor, "input")
@@ -229,8 +231,8 @@ class Recorder(OpConsumer):
         base = tensor._base if tensor._is_view() else None
         at = self._params.get(id(base)) if base is not None else None
         if at is None:
-            pointer = _storage(tensor)
-            at = None if pointer is None else self._storages.get(pointer)
+            memory = _storage(tensor)
+            at = None if memory is None else self._storages.get(memory._cdata)
         if at is None:
             return None
         whole = self.parameters[at].tensor
@@ -267,12 +269,13 @@ def mean_square(tensor: torch.Tensor) -> float:
         return float(tensor.detach().double().square().mean())
 
 
-def _storage(tensor: torch.Tensor) -> int | None:
+def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
+    """What holds the tensor's memory; a shadow has none, but has this."""
     try:
-        pointer: int = tensor.untyped_storage()._cdata  # a shadow has no memory, but has this
+        storage = tensor.untyped_storage()
+        return storage if storage._cdata else None
     except (RuntimeError, NotImplementedError, ValueError):  # it has none: sparse, a subclass, lazy
         return None
-    return pointer or None
 
 
 def run_with(

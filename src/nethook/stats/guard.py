@@ -70,8 +70,10 @@ def kind(tensor: torch.Tensor) -> str | None:
         return "quantized"
     if tensor.dtype in _UNREADABLE:
         return str(tensor.dtype).removeprefix("torch.")
-    if tensor.numel() and not tensor._is_zerotensor() and not tensor.untyped_storage().nbytes():
-        return "freed"  # reading it would end the process
+    # Reading it would end the process. What other devices say of their memory is their own affair.
+    here = tensor.device.type in ("cpu", "cuda") and not tensor._is_zerotensor()
+    if here and tensor.numel() and not tensor.untyped_storage().nbytes():
+        return "freed"
     return None
 
 

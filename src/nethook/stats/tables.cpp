@@ -205,8 +205,9 @@ void follow(uintptr_t table, int64_t lines, int64_t width, uintptr_t now, uintpt
     const int64_t step = line->elements <= width ? 1 : line->elements / width;
     double dot = 0, old_square = 0, new_square = 0;
     for (int64_t k = 0; k < width && k * step < line->elements; ++k) {
-      const double x = line->type == FLOAT32 ? reinterpret_cast<const float*>(line->address)[k * step]
-                                        : reinterpret_cast<const double*>(line->address)[k * step];
+      const double x = line->type == FLOAT32
+                           ? reinterpret_cast<const float*>(line->address)[k * step]
+                           : reinterpret_cast<const double*>(line->address)[k * step];
       const double moved = x - at[k];
       dot += moved * move[k];
       old_square += move[k] * move[k];

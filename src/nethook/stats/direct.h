@@ -45,8 +45,9 @@ class Direct {
   }
 
   uint64_t keys(PyObject* tensor) const {
-    uint64_t found;
-    std::memcpy(&found, impl(tensor) + keys_at_, sizeof found);
+    const char* held = impl(tensor);
+    uint64_t found = 0;
+    if (held) std::memcpy(&found, held + keys_at_, sizeof found);
     return found;
   }
 

@@ -184,9 +184,8 @@ class OutputTap(Part):
                     and session.on_outputs
                     and (module.training is self.mode[0])
                 ):
-                    self.calls["train"] += (
-                        1  # as `saw_in_graph`, in short: this is nearly every one
-                    )
+                    # As `saw_in_graph`, in short: this is nearly every one.
+                    self.calls["train"] += 1
                     session.hidden.shown()
                     self.measure(module, None, value, True)
                 else:

@@ -4,7 +4,7 @@
 // It takes the address of an at::Tensor, and has no question about dispatch keys. Where Python's
 // object has its at::Tensor, and where that has its keys, is found out from tensors of which Python
 // has said both, and is used only if it is so for every one of them, each of another kind. Then
-// native.py compares what this way and the long way say of many tensors. If anything is otherwise
+// direct.py compares what this way and the long way say of many tensors. If anything is otherwise
 // (another torch), this way stays off.
 
 #pragma once

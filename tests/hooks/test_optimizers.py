@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
+import nethook
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.optimizers import holds, on_every_step, optimizers_holding
+from tests.modes.compiling import fresh
 
 
 class Note(Hook):
@@ -32,6 +35,48 @@ def test_every_step_is_seen_until_the_hooks_are_removed():
             each.step()
     optimizers[0].step()
     assert [optimizers.index(each) for each in seen] == [0, 0, 1, 1]
+
+
+class Plain(Note):
+    """Does what no compiler can follow, and says whether one tried to."""
+
+    __slots__ = ()
+
+    def __call__(self, *given):
+        import sys
+
+        self.seen.append((sys._getframe(0).f_code.co_name, torch.compiler.is_compiling()))
+
+
+@pytest.mark.filterwarnings("ignore")  # Dynamo has many
+def test_a_compiled_step_calls_the_hooks_as_they_are():
+    model, seen = nn.Linear(2, 1), []
+    optimizer = torch.optim.Adam(model.parameters(), 0.1)
+    before = nethook.audit(model)
+    with fresh():
+        step = torch.compile(optimizer.step, backend="aot_eager")
+        with Attachment(Owner("test")) as hooks:
+            on_every_step(hooks, Plain(seen), Plain(seen))
+            for _ in range(3):
+                model(torch.ones(3, 2)).sum().backward()
+                step()
+                assert [each.owner for each in nethook.audit(model)] == ["test", "test"]
+        assert nethook.audit(model) == before
+        assert seen == [("__call__", False)] * 6
+        step()
+        assert len(seen) == 6
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_step_that_must_be_one_graph_is_refused_with_the_reason():
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.Adam(model.parameters(), 0.1)
+    model(torch.ones(3, 2)).sum().backward()
+    with fresh(), Attachment(Owner("test")) as hooks:
+        on_every_step(hooks, Plain([]), Plain([]))
+        step = torch.compile(optimizer.step, backend="aot_eager", fullgraph=True)
+        with pytest.raises(torch._dynamo.exc.Unsupported, match="nethook follows the steps"):
+            step()
 
 
 def test_optimizers_are_found_by_what_they_hold():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -169,4 +170,34 @@ def watch_inside_a_compiled_function(model: str) -> None:
                 optimizer.zero_grad()
                 step(x, y).backward()
                 optimizer.step()
+    same(rows, expected)
+
+
+STEP = mode(
+    "torch.compile", "a compiled step of the optimizer", "`torch.compile(optimizer.step)`",
+    trace="not concerned", edit="not concerned", features="not concerned",
+)  # fmt: skip
+
+
+def _traced_into() -> Any:
+    """The hooks around a step are left to the compiler."""
+    return patched("nethook.hooks.optimizers._leave_alone", lambda *_: None)
+
+
+@cell(
+    "watch", STEP, "mlp", guard=_traced_into,
+    without="the compiler fails inside the hooks, and the watch ends",
+)  # fmt: skip
+def watch_a_compiled_step(model: str) -> None:
+    expected, _ = c.watched_eagerly(model)
+    with c.fresh(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net = network(model)
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        step = torch.compile(optimizer.step, backend="aot_eager")
+        with watching(net, optimizer) as rows:
+            for x, y in batches(model):
+                optimizer.zero_grad()
+                c.loss(net(x), y).backward()
+                step()
     same(rows, expected)

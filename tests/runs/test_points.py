@@ -87,6 +87,13 @@ def test_only_as_many_stay_as_are_to_be_kept(file):
     assert 2 * CHUNK <= len(steps) <= 3 * CHUNK
 
 
+def test_no_points_are_no_error(file):
+    track = ScalarTrack(file)
+    track.add("loss", [])
+    track.write()
+    assert stored(file) == []
+
+
 def test_numbers_of_other_kinds_are_numbers(file):
     import torch
 

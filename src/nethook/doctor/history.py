@@ -33,8 +33,9 @@ from nethook.runs.results import EventRecord, Series
 from nethook.runs.run import Run
 
 Floats = npt.NDArray[np.float64]
-_Made = TypeVar("_Made")
 Integers = npt.NDArray[np.int64]
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

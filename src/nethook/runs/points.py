@@ -64,6 +64,8 @@ class ScalarTrack:
 
     def add(self, name: str, points: Points, keep: int = 0) -> None:
         """More points; with `keep` only that many of the last ones stay in the file."""
+        if not points:
+            return
         known = self._names.get(name) or self._begin(name, keep)
         # Three times quicker than what numpy makes of a list of tuples.
         table = np.frombuffer(array("d", chain.from_iterable(points))).reshape(-1, 3)

@@ -8,12 +8,12 @@ Python, which takes longer and gives the same answers.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Final
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
+
+from nethook.stats.guard import plain_torch
 
 # Of torch's stable C interface, in the order in which direct.h takes them.
 _FUNCTIONS: Final = (
@@ -29,7 +29,7 @@ _FUNCTIONS: Final = (
 def learn(module: Any, dtypes: Sequence[torch.dtype]) -> bool:
     """Has the kernel ask tensors directly from now on, if that gives the answers of Python."""
     try:
-        with _nobody_listens():
+        with plain_torch():
             known = [(each, _held(each), _keys(each)) for each in _odd_tensors()]
             # A tensor of complex32 that is made as such warns, once in a process.
             bytes_ = torch.zeros(16, dtype=torch.uint8, device="cpu")
@@ -99,10 +99,3 @@ def _shapes() -> list[torch.Tensor]:
             torch.nn.Parameter(torch.ones(3, 2, device="cpu")),
             torch.empty(2, 1, 3, 4, device="cpu", memory_format=torch.channels_last),
         ]
-
-
-@contextmanager
-def _nobody_listens() -> Iterator[None]:
-    """Whatever mode this is imported under makes no other tensors than these."""
-    with _disable_current_modes(), torch._C._DisableFuncTorch(), torch._C.DisableTorchFunction():
-        yield

@@ -9,6 +9,8 @@ without a dispatch of their own carry the same keys, hence the exact type.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import torch
@@ -21,9 +23,15 @@ EXACT: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 """The types that are plain; a subclass may mean anything by its elements."""
 
 
+@contextmanager
+def plain_torch() -> Iterator[None]:
+    """Makes plain tensors: this room may be imported while a mode is on that makes other ones."""
+    with _disable_current_modes(), torch._C._DisableFuncTorch(), torch._C.DisableTorchFunction():
+        yield
+
+
 def _plain_keys() -> frozenset[int]:
-    # This room may be imported while a mode is on that makes other tensors, such as fake ones.
-    with _disable_current_modes(), torch._C._DisableFuncTorch():
+    with plain_torch():
         with torch.inference_mode(False):
             fresh = torch.empty(0, device="cpu")
         with torch.inference_mode():

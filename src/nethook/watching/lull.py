@@ -89,9 +89,8 @@ class Lull:
         self._loop: Loop | None = None
         self._until = 0  # the first step that is not part of it
         self._ended: list[_Ended] = []
-        self._lines: dict[
-            tuple[int, int], _Line
-        ] = {}  # by the `id` of the code and the place in it
+        # By the `id` of the code and the place in it.
+        self._lines: dict[tuple[int, int], _Line] = {}
         self._track: Track | None = None
         self._groups = 0
         self.inside: nn.Module | None = None

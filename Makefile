@@ -45,6 +45,11 @@ demo: $(NATIVE) ## Train a small network twice, once with a fault, and show what
 test: $(NATIVE) ## Run the tests
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
+# Both workers are processes of their own; torch's threads would fight over the cores here as well.
+.PHONY: faults
+faults: $(NATIVE) ## Interrupts, kills, damaged files, hostile folders: the long form of tests/faults
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults $(ARGS)
+
 # Chromium comes from the system: `make browser` installs it where it is missing (root or sudo).
 .PHONY: browser
 browser: $(NATIVE) ## Open what nethook writes in a real browser; pictures go to build/browser

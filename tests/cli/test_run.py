@@ -77,7 +77,7 @@ def test_help_names_every_option(tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     for option in ("--to", "--name", "--budget", "--include", "--exclude", "--no-batches", "--ui"):
         assert option in done.out
-    for option in ("--fail-on", "--live", "--open", "--quiet", "torchrun"):
+    for option in ("--fail-on", "--live", "--open", "--quiet", "--keep-args", "torchrun"):
         assert option in done.out
     assert max(map(len, done.out.splitlines())) <= 80
 
@@ -89,11 +89,13 @@ def warm() -> Iterator[Warm]:
     process.stop()
 
 
-def train(warm: Warm, folder: Path, *ours: str, script: str = TRAINS) -> Done:
+def train(
+    warm: Warm, folder: Path, *ours: str, script: str = TRAINS, args: tuple[str, ...] = ()
+) -> Done:
     project = folder / "project"
     project.mkdir()
     (project / "train.py").write_text(script)
-    return warm.run("-m", "nethook", "run", *ours, "train.py", cwd=project)
+    return warm.run("-m", "nethook", "run", *ours, "train.py", *args, cwd=project)
 
 
 def test_the_file_goes_where_it_was_asked_for_from_the_start(tmp_path: Path, warm: Warm) -> None:
@@ -108,6 +110,25 @@ def test_the_file_goes_where_it_was_asked_for_from_the_start(tmp_path: Path, war
         outputs = {info.address for info in run.catalogue if info.quantity == "outputs"}
         assert {"0", "1"} <= outputs
         assert "2" not in outputs
+
+
+@pytest.mark.parametrize(
+    ("ours", "kept"),
+    [
+        ((), ["--lr", "0.1", "--api-key", "***", "--data", "***"]),
+        (("--keep-args",), ["--lr", "0.1", "--api-key", "hunter2", "--data", "/data/x"]),
+    ],
+)
+def test_arguments_that_may_be_secrets_are_kept_only_where_asked(
+    tmp_path: Path, warm: Warm, ours: tuple[str, ...], kept: list[str]
+) -> None:
+    args = ("--lr", "0.1", "--api-key", "hunter2", "--data", "/data/x")
+    done = train(warm, tmp_path, "--to", "a.db", *ours, args=args)
+    assert done.code == 0
+    path = tmp_path / "project" / "a.db"
+    with open_run(path) as run:
+        assert run.info["command"][1:] == ["train.py", *kept]
+    assert (b"hunter2" in path.read_bytes()) == bool(ours)
 
 
 def test_the_default_path_has_script_and_time_and_is_the_last_line(

@@ -59,6 +59,7 @@ def test_the_same_script_started_again_is_followed(
     [
         (["other.py", "a b"], "nethook run other.py 'a b'"),
         (["-m", "pkg.other"], "nethook run -m pkg.other"),
+        (["other.py", "--token", "x1", "--n", "3"], "nethook run other.py --token *** --n 3"),
         (["-X", "dev", "other.py"], f"{sys.executable} -X dev -m nethook run other.py"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nethook.runs.about import about_this_process, git_revision
+from nethook.runs.about import about_this_process, command, git_revision
 
 
 def test_it_says_what_ran_and_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,6 +19,19 @@ def test_it_says_what_ran_and_nothing_of_the_environment(monkeypatch: pytest.Mon
     assert {"python", "torch", "numpy", "nethook"} <= set(about["versions"])
     assert about["devices"][0].startswith("cpu")
     assert "do-not-keep-me" not in repr(about)
+
+
+def test_the_script_s_path_is_kept_and_all_arguments_where_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arguments = ["--data", "/data/x", "--name", "two words", "--password", "hunter2"]
+    monkeypatch.setattr(sys, "argv", ["/home/me/project/train.py", *arguments])
+    python = Path(sys.executable).name
+    shown = ["--data", "***", "--name", "***", "--password", "***"]
+    assert command() == [python, "/home/me/project/train.py", *shown]
+    assert command(keep_args=True) == [python, "/home/me/project/train.py", *arguments]
+    monkeypatch.setattr(sys, "argv", [])
+    assert command() == [python, ""]
 
 
 def git(folder: Path, *arguments: str) -> str:

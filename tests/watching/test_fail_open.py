@@ -242,6 +242,28 @@ def test_one_tap_that_fails_leaves_the_others_on(tmp_path, monkeypatch):
     assert int(run.series("norm", "outputs").seen.sum()) == 10
 
 
+def test_a_secret_in_an_error_is_neither_said_nor_kept(tmp_path, monkeypatch):
+    from nethook.watching.taps import OutputTap
+
+    def fails(self, *args):
+        raise RuntimeError("cannot open postgres://me:hunter2@host/db?password=hunter2")
+
+    def start(model, optimizer):
+        watch = nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None)
+        monkeypatch.setattr(OutputTap, "measure", fails)
+        return watch
+
+    with pytest.warns(WatchWarning, match=r"postgres://\*\*\*@host/db") as said:
+        everything(start)
+    assert not any("hunter2" in str(each.message) for each in said)
+    failed = next(
+        e for e in nethook.open_run(tmp_path / "run.db").events if e.kind == "watch-failed"
+    )
+    shown = "RuntimeError: cannot open postgres://***@host/db?password=***"
+    assert failed.data["error"] == shown
+    assert b":hunter2" not in (tmp_path / "run.db").read_bytes()
+
+
 def test_what_a_forked_child_does_is_not_watched(tmp_path):
     import os
 

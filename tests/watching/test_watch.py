@@ -41,6 +41,22 @@ def test_where_it_goes_without_a_path(made, tmp_path, monkeypatch):
     assert nethook.open_run(watch.path).info["totals"]["steps"] == 3
 
 
+def test_no_secret_of_the_command_or_of_an_optimizer_is_kept(made, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["train.py", "--lr", "0.1", "--password", "hunter2"])
+    model, _ = made
+    settings = {"api_key": "hunter2", "note": "it is hunter2 here", "name": "all", "scale": (1, 2)}
+    optimizer = torch.optim.SGD([{"params": model.parameters(), **settings}], 0.1)
+    for name, shown in (("a.db", "***"), ("b.db", "hunter2")):
+        with nethook.watch(model, optimizer, tmp_path / name, keep_args=shown != "***"):
+            steps(model, optimizer)
+        run = nethook.open_run(tmp_path / name)
+        assert run.info["command"][1:] == ["train.py", "--lr", "0.1", "--password", shown]
+        (group,) = next(event for event in run.events if event.kind == "groups").data["groups"]
+        assert (group["api_key"], group["note"]) == ("***", "***")
+        assert (group["name"], group["scale"], group["momentum"]) == ("all", [1, 2], 0)
+    assert b"hunter2" not in (tmp_path / "a.db").read_bytes()
+
+
 def test_it_says_what_it_is_and_what_it_cost(made, tmp_path, capsys):
     watch = nethook.watch(*made, to=tmp_path / "run.db")
     steps(*made)

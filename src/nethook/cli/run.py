@@ -115,6 +115,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--no-batches", action="store_true", help="keep no batch for replaying a NaN")
     add(
+        "--keep-args",
+        action="store_true",
+        help="keep the script's arguments as they are in the run file; without it, values that "
+        "may be secrets are kept as ***",
+    )
+    add(
         "--fail-on",
         choices=SEVERITIES,
         help="end with code 3 when there is a finding of this severity or above",
@@ -157,6 +163,7 @@ def _chosen(options: Any, program: Program) -> RunOptions:
         include=tuple(options.include),
         exclude=tuple(options.exclude),
         batches=0 if options.no_batches else 3,
+        keep_args=options.keep_args,
     )
 
 

@@ -25,6 +25,7 @@ from nethook.running.options import RunOptions
 from nethook.running.program import Program
 from nethook.running.runner import run_program
 from nethook.running.session import Session
+from nethook.runs.masking import masked_text
 
 _ROOT: Final = str(Path(__file__).parents[2])
 _SPAWNED: Final = """\
@@ -106,7 +107,8 @@ class Children:
                 call["args"] = [*words[:at], "-c", text, *words[at:]]
             else:
                 python = [] if words[1:at] == [] else [words[0], *words[1:at], "-m"]
-                self._strangers.append(shlex.join([*python, "nethook", "run", *words[at:]]))
+                said = shlex.join([*python, "nethook", "run", *words[at:]])
+                self._strangers.append(masked_text(said))
 
     def _is_same(self, words: Sequence[str], folder: Path) -> bool:
         if self._program.module or words[0] == "-m":

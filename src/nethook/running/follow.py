@@ -81,6 +81,7 @@ def _watch(options: RunOptions, models: Mapping[str, nn.Module]) -> Watch:
                 exclude=list(options.exclude) or None,
                 budget=options.budget,
                 batches=options.batches,
+                keep_args=options.keep_args,
             )
         except RunExistsError:  # another process, or the run before
             continue

@@ -17,6 +17,7 @@ class RunOptions:
         budget: the share of the training's time that watching may take; None for no limit.
         include, exclude: patterns of the layers that are followed.
         batches: how many batches the flight recorder keeps; 0 for none.
+        keep_args: whether the script's arguments are kept as they are.
     """
 
     to: str
@@ -25,6 +26,7 @@ class RunOptions:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     batches: int = 3
+    keep_args: bool = False
 
     def to_json(self) -> str:
         """The options as text."""

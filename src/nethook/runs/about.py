@@ -8,23 +8,38 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from nethook.runs.masking import masked_command
+from nethook.runs.masking import masked_arguments
 
 _PACKAGES: Final = ("nethook", "torch", "numpy", "transformers", "lightning", "accelerate")
 
 
 def about_this_process() -> dict[str, Any]:
     """Plain data about the running program, with secrets masked."""
-    script = sys.argv[0] if sys.argv else ""
+    script = _script()
     # A notebook or a prompt has no script; its folder is the one that people know it by.
     start = Path(script).resolve().parent if Path(script).is_file() else Path.cwd()
     return {
-        "command": masked_command([Path(sys.executable).name, *sys.argv]),
+        "command": command(),
         "versions": _versions(),
         "platform": _platform(),
         "devices": _devices(),
         "git": git_revision(start),
     }
+
+
+def command(*, keep_args: bool = False) -> list[str]:
+    """The command that started this program: the interpreter, the script, and its arguments.
+
+    The script's path is kept as it was given: it says what ran, and so do the source lines of the
+    losses. Of its arguments only what is known to be harmless is kept, unless all were asked for.
+    """
+    arguments = sys.argv[1:]
+    kept = arguments if keep_args else masked_arguments(arguments)
+    return [Path(sys.executable).name, _script(), *kept]
+
+
+def _script() -> str:
+    return sys.argv[0] if sys.argv else ""
 
 
 def _platform() -> str:

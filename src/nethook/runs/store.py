@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from nethook.errors import RunInUseError
 from nethook.runs.levels import SHOWN, Course, Group, single, tail, unpack_courses
+from nethook.runs.masking import masked_text, masked_texts
 from nethook.runs.owner import is_alive
 from nethook.runs.points import Points, ScalarTrack
 from nethook.runs.records import COLUMNS, Basis, pack_rows, unpack_rows
@@ -317,8 +318,8 @@ class Store:
                 event.time,
                 kind,
                 for_file(event.address),
-                for_file(event.message),
-                to_json(event.data),
+                for_file(masked_text(event.message)),
+                to_json(masked_texts(event.data)),
             ),
         )
 

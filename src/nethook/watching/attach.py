@@ -25,6 +25,7 @@ from nethook.hooks.ops import watch_ops
 from nethook.hooks.optimizers import on_every_step
 from nethook.hooks.routing import RouterPair, routed_modules
 from nethook.hooks.threads import Threads, stay
+from nethook.runs.about import command
 from nethook.runs.writer import RunWriter
 from nethook.stats.shards import is_shared
 from nethook.watching.facts import Facts, SiteFacts
@@ -99,6 +100,7 @@ def attach(
     snapshots: Mapping[str, int],
     batches: int,
     threads: Threads,
+    keep_args: bool = False,
 ) -> tuple[Session, Attachment]:
     """Opens the run and puts every hook on; if anything fails, nothing is left behind."""
     trees = {name: Tree(model) for name, model in models.items()}
@@ -110,6 +112,7 @@ def attach(
     writer = RunWriter(
         path, rank=rank, world_size=world, capacity=QUEUE,
         info={
+            **({"command": command(keep_args=True)} if keep_args else {}),
             "watch": {
                 "quantities": list(wanted), "budget": budget, "phases": list(phases),
                 "batches": batches, "snapshots": dict(snapshots),

@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from nethook.runs.masking import masked_text
+
 MOST_FAILURES: Final = 8
 """Parts that may fail before watching as a whole is given up."""
 
@@ -75,8 +77,8 @@ class Guard:
         rest = "that part of watching is off" if self.alive else "watching has ended"
         try:
             warnings.warn(
-                f"nethook.watch failed in {part} ({type(error).__name__}: {error}): training is "
-                f"not affected; {rest}.",
+                f"nethook.watch failed in {part} ({type(error).__name__}: "
+                f"{masked_text(str(error))}): training is not affected; {rest}.",
                 WatchWarning,
                 stacklevel=3,
             )

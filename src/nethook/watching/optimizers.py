@@ -18,6 +18,7 @@ import torch
 from nethook.hooks.optimizers import holds, optimizers_holding
 from nethook.hooks.quiet import quiet
 from nethook.runs import names
+from nethook.runs.masking import masked_setting
 from nethook.stats.shards import local_part
 from nethook.watching import budget
 from nethook.watching.away import device_norms
@@ -492,9 +493,8 @@ def _settings(group: dict[str, Any]) -> dict[str, object]:
     """The settings of a group as plain data, without its parameters and its learning rate."""
     plain = {}
     for name, value in group.items():
-        if name in ("params", "lr", "param_names"):
-            continue
         if isinstance(value, torch.Tensor):
             value = value.item() if value.device.type == "cpu" and value.numel() == 1 else "tensor"
-        plain[name] = list(value) if isinstance(value, tuple) else value
+        if name not in ("params", "lr", "param_names"):
+            plain[str(name)] = masked_setting(str(name), value)
     return plain

@@ -42,6 +42,7 @@ def watch(
     snapshots: Mapping[str, int] | None = None,
     batches: int = 3,
     threads: Threads = "own",
+    keep_args: bool = False,
 ) -> Watch:
     """Follows a training run: every layer, every step, into one file. The run is not changed.
 
@@ -69,6 +70,8 @@ def watch(
         batches: steps whose inputs are held on to, to be saved when a NaN appears; 0 holds none.
         threads: "own" follows one thread, the one that opens the watch or, where that is another,
             the one that trains; "all" follows every thread that calls the model.
+        keep_args: keep the whole command line of the program. Otherwise values that might be
+            secrets are kept as `***`.
 
     Returns:
         A `Watch`: a context manager, with `close()`, `log(**scalars)`, `findings`, `overhead` and
@@ -83,6 +86,7 @@ def watch(
     return Watch(
         model, optimizer, to, include=include, exclude=exclude, quantities=quantities,
         budget=budget, phases=phases, snapshots=snapshots, batches=batches, threads=threads,
+        keep_args=keep_args,
     )  # fmt: skip
 
 
@@ -103,6 +107,7 @@ class Watch:
         snapshots: Mapping[str, int] | None,
         batches: int,
         threads: Threads = "own",
+        keep_args: bool = False,
     ) -> None:
         check_threads(threads)
         models = given_models(model)
@@ -128,7 +133,7 @@ class Watch:
         self._session, self._hooks = attach(
             models, optimizers, Path("runs") / "{time}.db" if to is None else to,
             include=include, exclude=exclude, wanted=wanted, budget=budget, phases=shown,
-            snapshots=snapshots or {}, batches=batches, threads=threads,
+            snapshots=snapshots or {}, batches=batches, threads=threads, keep_args=keep_args,
         )  # fmt: skip
         self._diagnosis = Diagnosis(self._session.writer, self._session.budget)
         for each in models.values():

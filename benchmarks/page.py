@@ -262,7 +262,7 @@ def main(steps: int, run: Path | None) -> None:
         path = run or Path(folder).absolute() / "run.db"
         if not path.exists():
             write_run(path, steps)
-        command = [sys.executable, "-m", "nethook", "ui", str(path), "--port", "0"]
+        command = [sys.executable, "-m", "nethook", "ui", str(path), "--port", "0", "--no-token"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             try:
                 assert server.stdout is not None

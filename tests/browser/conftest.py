@@ -13,6 +13,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
 
+from tests.browser.pages import link
+
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "browser"
 # There is no graphics card where tests run, and shared memory may be small in a container.
@@ -102,7 +104,7 @@ def visit(browser):
         page.on("dialog", lambda dialog: made.problems.append("dialog") or dialog.dismiss())
         page.on("request", lambda request: made.problems.extend(outside(request.url, address)))
         page.add_init_script("window.pwned = () => console.log('pwned')")
-        page.goto(address)
+        page.goto(link(address))
         page.wait_for_selector("html[data-ready=yes]")
         return made
 

@@ -43,6 +43,16 @@ writer.close()
 """A program that writes a run, a step every 20 ms."""
 
 
+_TOKENS: dict[str, str] = {}
+"""Of pages that are served, by address."""
+
+
+def link(target: str) -> str:
+    """The link that opens a view of a page, as it would be printed."""
+    token = _TOKENS.get("/".join(target.split("/")[:3]))
+    return target if token is None else f"{target}{'&' if '?' in target else '?'}token={token}"
+
+
 @contextmanager
 def served(place: Path, **options) -> Iterator[str]:
     """The address of a page, without a slash at its end."""
@@ -50,7 +60,9 @@ def served(place: Path, **options) -> Iterator[str]:
     thread = threading.Thread(target=made.run)
     thread.start()
     try:
-        yield "/".join(made.url.split("/")[:3])
+        address = "/".join(made.address.split("/")[:3])
+        _TOKENS[address] = made.token
+        yield address
     finally:
         made.stop()
         thread.join(10)

@@ -114,7 +114,7 @@ def test_the_page_of_a_script_that_trains(visit, tmp_path):
     ) as process:
         assert process.stderr is not None
         said = process.stderr.readline()
-        address = re.search(r"http://127\.0\.0\.1:\d+/run/\w+", said)
+        address = re.search(r"http://127\.0\.0\.1:\d+/run/\w+\?token=[\w-]+", said)
         assert address, said
         opened = visit(address[0])
         page = opened.page

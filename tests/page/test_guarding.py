@@ -1,4 +1,4 @@
-"""Who may ask: names of this machine, and from elsewhere whoever has the token."""
+"""Who may ask: browsers that use a name of this machine and have the token."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 
 from nethook.page.app import make_app
 from nethook.page.folder import Folder
-from nethook.page.guarding import COOKIE, host_of, is_allowed, is_local
+from nethook.page.guarding import host_of, is_allowed, is_local
+from nethook.page.tokens import new_token
 
 
 @pytest.mark.parametrize(
@@ -83,20 +84,85 @@ def test_dash_has_no_tools_for_developers(client) -> None:
     assert "hot_reload" not in text
 
 
-def test_another_address_needs_the_token(tmp_path) -> None:
-    client = make_app(Folder(tmp_path), bound="0.0.0.0", token="secret").server.test_client()
-    ours = {"Host": "192.168.1.7:8420"}
-    assert client.get("/", headers=ours).status_code == 401
-    assert client.get("/?token=wrong", headers=ours).status_code == 401
-    assert client.get("/looks/page.js", headers=ours).status_code == 401
-    given = client.get("/run/abc?token=secret", headers=ours)
+@pytest.mark.parametrize(
+    ("bound", "host"), [("127.0.0.1", "127.0.0.1:8420"), ("0.0.0.0", "192.168.1.7:8420")]
+)
+def test_every_address_needs_the_token(tmp_path, bound, host) -> None:
+    token = new_token()
+    client = make_app(Folder(tmp_path), bound=bound, token=token).server.test_client()
+    ours = {"Host": host}
+    for path in ("/", "/?token=wrong", "/looks/page.js", "/_dash-layout", "/run/abc", "/nowhere"):
+        assert client.get(path, headers=ours).status_code == 401
+    asked = client.post("/_dash-update-component", json={}, headers=ours)
+    assert asked.status_code == 401
+    given = client.get(f"/run/abc?token={token}", headers=ours)
     assert given.status_code == 302
     assert given.headers["Location"] == "/run/abc"  # without the token
+    assert given.headers["Set-Cookie"].startswith(f"nethook-token-8420={token};")
     assert "HttpOnly" in given.headers["Set-Cookie"]
     assert "SameSite=Strict" in given.headers["Set-Cookie"]
-    client.set_cookie(COOKIE, "secret", domain="192.168.1.7")
-    assert client.get("/", headers=ours).status_code == 200
+    assert given.headers["Referrer-Policy"] == "no-referrer"
+    client.set_cookie("nethook-token-8420", token, domain=host.partition(":")[0])
+    page = client.get("/", headers=ours)
+    assert page.status_code == 200
+    assert token not in page.text
     assert client.get("/", headers={"Host": "evil.example"}).status_code == 403
+    assert client.get("/", headers={"Host": f"evil.example:{token}"}).status_code == 403
+
+
+def test_a_script_has_the_token_in_a_header(tmp_path) -> None:
+    token = new_token()
+    client = make_app(Folder(tmp_path), token=token).server.test_client()
+    ours = {"Host": "localhost:1", "Authorization": f"Bearer {token}"}
+    assert client.get("/", headers=ours).status_code == 200
+    assert client.post("/_dash-update-component", json={}, headers=ours).status_code == 400
+    wrong = {**ours, "Authorization": f"Bearer {new_token()}"}
+    refused = client.get("/", headers=wrong)
+    assert (refused.status_code, refused.text.count("\n")) == (401, 1)
+    assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_the_page_that_asks_for_the_token(tmp_path) -> None:
+    token = new_token()
+    client = make_app(Folder(tmp_path), token=token).server.test_client()
+    ours = {"Host": "localhost:9", "Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
+    asked = client.get("/run/abc?at=fc", headers=ours)
+    assert asked.status_code == 401
+    assert '<form method="post">' in asked.text
+    assert "nethook ui" in asked.text
+    assert "form-action 'self'" in asked.headers["Content-Security-Policy"]
+    assert asked.headers["Referrer-Policy"] == "no-referrer"
+    wrong = client.post("/run/abc?at=fc", data={"token": "wrong"}, headers=ours)
+    assert wrong.status_code == 401
+    assert "That is not the token" in wrong.text
+    assert "Set-Cookie" not in wrong.headers
+    for pasted in (token, f" {token}\n", f"http://127.0.0.1:9/run/x?token={token}"):
+        given = client.post("/run/abc?at=fc", data={"token": pasted}, headers=ours)
+        assert (given.status_code, given.headers["Location"]) == (303, "/run/abc?at=fc")
+        assert given.headers["Set-Cookie"].startswith(f"nethook-token-9={token};")
+        client.delete_cookie("nethook-token-9", domain="localhost")
+    long = client.post("/", data={"token": "x" * 5000}, headers=ours)
+    assert long.status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "allowed"),
+    [
+        ({}, True),  # a script
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "null"}, True),
+        ({"Sec-Fetch-Site": "none"}, True),
+        ({"Sec-Fetch-Site": "cross-site"}, False),
+        ({"Sec-Fetch-Site": "same-site"}, False),  # another port of this machine
+        ({"Origin": "http://127.0.0.1:8420"}, True),
+        ({"Origin": "http://127.0.0.1:9999"}, False),
+        ({"Origin": "http://evil.example"}, False),
+        ({"Origin": "http://["}, False),
+    ],
+)
+def test_only_pages_of_this_server_may_post(client, headers, allowed) -> None:
+    ours = {"Host": "127.0.0.1:8420", **headers}
+    answer = client.post("/_dash-update-component", json={}, headers=ours)
+    assert answer.status_code == (400 if allowed else 403)
 
 
 def test_no_file_but_the_page_s_own_is_served(client) -> None:

@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
+from typing import Any
 
 import pytest
 
 from nethook.errors import NoSuchRunError, OptionError
 from nethook.page import serving
-from nethook.page.serving import serve, start
+from nethook.page.serving import Served, serve, start
 from tests.figures.shared import training
 
 
-def read(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=20) as answer:
+def read(link: str) -> str:
+    """What a script gets at the address of a link, with the link's token."""
+    address, _, token = link.partition("?token=")
+    request = urllib.request.Request(address, headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=20) as answer:
         return answer.read().decode()
+
+
+@contextmanager
+def served(place: Path, **options: Any) -> Iterator[Served]:
+    made = start(place, port=0, **options)
+    thread = threading.Thread(target=made.run)
+    thread.start()
+    try:
+        yield made
+    finally:
+        made.stop()
+        thread.join(10)
+
+
+def browser() -> urllib.request.OpenerDirector:
+    """Something that keeps cookies and follows redirects."""
+    return urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
 
 
 def test_it_is_served_until_it_is_stopped(tmp_path: Path) -> None:
@@ -46,10 +73,112 @@ def test_the_address_of_one_run_is_that_of_its_page() -> None:
     assert served.url.count("/run/") == 1
 
 
-def test_another_address_has_a_token(tmp_path: Path) -> None:
-    served = start(tmp_path, host="0.0.0.0", port=0)
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_every_address_has_a_token(tmp_path: Path, host: str) -> None:
+    served = start(tmp_path, host=host, port=0)
     served.server.server_close()
-    assert len(served.url.partition("?token=")[2]) >= 32
+    assert len(served.url.partition("?token=")[2]) >= 43
+
+
+def test_pages_at_several_ports_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """Browsers send cookies to every port of a host."""
+    with served(tmp_path) as first, served(tmp_path) as second:
+        mine = browser()
+        for each in (first, second):
+            with mine.open(each.url, timeout=20) as answer:
+                assert answer.url == each.address  # the token has left it
+                assert "<title>nethook</title>" in answer.read().decode()
+        for each in (first, second):
+            assert mine.open(each.address, timeout=20).status == 200
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                browser().open(each.address, timeout=20)
+
+
+def test_a_page_without_a_token(tmp_path: Path) -> None:
+    with served(tmp_path, with_token=False) as page:
+        assert page.url == page.address
+        assert browser().open(page.url, timeout=20).status == 200
+
+
+def test_a_token_in_a_file_is_not_said(tmp_path: Path) -> None:
+    with served(tmp_path, token_file=tmp_path / "token") as page:
+        token = (tmp_path / "token").read_text().strip()
+        assert page.url == f"{page.address}?token={token}"
+        assert token not in page.said
+        assert page.said == f"{page.address} (its token is in {tmp_path / 'token'})"
+        assert "<title>nethook</title>" in read(page.url)
+    again = start(tmp_path, port=0, token_file=tmp_path / "token")
+    again.server.server_close()
+    assert again.token == token
+
+
+def test_a_page_for_everybody_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Served, "run", lambda self: self.server.server_close())
+    said: list[str] = []
+    serve(tmp_path, host="0.0.0.0", port=0, with_token=False, say=said.append)
+    assert "token" not in said[0]
+    assert "everybody who reaches this address can read the runs" in said[1]
+    said.clear()
+    serve(tmp_path, port=0, with_token=False, say=said.append)
+    assert len(said) == 1
+
+
+def test_a_browser_is_not_given_the_token_as_an_argument(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody on the machine can list the arguments of its processes."""
+    opened: Queue[tuple[str, str, int]] = Queue()
+
+    def open_it(url: str) -> None:
+        path = Path(urllib.request.url2pathname(url.removeprefix("file://")))
+        opened.put((url, path.read_text(), stat.S_IMODE(path.stat().st_mode)))
+
+    said: list[str] = []
+    shown: list[tuple[str, str, int]] = []
+
+    def run(self: Served) -> None:
+        self.server.server_close()
+        shown.append(opened.get(timeout=20))
+
+    monkeypatch.setattr("webbrowser.open", open_it)
+    monkeypatch.setattr(Served, "run", run)
+    serve(tmp_path, port=0, show=True, say=said.append)
+    ((url, text, mode),) = shown
+    assert said[0].partition("?token=")[2] not in url
+    assert f'content="0; url={said[0]}"' in text
+    assert mode == 0o600
+    assert not Path(url.removeprefix("file://")).exists()  # it went with the server
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET http://[ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"GET //[ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"GET /%zz?%zz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"GET /\xff\xfe HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: [\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: \xff=;;=\r\nAuthorization: \xff\r\n\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused_without_a_word(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], request_: bytes
+) -> None:
+    with served(tmp_path) as page:
+        with socket.create_connection(("127.0.0.1", page.server.port), timeout=20) as sock:
+            sock.sendall(request_)
+            sock.shutdown(socket.SHUT_WR)
+            answer = b"".join(iter(lambda: sock.recv(65536), b""))
+        head, _, body = answer.rpartition(b"\r\n\r\n")
+        assert b" 40" in head[:12] or body.startswith(b"400: ")
+        assert body.count(b"\n") == 1
+        assert "<title>nethook</title>" in read(page.url)  # it is still there
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
@@ -99,7 +228,7 @@ def test_the_process_of_the_page_is_no_child_of_the_script(tmp_path: Path) -> No
         page = page_beside(process.pid)
     os.kill(page, signal.SIGTERM)
     assert (process.returncode, out.strip()) == (0, "no children")
-    assert "nethook ui: http://127.0.0.1:" in err
+    assert re.search(r"nethook ui: http://127\.0\.0\.1:\d+/run/\w+\?token=[\w-]{43}\n", err)
 
 
 def page_beside(pid: int) -> int:

@@ -22,21 +22,36 @@ def ui(
     ] = None,
     host: Annotated[
         str,
-        typer.Option(
-            "--host", help="Another address than this machine's own; its page needs a token."
-        ),
+        typer.Option("--host", help="Another address than this machine's own."),
     ] = "127.0.0.1",
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            help="A file with the token, for scripts; made (mode 0600) where it is missing.",
+        ),
+    ] = None,
+    no_token: Annotated[
+        bool,
+        typer.Option(
+            "--no-token", help="Ask for no token: whoever reaches the address can read the runs."
+        ),
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
     wait: Annotated[bool, typer.Option("--wait", hidden=True)] = False,
     beside: Annotated[int | None, typer.Option("--beside", hidden=True)] = None,
 ) -> None:
     """Serve a page on which runs are seen, also while they train. Ctrl-C ends it."""
     with errors_in_words():
+        from nethook.errors import OptionError
         from nethook.page.serving import serve
 
+        if no_token and token_file is not None:
+            raise OptionError("`--no-token` and `--token-file` exclude each other: leave one out.")
         if place is None:
             place = Path("runs") if Path("runs").is_dir() else Path()
         serve(
-            place, host=host, port=port, show=show, wait=wait, beside=beside,
-            say=lambda url: typer.echo(f"nethook ui: {url}", err=beside is not None),
+            place, host=host, port=port, with_token=not no_token, token_file=token_file,
+            show=show, wait=wait, beside=beside,
+            say=lambda text: typer.echo(f"nethook ui: {text}", err=beside is not None),
         )  # fmt: skip

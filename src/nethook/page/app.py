@@ -25,6 +25,7 @@ from dash.exceptions import PreventUpdate
 from nethook.page.folder import Folder
 from nethook.page.guarding import guard
 from nethook.page.parts import Part, attributes, empty_figure, fill, note
+from nethook.page.questions import INPUTS, OUTPUTS, STATE, check_questions
 from nethook.page.state import Place, read_place
 from nethook.page.views import Views
 from nethook.views.page import asset, looks
@@ -88,7 +89,7 @@ def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Da
     Arguments:
         folder: the runs.
         bound: the address that the server is bound to.
-        token: what a browser must have been given; "" for none.
+        token: what a browser or script must show; "" for none.
     """
     files = _files()
     seal = hashlib.sha256(b"".join(files.values())).hexdigest()[:12]
@@ -111,6 +112,7 @@ def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Da
     views = Views(folder)
     _callbacks(app, views)
     guard(app.server, bound=bound, token=token, policy=_policy(app))
+    check_questions(app.server)
     _read_ahead(app, views)
 
     def look(name: str) -> Any:
@@ -191,12 +193,9 @@ def _layout() -> Any:
 
 def _callbacks(app: Dash, views: Views) -> None:
     @app.callback(
-        Output("page", "children"),
-        Output("view", "data"),
-        Input("url", "pathname"),
-        Input("url", "search"),
-        Input("tick", "n_intervals"),
-        State("have", "data"),
+        *(Output(*each) for each in OUTPUTS),
+        *(Input(*each) for each in INPUTS),
+        *(State(*each) for each in STATE),
         running=[(Output("tick", "disabled"), True, False)],
     )
     def answer(pathname: str, search: str, _: int, have: Any) -> tuple[Any, Any]:

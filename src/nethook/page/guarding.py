@@ -1,22 +1,22 @@
-"""Who may ask: this machine, under a name of its own; from elsewhere, whoever has the token.
+"""Who may ask: browsers of this machine, under a name of its own, that have the token.
 
 A web page of a stranger, open in the same browser, can send requests to a local port, and under a
 name of its own that it lets point here it could read the answers. Such requests have a foreign
-`Host`, and are refused.
+`Host`, and are refused before anything else is looked at.
 """
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
-import secrets
 import socket
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from nethook.page.tokens import Answer, Asked, TokenCheck
 
 if TYPE_CHECKING:
     from flask import Flask
 
-COOKIE: Final = "nethook-token"
 LARGEST: Final = 1 << 20
 """Bytes of a request."""
 
@@ -39,11 +39,6 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def new_token() -> str:
-    """A word that nobody guesses."""
-    return secrets.token_urlsafe(24)
 
 
 def host_of(header: str) -> str:
@@ -77,45 +72,73 @@ def is_allowed(header: str, bound: str) -> bool:
         return bool(name) and name in {socket.gethostname().lower(), socket.getfqdn().lower()}
 
 
+class Gate:
+    """Everything that is asked before a request reaches the page.
+
+    Arguments:
+        bound: the address that the server is bound to.
+        token: what must be shown; "" for none.
+    """
+
+    def __init__(self, bound: str, token: str) -> None:
+        self._bound = bound
+        self._check = TokenCheck(token)
+
+    def answer(self, asked: Asked) -> Answer | None:
+        """None for whoever may go on; for others what they are answered."""
+        if not is_allowed(asked.headers.get("host", ""), self._bound):
+            return Answer(403, "This name is not nethook's: use the address it printed.\n")
+        if asked.method not in ("GET", "HEAD", "POST"):
+            return Answer(405, "Runs are read only.\n", {"Allow": "GET, HEAD, POST"})
+        if asked.method == "POST" and _is_foreign(asked):
+            return Answer(403, "Another site's page may not ask.\n")
+        return self._check.answer(asked)
+
+
+def _is_foreign(asked: Asked) -> bool:
+    """Whether a request comes from a page of another server; one at another port is another."""
+    if site := asked.headers.get("sec-fetch-site"):
+        return site not in ("none", "same-origin")
+    # An older browser. Of a page without a referrer, as ours, the origin is "null".
+    origin = asked.headers.get("origin", "null")
+    if origin == "null":
+        return False
+    try:
+        return urlsplit(origin).netloc.lower() != asked.headers.get("host", "").strip().lower()
+    except ValueError:
+        return True
+
+
 def guard(server: Flask, *, bound: str, token: str, policy: str) -> None:
     """Refuse who may not ask, and tell browsers what the page may do.
 
     Arguments:
         server: the Flask application.
         bound: the address that it is bound to.
-        token: what a browser must have been given; "" for none.
+        token: what must be shown; "" for none.
         policy: the content security policy.
     """
-    from flask import Response, redirect, request
+    from flask import Response, request
 
     server.config["MAX_CONTENT_LENGTH"] = LARGEST
+    gate = Gate(bound, token)
+
+    def body(most: int) -> bytes:
+        return request.get_data() if (request.content_length or 0) <= most else b""
 
     @server.before_request
     def refuse() -> Any:
-        if not is_allowed(request.headers.get("Host", ""), bound):
-            return Response("This name is not nethook's: use the address it printed.\n", 403)
-        if request.headers.get("Sec-Fetch-Site") == "cross-site" and request.method != "GET":
-            return Response("Another site's page may not ask.\n", 403)
-        if request.method not in ("GET", "HEAD", "POST"):
-            return Response("Runs are read only.\n", 405)
-        if token:
-            given = request.args.get("token", "")
-            if request.method == "GET" and _equal(given, token):
-                # The token leaves the address at once: it must not end in a history or a picture.
-                answer = redirect(request.path)
-                answer.set_cookie(COOKIE, token, httponly=True, samesite="Strict")
-                return answer
-            if not _equal(request.cookies.get(COOKIE, ""), token):
-                return Response("A token is needed: use the address that nethook printed.\n", 401)
-        return None
+        headers = {name.lower(): value for name, value in request.headers}
+        query = request.query_string.decode("latin-1")
+        answer = gate.answer(Asked(request.method, request.path, query, headers, body))
+        if answer is None:
+            return None
+        kind = {"Content-Type": "text/plain; charset=utf-8"}
+        return Response(answer.text, answer.status, {**kind, **answer.headers})
 
     @server.after_request
     def tell(response: Any) -> Any:
         for name, value in _HEADERS.items():
             response.headers[name] = value
-        response.headers["Content-Security-Policy"] = policy
+        response.headers.setdefault("Content-Security-Policy", policy)
         return response
-
-
-def _equal(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode(), wanted.encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import tempfile
 import threading
 import time
 import webbrowser
@@ -12,9 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from nethook.errors import MissingLibraryError, NoSuchRunError, OptionError
-from nethook.page.guarding import is_local, new_token
+from nethook.page.guarding import is_local
+from nethook.page.token_page import forwarding_page
+from nethook.page.tokens import link_with, new_token, token_of_file
 from nethook.runs.owner import is_alive, process
 
 if TYPE_CHECKING:
@@ -29,11 +33,33 @@ _NICE: Final = 5  # beside a training the page comes second
 
 @dataclass
 class Served:
-    """A page that is being served."""
+    """A page that is being served.
 
-    url: str
+    Arguments:
+        address: where, without the token.
+        token: what must be shown; "" for none.
+        server: what serves it.
+        looked: when somebody last did.
+        token_file: where the token is kept, if it is.
+    """
+
+    address: str
+    token: str
     server: BaseWSGIServer
     looked: float
+    token_file: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """The link that opens the page."""
+        return link_with(self.address, self.token)
+
+    @property
+    def said(self) -> str:
+        """What is printed: the link, or where the token is. One in a file stays there."""
+        if self.token_file is None:
+            return self.url
+        return f"{self.address} (its token is in {self.token_file})"
 
     def run(self) -> None:
         """Serve until `stop` is called."""
@@ -52,6 +78,8 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int | None = None,
+    with_token: bool = True,
+    token_file: str | Path | None = None,
     show: bool = False,
     wait: bool = False,
     beside: int | None = None,
@@ -61,29 +89,59 @@ def serve(
 
     Arguments:
         place: the folder, or the run file.
-        host: the address to bind to. Any but this machine's own needs a token, which is part of the
-            address that is said.
+        host: the address to bind to.
         port: None takes the first that is free, from 8420 on.
+        with_token: whether a browser must come with a token, which is part of the link that is
+            said. Without it everybody who reaches the address can read the runs.
+        token_file: the file that has the token, for scripts; it is made where it is missing. It is
+            not said then.
         show: open a browser.
         wait: the run file may come later.
         beside: the number of a process; when it has ended and nobody looks any more, so does this.
-        say: called with the address, once.
+        say: called with the link, once.
 
     Raises:
         NoSuchRunError: there is no such folder or file.
-        OptionError: the port is taken, or the address is not this machine's.
+        OptionError: the port is taken, the address is not this machine's, or the token file is
+            none.
         MissingLibraryError: Dash is not installed.
     """
-    served = start(place, host=host, port=port, wait=wait)
-    say(served.url)
-    if show:
-        threading.Thread(target=webbrowser.open, args=(served.url,), daemon=True).start()
-    if beside is not None:
-        _stand_aside()
-        watcher = threading.Thread(target=_end_after, args=(served, process(beside)), daemon=True)
-        watcher.start()
-    with contextlib.suppress(KeyboardInterrupt):
-        served.run()
+    served = start(
+        place, host=host, port=port, with_token=with_token, token_file=token_file, wait=wait
+    )
+    say(served.said)
+    if not (with_token or is_local(host)):
+        say("(no token is asked for: everybody who reaches this address can read the runs)")
+    with contextlib.ExitStack() as stack:
+        if show:
+            opened = stack.enter_context(_to_open(served))
+            threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
+        if beside is not None:
+            _stand_aside()
+            ends = threading.Thread(target=_end_after, args=(served, process(beside)), daemon=True)
+            ends.start()
+        with contextlib.suppress(KeyboardInterrupt):
+            served.run()
+
+
+@contextlib.contextmanager
+def _to_open(served: Served) -> Iterator[str]:
+    """What a browser is started with.
+
+    Everybody on this machine sees the arguments of its processes. So the browser is not given the
+    link, but a file that leads to it and that only its owner can read.
+    """
+    if not served.token:
+        yield served.url
+        return
+    number, name = tempfile.mkstemp(prefix="nethook-", suffix=".html")
+    path = Path(name)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(forwarding_page(served.url))
+        yield path.as_uri()
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _stand_aside() -> None:
@@ -101,7 +159,13 @@ def _stand_aside() -> None:
 
 
 def start(
-    place: str | Path, *, host: str = "127.0.0.1", port: int | None = None, wait: bool = False
+    place: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    with_token: bool = True,
+    token_file: str | Path | None = None,
+    wait: bool = False,
 ) -> Served:
     """Bind a server for the page; `run` of what is returned serves it."""
     path = Path(place).expanduser().absolute()
@@ -120,15 +184,20 @@ def start(
     from nethook.page.folder import Folder
 
     folder = Folder(path, wait=wait)
-    token = "" if is_local(host) else new_token()
+    token, kept = "", None
+    if token_file is not None:
+        kept = Path(token_file).expanduser().absolute()
+        token = token_of_file(kept)
+    elif with_token:
+        token = new_token()
     app = make_app(folder, bound=host, token=token)
     server = _bound(app.server, host, port)
     name = f"[{host}]" if ":" in host else host
     if host in ("0.0.0.0", "::"):
         name = socket.gethostname()
     way = f"run/{folder.id_of(path)}" if folder.single else ""
-    query = f"?token={token}" if token else ""
-    served = Served(f"http://{name}:{server.port}/{way}{query}", server, time.monotonic())
+    address = f"http://{name}:{server.port}/{way}"
+    served = Served(address, token, server, time.monotonic(), kept)
 
     def looked() -> None:
         served.looked = time.monotonic()
@@ -142,13 +211,26 @@ def _bound(app: Any, host: str, port: int | None) -> BaseWSGIServer:
     from werkzeug.serving import WSGIRequestHandler, make_server
 
     class Handler(WSGIRequestHandler):
-        """Keeps connections, and writes no log."""
+        """Writes no log, and answers in one line what is no request at all."""
 
         protocol_version = "HTTP/1.1"
         timeout = 120
+        error_message_format = "%(code)d: %(message)s.\n"
+        error_content_type = "text/plain; charset=utf-8"
+
+        def run_wsgi(self) -> None:
+            try:
+                urlsplit(self.path)
+            except ValueError:  # werkzeug would end with a traceback
+                self.send_error(400, "That is no address")
+            else:
+                super().run_wsgi()
 
         def log(self, type: str, message: str, *args: Any) -> None:
             pass
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass  # not even put together: it has the address, and that may have the token
 
     failed: OSError | None = None
     for number in _ports(host, port):

@@ -77,7 +77,7 @@ def is_readable(name: str) -> bool:
             usual += digits == 2 or (first + second).lower() in _COMMON_PAIRS
             breaks += digits == 1 or (first.islower() and second.isupper())
     letters = sum(map(str.isalpha, bare))
-    return 2 * letters >= len(bare) and 2 * usual >= pairs and 4 * breaks <= len(bare)
+    return 2 * letters >= len(bare) and 2 * usual >= pairs and 3 * breaks <= len(bare)
 
 
 def exists_here(value: str) -> bool:

@@ -1,0 +1,105 @@
+"""Questions of a browser, read before Dash sees them: what is not one is answered with one line.
+
+Dash expects requests of its own scripts, and ends with a traceback where one is of somebody else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+WAY: Final = "/_dash-update-component"
+OUTPUTS: Final = (("page", "children"), ("view", "data"))
+INPUTS: Final = (("url", "pathname"), ("url", "search"), ("tick", "n_intervals"))
+STATE: Final = (("have", "data"),)
+
+
+def problem_of(body: bytes) -> str:
+    """What is wrong with the body of a question, in a sentence; "" where nothing is."""
+    try:
+        asked = json.loads(body.decode("utf-8"))
+        json.dumps(asked, ensure_ascii=False).encode("utf-8")  # half a character is no text
+    except (ValueError, RecursionError):
+        return "The body is not JSON."
+    if not isinstance(asked, dict):
+        return "The body is no object."
+    if asked.get("output") != _output(OUTPUTS):
+        return "There is no such callback."
+    changed = asked.get("changedPropIds")
+    fitting = (
+        _names(asked.get("outputs")) == OUTPUTS
+        and _names(asked.get("inputs")) == INPUTS
+        and _names(asked.get("state")) == STATE
+        and isinstance(changed, list)
+        and all(isinstance(each, str) for each in changed)
+    )
+    if not fitting:
+        return "The body does not have what the callback needs."
+    pathname, search, tick = (each.get("value") for each in asked["inputs"])
+    if not all(each is None or isinstance(each, str) for each in (pathname, search)):
+        return "The address is no text."
+    if tick is not None and not isinstance(tick, int):
+        return "The tick is no number."
+    if not _is_known(asked["state"][0].get("value")):
+        return "What the browser has is not as it was sent."
+    return ""
+
+
+def _output(names: tuple[tuple[str, str], ...]) -> str:
+    """How Dash calls a callback with these outputs."""
+    return f"..{'...'.join('.'.join(each) for each in names)}.."
+
+
+def _names(entries: Any) -> tuple[tuple[Any, Any], ...] | None:
+    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+        return None
+    return tuple((each.get("id"), each.get("property")) for each in entries)
+
+
+def _is_known(have: Any) -> bool:
+    """Whether this is `{"skeleton": …, "tags": {part: tag}}`, a part of it, or nothing."""
+    if have is None:
+        return True
+    if not isinstance(have, Mapping) or not isinstance(have.get("skeleton", ""), str):
+        return False
+    tags = have.get("tags", {})
+    return isinstance(tags, Mapping) and all(isinstance(each, str) for each in tags.values())
+
+
+def check_questions(server: Flask) -> None:
+    """Answer in one line whatever is no question, and every error."""
+    from dash.exceptions import DependencyException
+    from flask import Response, request
+    from werkzeug.exceptions import HTTPException
+
+    def line(status: int, text: str) -> Response:
+        return Response(f"{text}\n", status, mimetype="text/plain")
+
+    @server.before_request
+    def check() -> Response | None:
+        if request.method != "POST":
+            return None
+        if request.path != WAY:
+            return line(404, "There is nothing to post to here.")
+        if request.mimetype != "application/json":
+            return line(400, "The body must be application/json.")
+        problem = problem_of(request.get_data())
+        return line(400, problem) if problem else None
+
+    @server.errorhandler(HTTPException)
+    def refused(error: HTTPException) -> Any:
+        status = error.code or 500
+        return line(status, f"{error.name}.") if status >= 400 else error  # a redirect
+
+    @server.errorhandler(DependencyException)
+    def missing(_: Exception) -> Response:
+        return line(404, "There is no such file.")
+
+    @server.errorhandler(Exception)
+    def failed(error: Exception) -> Response:
+        server.logger.error("the page failed", exc_info=error)
+        return line(500, f"nethook failed to answer: {type(error).__name__}.")

@@ -1,4 +1,4 @@
-"""Questions that are none: 400 and one line, whatever is sent."""
+"""Malformed requests get a 400 and one line, whatever is sent."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_odd_addresses_are_answered(client, caplog, path: str, status: int) -> N
 
 def test_there_is_one_thing_to_post_to(client) -> None:
     answered = client.post("/", json={}, headers=HERE)
-    assert (answered.status_code, answered.text) == (404, "There is nothing to post to here.\n")
+    assert (answered.status_code, answered.text) == (404, "Nothing can be posted here.\n")
 
 
 def test_an_error_of_ours_is_one_line_and_logged(tmp_path, monkeypatch, caplog) -> None:

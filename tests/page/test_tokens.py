@@ -160,7 +160,7 @@ def test_a_browser_gets_a_page_and_a_script_a_line() -> None:
     assert "--token-file" in page.text
     line = answer(accept="*/*").text
     assert line == "A token is needed: use the link that nethook printed.\n"
-    assert "link is not of this page" in answer("/", "token=old", accept="text/html").text
+    assert "not the token of this page" in answer("/", "token=old", accept="text/html").text
 
 
 @pytest.mark.parametrize(

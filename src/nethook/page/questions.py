@@ -1,6 +1,6 @@
-"""Questions of a browser, read before Dash sees them: what is not one is answered with one line.
+"""Checks what a browser asks before Dash sees it, and answers malformed requests with one line.
 
-Dash expects requests of its own scripts, and ends with a traceback where one is of somebody else.
+Dash trusts requests to come from its own scripts; any other one ends in a traceback.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ STATE: Final = (("have", "data"),)
 
 
 def problem_of(body: bytes) -> str:
-    """What is wrong with the body of a question, in a sentence; "" where nothing is."""
+    """What is wrong with the body of a request, in one sentence; "" if nothing is."""
     try:
         asked = json.loads(body.decode("utf-8"))
-        json.dumps(asked, ensure_ascii=False).encode("utf-8")  # half a character is no text
+        json.dumps(asked, ensure_ascii=False).encode("utf-8")  # refuses lone surrogates
     except (ValueError, RecursionError):
-        return "The body is not JSON."
+        return "The body must be JSON."
     if not isinstance(asked, dict):
-        return "The body is no object."
+        return "The body must be a JSON object."
     if asked.get("output") != _output(OUTPUTS):
-        return "There is no such callback."
+        return "`output` must name a callback of the page."
     changed = asked.get("changedPropIds")
     fitting = (
         _names(asked.get("outputs")) == OUTPUTS
@@ -38,14 +38,14 @@ def problem_of(body: bytes) -> str:
         and all(isinstance(each, str) for each in changed)
     )
     if not fitting:
-        return "The body does not have what the callback needs."
+        return "The body does not match the callback."
     pathname, search, tick = (each.get("value") for each in asked["inputs"])
     if not all(each is None or isinstance(each, str) for each in (pathname, search)):
-        return "The address is no text."
+        return "`pathname` and `search` must be strings."
     if tick is not None and not isinstance(tick, int):
-        return "The tick is no number."
+        return "`n_intervals` must be a whole number."
     if not _is_known(asked["state"][0].get("value")):
-        return "What the browser has is not as it was sent."
+        return "`have` must be the skeleton and tags that the page sent."
     return ""
 
 
@@ -71,7 +71,7 @@ def _is_known(have: Any) -> bool:
 
 
 def check_questions(server: Flask) -> None:
-    """Answer in one line whatever is no question, and every error."""
+    """Answer malformed requests, and errors of our own, with one line."""
     from dash.exceptions import DependencyException
     from flask import Response, request
     from werkzeug.exceptions import HTTPException
@@ -84,7 +84,7 @@ def check_questions(server: Flask) -> None:
         if request.method != "POST":
             return None
         if request.path != WAY:
-            return line(404, "There is nothing to post to here.")
+            return line(404, "Nothing can be posted here.")
         if request.mimetype != "application/json":
             return line(400, "The body must be application/json.")
         problem = problem_of(request.get_data())

@@ -56,7 +56,7 @@ class Served:
 
     @property
     def said(self) -> str:
-        """What is printed: the link, or where the token is. One in a file stays there."""
+        """What is printed: the link; with a token file, the address and the file instead."""
         if self.token_file is None:
             return self.url
         return f"{self.address} (its token is in {self.token_file})"
@@ -93,8 +93,8 @@ def serve(
         port: None takes the first that is free, from 8420 on.
         with_token: whether a browser must come with a token, which is part of the link that is
             said. Without it everybody who reaches the address can read the runs.
-        token_file: the file that has the token, for scripts; it is made where it is missing. It is
-            not said then.
+        token_file: a file with the token, for scripts; it is created if it is missing. The token
+            itself is not said then.
         show: open a browser.
         wait: the run file may come later.
         beside: the number of a process; when it has ended and nobody looks any more, so does this.
@@ -111,7 +111,7 @@ def serve(
     )
     say(served.said)
     if not (with_token or is_local(host)):
-        say("(no token is asked for: everybody who reaches this address can read the runs)")
+        say("(without a token: everybody who can reach this address can read the runs)")
     with contextlib.ExitStack() as stack:
         if show:
             opened = stack.enter_context(_to_open(served))
@@ -128,8 +128,8 @@ def serve(
 def _to_open(served: Served) -> Iterator[str]:
     """What a browser is started with.
 
-    Everybody on this machine sees the arguments of its processes. So the browser is not given the
-    link, but a file that leads to it and that only its owner can read.
+    Every user of this machine can list the arguments of its processes. So the browser is not given
+    the link itself, but a file that leads to it and that only its owner can read.
     """
     if not served.token:
         yield served.url
@@ -211,7 +211,7 @@ def _bound(app: Any, host: str, port: int | None) -> BaseWSGIServer:
     from werkzeug.serving import WSGIRequestHandler, make_server
 
     class Handler(WSGIRequestHandler):
-        """Writes no log, and answers in one line what is no request at all."""
+        """Writes no log, and answers malformed requests with one line."""
 
         protocol_version = "HTTP/1.1"
         timeout = 120
@@ -222,7 +222,7 @@ def _bound(app: Any, host: str, port: int | None) -> BaseWSGIServer:
             try:
                 urlsplit(self.path)
             except ValueError:  # werkzeug would end with a traceback
-                self.send_error(400, "That is no address")
+                self.send_error(400, "Malformed address")
             else:
                 super().run_wsgi()
 

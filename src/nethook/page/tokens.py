@@ -25,6 +25,7 @@ from nethook.page.token_page import PAGE_HEADERS, forwarding_page, token_page
 _BYTES: Final = 32  # 256 bits: nobody guesses it, so nobody has to count wrong guesses
 _FITTING: Final = re.compile(r"[A-Za-z0-9_.~+/=-]{32,512}")
 _FIELDS: Final = 64  # of a query or a form
+_WRONG: Final = "That is not the token of this page."
 _AS_IT_IS: Final = "%/?:@!$&'()*+,;=~"  # in a query
 LONGEST_FORM: Final = 4096
 """Bytes of a form with a token in it."""
@@ -153,8 +154,8 @@ class TokenCheck:
             form = asked.body(LONGEST_FORM).decode("latin-1")
             if self._is_one_of(_pasted(form)):
                 return self._go_on(asked)
-            return _refusal(asked, "That is not the token of this page.")
-        return _refusal(asked, "That link is not of this page." if in_link else "")
+            return _refusal(asked, _WRONG)
+        return _refusal(asked, _WRONG if in_link else "")
 
     def _is_known(self, asked: Asked) -> bool:
         scheme, _, given = asked.headers.get("authorization", "").strip().partition(" ")

@@ -20,6 +20,7 @@ from nethook.errors import RunFileError
 from nethook.runs.checks import check_schema
 from nethook.runs.filesystems import on_network
 from nethook.runs.schema import APPLICATION_ID, PAGE_SIZE, TABLES, VERSION
+from nethook.runs.stubs import is_stub
 
 WAL_LIMIT: Final = 64 << 20
 """Bytes of the -wal file at which the writer waits until a reader that holds it back lets go."""
@@ -35,7 +36,7 @@ class Storage:
     """An open run file, for writing.
 
     Arguments:
-        path: the run file. It does not exist, or `resume` is true and it is continued.
+        path: the run file. It does not exist, has nothing in it, or `resume` is true.
         resume: whether to continue what is there.
         vfs: the name of SQLite's layer for files; None is its usual one.
         wal_limit: see WAL_LIMIT.
@@ -54,7 +55,11 @@ class Storage:
         self._wal_limit = wal_limit
         self._published = 0.0
         self._wait = _PUBLISH
-        existing = resume and path.exists()
+        # A stub is opened as it is, and never removed: its maker may be alive, and about to write.
+        stub = is_stub(path)
+        existing = (resume or stub) and path.exists()
+        self.made = not existing
+        """Whether this made the file."""
         try:
             if not existing:
                 # Nobody else can have made it in between, and a folder that is read-only says so.
@@ -64,9 +69,9 @@ class Storage:
             try:
                 if on_network(path.parent):
                     raise WalRefusedError
-                self.connection = _connect(path, existing=existing, vfs=vfs)
+                self.connection = _connect(path, existing=existing and not stub, vfs=vfs)
             except WalRefusedError:
-                self._use_scratch(existing=existing)
+                self._use_scratch(existing=existing and not stub)
         except (OSError, sqlite3.Error) as error:
             if not existing and not isinstance(error, FileExistsError):
                 with suppress(OSError):
@@ -160,7 +165,7 @@ def _connect(path: Path, *, existing: bool, vfs: str | None) -> sqlite3.Connecti
         check_same_thread=False,  # made here, then handed to the writer thread, which keeps it
     )
     try:
-        if existing:
+        if existing or connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             check_schema(connection, path)
         else:
             connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")

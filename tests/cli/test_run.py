@@ -66,7 +66,7 @@ def test_a_wrong_call_is_said_before_the_script_runs(
     tmp_path: Path, words: tuple[str, ...], says: str
 ) -> None:
     (tmp_path / "a.py").write_text("print('it ran')")
-    (tmp_path / "there.db").write_text("")
+    (tmp_path / "there.db").write_text("taken")
     done = under(*words, cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
     assert says in done.err.replace("\n", " ")
@@ -194,7 +194,7 @@ def test_a_name_that_is_taken_gets_a_number(
     monkeypatch.setattr("time.time", lambda: 1_700_000_000.0)
     first = Path(run_file(None, "x"))
     first.parent.mkdir()
-    first.touch()
+    first.write_text("somebody's")
     assert Path(run_file(None, "x")).stem == f"{first.stem}-2"
     with pytest.raises(RunExistsError, match="never overwritten"):
         run_file(str(first), "x")

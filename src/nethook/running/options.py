@@ -17,6 +17,8 @@ class RunOptions:
         budget: the share of the training's time that watching may take; None for no limit.
         include, exclude: patterns of the layers that are followed.
         batches: how many batches the flight recorder keeps; 0 for none.
+        resume: whether it goes on in the run that is there.
+        step: with which step; None for the one after the last that is kept.
     """
 
     to: str
@@ -25,6 +27,8 @@ class RunOptions:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     batches: int = 3
+    resume: bool = False
+    step: int | None = None
 
     def to_json(self) -> str:
         """The options as text."""

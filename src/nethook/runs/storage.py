@@ -181,7 +181,8 @@ def _connect(path: Path, *, existing: bool, vfs: str | None) -> sqlite3.Connecti
             raise WalRefusedError from error
         if not existing:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            connection.execute(f"PRAGMA user_version = {VERSION}")
         for statement in TABLES.values():  # of an older file, those that are new
             connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS", 1))
         connection.execute("COMMIT")

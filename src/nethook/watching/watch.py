@@ -90,7 +90,8 @@ def watch(
     """
     return Watch(
         model, optimizer, to, resume=resume, step=step, include=include, exclude=exclude,
-        quantities=quantities, budget=budget, phases=phases, snapshots=snapshots, batches=batches, threads=threads,
+        quantities=quantities, budget=budget, phases=phases, snapshots=snapshots, batches=batches,
+        threads=threads,
     )  # fmt: skip
 
 
@@ -139,7 +140,8 @@ class Watch:
         self._session, self._hooks = attach(
             models, optimizers, Path("runs") / "{time}.db" if to is None else to,
             resume=resume, step=step, include=include, exclude=exclude, wanted=wanted,
-            budget=budget, phases=shown, snapshots=snapshots or {}, batches=batches, threads=threads,
+            budget=budget, phases=shown, snapshots=snapshots or {}, batches=batches,
+            threads=threads,
         )  # fmt: skip
         self._diagnosis = Diagnosis(self._session.writer, self._session.budget)
         for each in models.values():
@@ -164,6 +166,11 @@ class Watch:
     def step(self) -> int:
         """The step that is under way, from 0."""
         return self._session.step
+
+    @property
+    def resumed(self) -> bool:
+        """Whether this goes on in a run that was there before."""
+        return bool(self._session.writer.earlier)
 
     @property
     def closed(self) -> bool:

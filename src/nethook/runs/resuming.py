@@ -79,6 +79,7 @@ def begin_session(
     data = {
         "session": len(sessions) + 1,
         "last_step": last,
+        "kept_step": store.last_step,  # the last that has a window: none was split
         "first_step": first,
         "stopped": stopped,
         "went_on": now,
@@ -86,7 +87,7 @@ def begin_session(
         "changed": session["changed"],
         "dropped_events": events,
     }
-    message = _said(last, first, stopped, now, session["changed"])
+    message = _said(last, store.last_step, first, stopped, now, session["changed"])
     store.add_event(Event(first, now, RESUMED, "", message, data))
     return first
 
@@ -112,19 +113,26 @@ def _plain(value: object) -> object:
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _said(last: int, first: int, stopped: object, now: float, differs: Mapping[str, Any]) -> str:
+def _said(
+    last: int, kept: int, first: int, stopped: object, now: float, differs: Mapping[str, Any]
+) -> str:
     parts = [f"continued after step {last}" if last >= 0 else "continued before its first step"]
     if isinstance(stopped, int | float) and now - stopped >= 1:
         parts[0] += f", {_duration(now - stopped)} after it had stopped"
     if first <= last:
-        steps = f"step {first}" if first == last else f"steps {first} to {last}"
-        parts.append(f"{steps} trained again, and the earlier record of them dropped")
-    elif first > last + 1:
-        parts.append(f"steps {last + 1} to {first - 1} were not recorded")
+        parts.append(f"{_steps(first, last)} trained again, and the earlier record of them dropped")
+        if kept + 1 < first:
+            parts.append(f"{_steps(kept + 1, first - 1)} shared a window with these")
+    elif kept + 1 < first:
+        parts.append(f"{_steps(kept + 1, first - 1)} not recorded")
     for name, (old, new) in differs.items():
         plain = all(isinstance(each, str | int | float | None) for each in (old, new))
         parts.append(f"{name} {old} → {new}" if plain else f"another {name}")
     return "; ".join(parts)
+
+
+def _steps(first: int, last: int) -> str:
+    return f"step {first}" if first == last else f"steps {first} to {last}"
 
 
 def _duration(seconds: float) -> str:

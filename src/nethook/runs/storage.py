@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from nethook.errors import RunFileError
-from nethook.runs.checks import check_schema
+from nethook.runs.checks import check_header, check_schema
 from nethook.runs.filesystems import on_network
 from nethook.runs.schema import APPLICATION_ID, PAGE_SIZE, TABLES, VERSION
 from nethook.runs.stubs import is_stub
@@ -66,6 +66,8 @@ class Storage:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
             elif not os.access(path, os.W_OK):
                 raise PermissionError(13, "the file is read-only")
+            if existing and not stub:
+                check_header(path)
             try:
                 if on_network(path.parent):
                     raise WalRefusedError

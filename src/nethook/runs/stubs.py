@@ -42,7 +42,9 @@ def is_stub(path: Path) -> bool:
     try:
         beside = os.path.exists(f"{path}-wal")  # noqa: PTH110 - a name too long is no error here
         options = "mode=ro" if beside else "mode=ro&immutable=1"
-        with closing(sqlite3.connect(f"{path.as_uri()}?{options}", uri=True)) as connection:
+        with closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True)
+        ) as connection:
             return _is_ours(connection) and is_blank(connection) and not _is_written(connection)
     except (sqlite3.Error, OSError, ValueError):
         return False

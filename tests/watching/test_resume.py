@@ -218,6 +218,7 @@ def test_the_doctor_finds_nothing_in_a_gap(tmp_path: Path) -> None:
     model.load_state_dict(kept)
     optimizer = torch.optim.Adam(model.parameters(), 0.01)  # its moments are lost
     trained(parts, model, optimizer, 100, seed=3, resume=True)
+    assert nethook.diagnose(nethook.open_run(parts)) == []
     model.load_state_dict(kept)
     trained(parts, model, optimizer, 200, seed=4, resume=True, step=150)
     assert nethook.diagnose(nethook.open_run(whole)) == []

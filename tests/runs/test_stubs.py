@@ -98,6 +98,40 @@ def test_a_file_that_a_live_process_is_about_to_write_is_none(tmp_path: Path) ->
             RunWriter(tmp_path / "a.db")
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_of_processes_that_begin_at_once_one_writes(there: bool, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    if there:
+        path.touch()
+    (start, go), (result, tell) = os.pipe(), os.pipe()
+    children = []
+    for seed in range(3):
+        child = os.fork()
+        if child == 0:
+            said = b"?"
+            try:
+                os.read(start, 1)
+                writer = write_run(path, 5, seed=seed, close=False)
+                os.read(start, 1)  # until the others have failed
+                writer.close()
+                said = b"w" if writer.problem is None else b"?"
+            except RunFileError:
+                said = b"r"
+            finally:
+                os.write(tell, said)
+                os._exit(0)
+        children.append(child)
+    os.write(go, b"xxx")
+    refused = os.read(result, 1) + os.read(result, 1)
+    os.write(go, b"x")
+    assert (refused, os.read(result, 1)) == (b"rr", b"w")
+    for child in children:
+        os.waitpid(child, 0)
+    for end_of_pipe in (start, go, result, tell):
+        os.close(end_of_pipe)
+    assert nethook.open_run(path).series("layer0").last_step.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_a_run_with_anything_recorded_is_none(tmp_path: Path) -> None:
     with RunWriter(tmp_path / "a.db") as writer:
         writer.event("something", 0)

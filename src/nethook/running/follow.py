@@ -75,7 +75,7 @@ class Watches:
             except RunExistsError:  # another process, or the run before
                 continue
             except (OtherModelError, RunInUseError) as error:
-                refused = refused or str(error)
+                refused = refused or (str(error) if options.resume else "")
                 continue
             break
         if begun.resumed:

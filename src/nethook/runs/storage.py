@@ -75,7 +75,8 @@ class Storage:
             except WalRefusedError:
                 self._use_scratch(existing=existing and not stub)
         except (OSError, sqlite3.Error) as error:
-            if not existing and not isinstance(error, FileExistsError):
+            # A lock is another's, who found the file empty and took it over.
+            if self.made and not isinstance(error, FileExistsError) and "locked" not in str(error):
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
             if isinstance(error, RunFileError):

@@ -18,6 +18,7 @@
     │   ├── NoSuchRunError    (FileNotFoundError)  there is no such file
     │   ├── RunExistsError    (FileExistsError)    a run is there already, and is never overwritten
     │   ├── RunInUseError                     another process writes this run
+    │   ├── OtherModelError   (ValueError)    a run of another model, which this one cannot continue
     │   └── NotARunError      (ValueError)    a foreign, newer, damaged or hostile file
     ├── UnhealthyError        (AssertionError)  a run has findings, where none were expected
     ├── FeatureShapeError     (ValueError)    features that have not one row a sample, all alike
@@ -113,6 +114,10 @@ class RunExistsError(RunFileError, FileExistsError):
 
 class RunInUseError(RunFileError):
     """Another process is writing this run."""
+
+
+class OtherModelError(RunFileError, ValueError):
+    """The run of another model, which this one cannot continue; the message names what differs."""
 
 
 class NotARunError(RunFileError, ValueError):

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from nethook.cli.run import _program, _split
-from nethook.errors import RunExistsError
+from nethook.errors import RunExistsError, RunFileError, RunInUseError
 from nethook.running.places import run_file
 from nethook.running.program import Program
 from nethook.runs.run import open_run
+from nethook.runs.writer import RunWriter
 from tests.running.both import Done, Warm, under
 
 TRAINS = """\
@@ -59,14 +60,19 @@ def test_everything_after_the_script_is_the_scripts(
         (("--budget", "much", "a.py"), "'much' is no share: 0.03, 3% or none"),
         (("--too", "x", "a.py"), "unrecognized arguments: --too"),
         (("--fail-on", "x", "a.py"), "invalid choice: 'x'"),
-        (("--to", "there.db", "a.py"), "exists, and a run is never overwritten"),
+        (("--to", "there.db", "a.py"), "exists, and a run is never overwritten: go on in it with"),
+        (("--to", "there.db", "--resume", "a.py"), "is not a run of nethook"),
+        (("--to", "{time}.db", "--resume", "a.py"), "is a new file every time"),
+        (("--step", "5", "a.py"), "--step goes with --resume"),
+        (("--resume", "--step", "-5", "a.py"), "'-5' is no step: 5000, for one"),
+        (("--resume", "--step", "x", "a.py"), "'x' is no step: 5000, for one"),
     ],
 )
 def test_a_wrong_call_is_said_before_the_script_runs(
     tmp_path: Path, words: tuple[str, ...], says: str
 ) -> None:
     (tmp_path / "a.py").write_text("print('it ran')")
-    (tmp_path / "there.db").write_text("")
+    (tmp_path / "there.db").write_text("taken")
     done = under(*words, cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
     assert says in done.err.replace("\n", " ")
@@ -77,7 +83,9 @@ def test_help_names_every_option(tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     for option in ("--to", "--name", "--budget", "--include", "--exclude", "--no-batches", "--ui"):
         assert option in done.out
-    for option in ("--fail-on", "--live", "--open", "--quiet", "--keep-args", "torchrun"):
+    for option in ("--fail-on", "--live", "--open", "--quiet", "torchrun"):
+        assert option in done.out
+    for option in ("--resume", "--step", "--keep-args"):
         assert option in done.out
     assert max(map(len, done.out.splitlines())) <= 80
 
@@ -215,7 +223,71 @@ def test_a_name_that_is_taken_gets_a_number(
     monkeypatch.setattr("time.time", lambda: 1_700_000_000.0)
     first = Path(run_file(None, "x"))
     first.parent.mkdir()
-    first.touch()
+    first.write_text("somebody's")
     assert Path(run_file(None, "x")).stem == f"{first.stem}-2"
     with pytest.raises(RunExistsError, match="never overwritten"):
         run_file(str(first), "x")
+
+
+def test_resume_goes_on_in_the_run_that_is_there(tmp_path: Path, warm: Warm) -> None:
+    done = train(warm, tmp_path, "--to", "a.db", "--resume")  # none is there: it begins
+    assert "Went on" not in done.closing
+    project = tmp_path / "project"
+    again = ("-m", "nethook", "run", "--to", "a.db", "--resume")
+    done = warm.run(*again, "--step", "3", "train.py", cwd=project)
+    assert done.code == 0
+    assert "Went on in a.db with step 3." in done.closing
+    with open_run(project / "a.db") as run:
+        assert [each["first_step"] for each in run.info["sessions"]] == [0, 3]
+        (loss,) = (each for name, each in run.scalars.items() if name.startswith("loss:"))
+        assert loss.step.tolist() == list(range(8))
+    # Another model is recorded all the same, elsewhere, and that is said.
+    (project / "train.py").write_text(TRAINS.replace("4", "6"))
+    done = warm.run(*again, "train.py", cwd=project)
+    said = " ".join(done.closing.split())
+    assert "'0.weight' has shape [6, 3] and had [4, 3]" in said
+    assert "It was recorded in a-2.db." in said
+    with open_run(project / "a.db") as run:
+        assert len(run.info["sessions"]) == 2
+
+
+def test_resume_without_a_name_goes_on_in_the_last_run_of_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["train.py", "--lr", "0.1"])
+    options = {"resume": True, "arguments": ["--lr", "0.1"]}
+    new = Path(run_file(None, "train", **options))
+    assert not new.exists()  # there is none yet
+    runs = [
+        tmp_path / "runs" / f"{name}.db"
+        for name in (
+            "train-2026-01-01T00-00-00",
+            "train-2026-01-02T00-00-00",
+            "train-2026-01-02T00-00-00-2",  # of a model that came later
+            "train-2026-01-02T00-00-00.rank1",
+            "trainer-2026-01-03T00-00-00",
+        )
+    ]
+    for path in runs:
+        with RunWriter(path) as writer:
+            writer.event("something", 0)
+    (tmp_path / "runs" / "train-2026-01-04T00-00-00.db").touch()  # a kill left it
+    assert run_file(None, "train", **options) == str(runs[1])
+    with pytest.raises(RunFileError) as caught:
+        run_file(None, "train", resume=True, arguments=["--lr", "0.2"])
+    assert str(caught.value) == (
+        f"the last run of this script, {str(runs[1])!r}, had other arguments (--lr 0.1). To go on "
+        "in it, name it: --resume --to runs/train-2026-01-02T00-00-00.db. For a new run leave "
+        "--resume out."
+    )
+
+
+def test_resume_refuses_a_run_that_is_being_written(tmp_path: Path) -> None:
+    with (
+        RunWriter(tmp_path / "a.db") as writer,
+        pytest.raises(RunInUseError, match=r"is in use: process \d+ is writing it"),
+    ):
+        writer.event("something", 0)
+        writer.flush()
+        run_file(str(tmp_path / "a.db"), "a", resume=True)

@@ -11,4 +11,8 @@ Each file has the same three names, and `KINDS` lists the files:
 
 from __future__ import annotations
 
-KINDS: tuple[str, ...] = ()
+# fmt: off
+KINDS: tuple[str, ...] = (
+    "kills",
+)
+# fmt: on

@@ -28,7 +28,7 @@ def _try(job: tuple[str, int]) -> tuple[int, str | None]:
     with tempfile.TemporaryDirectory(prefix="nethook-faults-") as folder:
         try:
             module.attempt(seed, Path(folder))
-        except BaseException:  # noqa: BLE001 - an interrupt that escaped is a failure like any other
+        except BaseException:  # an interrupt that escaped is a failure like any other
             return seed, traceback.format_exc()
     return seed, None
 
@@ -38,9 +38,11 @@ def _results(kind: str, seeds: range) -> Iterator[tuple[int, str | None]]:
     if len(jobs) == 1:
         yield _try(jobs[0])
         return
+    # A process that is spawned does not import the `__main__` of a package under that name.
+    work = importlib.import_module("tests.faults.__main__")._try
     # One process serves many tries, and each try runs in its main thread: signals need that.
     with multiprocessing.get_context("spawn").Pool(WORKERS) as pool:
-        yield from pool.imap_unordered(_try, jobs, chunksize=8)
+        yield from pool.imap_unordered(work, jobs, chunksize=8)
 
 
 def main() -> int:

@@ -28,7 +28,7 @@ def test_two_runs_in_one_second_have_two_names(tmp_path: Path) -> None:
 
 def test_an_existing_run_is_refused_and_the_message_says_what_to_type(tmp_path: Path) -> None:
     path = tmp_path / "mnist.db"
-    path.touch()
+    path.write_text("somebody's")
     with pytest.raises(RunExistsError) as caught:
         new_run_path(path)
     assert isinstance(caught.value, FileExistsError)

@@ -13,13 +13,16 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from nethook.errors import RunFileError
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
 from nethook.running.runner import Outcome, run_program
 from nethook.running.session import Session
 
 SEVERITIES: Final = ("info", "warning", "error")
-_WITH_VALUE: Final = ("--to", "--name", "--budget", "--include", "--exclude", "--fail-on")
+_WITH_VALUE: Final = (
+    *("--to", "--step", "--name", "--budget", "--include", "--exclude", "--fail-on"),
+)
 
 _HELP: Final = """\
 Run a training script as `python` would, follow every model that it trains, and
@@ -27,6 +30,7 @@ say at the end what was seen. The script needs no change.
 
   nethook run train.py --epochs 3
   nethook run --to runs/first.db -m package.train --lr 0.1
+  nethook run --to runs/first.db --resume -m package.train --lr 0.1
   torchrun --nproc-per-node 2 -m nethook run train.py
   python -X dev -W error -m nethook run train.py
 """
@@ -90,6 +94,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--to", metavar="FILE", help="the run file (default: runs/SCRIPT-TIME.db)")
+    add(
+        "--resume",
+        action="store_true",
+        help="go on in the run of --to, or in the last run of this script with these arguments; "
+        "where there is none yet, begin it",
+    )
+    add(
+        "--step",
+        metavar="N",
+        type=_step,
+        help="with --resume: the step of the checkpoint that the script goes on from (default: "
+        "after the last step that is in the run)",
+    )
     add("--name", metavar="NAME", default="", help="what the run is called instead of its script")
     add(
         "--budget",
@@ -136,6 +153,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _step(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no step: 5000, for one")
+    return int(text)
+
+
 def _share(text: str) -> float | None:
     if text.lower() == "none":
         return None
@@ -152,9 +175,16 @@ def _chosen(options: Any, program: Program) -> RunOptions:
     """The options as plain data, with a path that a change of folder does not change."""
     from nethook.running.places import run_file
 
+    if options.step is not None and not options.resume:
+        _parser().error("--step goes with --resume.")
     try:
-        to = run_file(options.to, options.name or program.title)
-    except FileExistsError as error:
+        to = run_file(
+            options.to,
+            options.name or program.title,
+            resume=options.resume,
+            arguments=program.args,
+        )
+    except RunFileError as error:
         _parser().error(str(error))
     return RunOptions(
         to=to,
@@ -164,6 +194,8 @@ def _chosen(options: Any, program: Program) -> RunOptions:
         exclude=tuple(options.exclude),
         batches=0 if options.no_batches else 3,
         keep_args=options.keep_args,
+        resume=options.resume,
+        step=options.step,
     )
 
 

@@ -26,6 +26,7 @@ from nethook.runs.names import (
     LOSS,
     OUTPUTS,
     PARAMS_FINGERPRINT,
+    is_own_scalar,
     loss_address,
     loss_name,
 )
@@ -336,8 +337,7 @@ class History:
 
     def logged(self) -> dict[str, Curve]:
         """What the user logged: `watch.log(val_accuracy=…)`."""
-        ours = ("lr:", "loss:", "grad_norm", "update_ratio", "batch_fingerprint", "params_")
-        return {name: self.scalar(name) for name in self._scalars if not name.startswith(ours)}
+        return {name: self.scalar(name) for name in self._scalars if not is_own_scalar(name)}
 
     @cached_property
     def _scalars(self) -> Mapping[str, Any]:

@@ -27,7 +27,8 @@ def subtitle_of(reading: Reading) -> str:
     if started is not None:
         parts.append(datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%d %H:%M UTC"))
         if finished is not None and finished >= started:
-            parts.append(f"ran {seconds(finished - started)}")
+            several = f" in {len(info['sessions'])} sessions" if len(info["sessions"]) > 1 else ""
+            parts.append(f"ran {seconds(_ran(info['sessions']))}{several}")
     states = {rank.state for rank in reading.ranks}
     parts.append(next((s for s in ("open", "died", "finished") if s in states), "unknown"))
     return " · ".join(parts)
@@ -84,6 +85,12 @@ def _parameters(reading: Reading) -> int:
         if site.kind == "Parameter" and isinstance(elements, int) and 0 < elements < 1 << 53:
             total += elements
     return total
+
+
+def _ran(sessions: list[dict[str, Any]]) -> float:
+    """Seconds of all sessions, without what lies between them."""
+    ends = [(_time(each.get("started")), _time(each.get("ended"))) for each in sessions]
+    return sum(max(0.0, end - start) for start, end in ends if start and end)
 
 
 def _time(value: Any) -> float | None:

@@ -121,7 +121,7 @@ def _specs(reading: Reading, address: str, columns: int) -> list[tuple[bool, Spe
     panels = [panel for panel in layer_panels(reading, address) if panel.lines]
     if panels:
         height = 70 + 105 * len(panels)
-        specs.append((True, curves(panels, height=height, points=3 * columns)))
+        specs.append((True, curves(panels, reading.gaps, height=height, points=3 * columns)))
     series = reading.catalogue[address, names.OUTPUTS]
     for quantity in (names.OUTPUTS, names.GRADS):
         if not reading.has(address, quantity):

@@ -38,7 +38,9 @@ SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
 def overview(run: AnyRun, *, theme: str = "light") -> Figure:
-    """Loss, learning rate, gradient norm, update ratio and what was logged, findings marked.
+    """Loss, learning rate, gradient norm, update ratio and what was logged.
+
+    Findings are marked, and so are the steps at which the run had stopped and went on.
 
     Arguments:
         run: a run, or its path.
@@ -49,8 +51,7 @@ def overview(run: AnyRun, *, theme: str = "light") -> Figure:
         least and the greatest of what each stands for are drawn as a band.
     """
     reading = Reading(run)
-    marks = [each.mark() for each in reading.findings if each.first_step is not None]
-    return figure(overview_spec(reading, marks), theme)
+    return figure(overview_spec(reading, reading.marks), theme)
 
 
 def overview_spec(
@@ -84,8 +85,7 @@ def heatmap(
     """
     reading = Reading(run)
     grid = reading.needed_grid(quantity, phase)
-    marks = [each.mark() for each in reading.findings if each.first_step is not None]
-    return figure(draw_heatmap(grid, marks, all_time=all_time), theme)
+    return figure(draw_heatmap(grid, reading.marks, all_time=all_time), theme)
 
 
 def depth(

@@ -17,7 +17,6 @@ _LOSS: Final = "@loss:"
 _SPARSE: Final = 0.6
 _LOGGED: Final = 4  # panels of what the user logged
 _NORMS: Final = (names.GRAD_NORM_UNCLIPPED, names.GRAD_NORM, names.CLIP_LIMIT)
-_OWN: Final = ("grad_norm", "update_ratio", names.FINGERPRINT, names.PARAMS_FINGERPRINT)
 
 
 def panels(reading: Reading) -> list[Panel]:
@@ -114,7 +113,7 @@ def logged_panels(reading: Reading) -> list[Panel]:
     """What the user's own program logged."""
     made = []
     for name, scalar in reading.scalars.items():
-        if name in _OWN or name == "loss" or name.startswith(("loss:", "lr:")) or not len(scalar):
+        if names.is_own_scalar(name) or name == "loss" or not len(scalar):
             continue
         few = len(scalar) < 60
         line = Line(name, scalar.step, scalar.value, markers=few, colour=BLUE)

@@ -15,7 +15,7 @@ from nethook.runs import names
 from nethook.runs.results import Histograms, Overview, Rank, Scalar, Series, Snapshot, Units
 from nethook.runs.run import Run, open_run
 from nethook.views.findings import Finding, read_findings
-from nethook.views.plain import Floats, Grid, Integers, Line
+from nethook.views.plain import Floats, Grid, Integers, Line, Mark
 from nethook.views.quantities import QUANTITIES
 from nethook.views.thin import COLUMNS
 
@@ -52,6 +52,22 @@ class Reading:
     def findings(self) -> list[Finding]:
         """The findings, the worst first."""
         return read_findings(self.run.findings)
+
+    @cached_property
+    def gaps(self) -> list[Mark]:
+        """Where the run had stopped and went on, as marks on an axis of steps."""
+        found = {
+            event.step: Mark(float(event.step), names.RESUMED, names.RESUMED, event.message)
+            for event in reversed(self.run.events)  # of several ranks the first speaks
+            if event.kind == names.RESUMED
+        }
+        return [found[step] for step in sorted(found)]
+
+    @cached_property
+    def marks(self) -> list[Mark]:
+        """The findings, and the gaps of the run, as marks on an axis of steps."""
+        findings = [each.mark() for each in self.findings if each.first_step is not None]
+        return findings + self.gaps
 
     @cached_property
     def ranks(self) -> tuple[Rank, ...]:

@@ -71,16 +71,15 @@ def contents(reading: Reading, room: int) -> Report:
     """What a report of at most `room` bytes, without plotly.js, shows."""
     bare = _texts(reading)
     room -= len(page(bare, "").encode("utf-8")) + _ROOM
-    marks = [each.mark() for each in reading.findings if each.first_step is not None]
     shown = _shown(reading, int(room * _FINDINGS))
-    overview = overview_spec(reading, marks)
+    overview = overview_spec(reading, reading.marks)
     depth = _depths(reading)
     rows = tree_rows(reading.order)
     model = tree(rows, "") if 1 < len(rows) <= _MOST_MODULES else None
     fixed: list[Spec] = [spec for _, specs in shown for spec in specs]
     fixed += [overview, *(tab.spec for tab in depth), *([model] if model else [])]
     room -= sum(weight(spec) for spec in fixed)
-    tabs = _heatmaps(reading.grids(), marks, int(room * _HEATMAPS))
+    tabs = _heatmaps(reading.grids(), reading.marks, int(room * _HEATMAPS))
     room -= sum(weight(tab.spec) for tab in tabs)
     layers, note = layers_within(reading, room)
     return replace(

@@ -276,7 +276,7 @@ def _courses(reading: Reading, name: str) -> Spec | None:
     panels = [panel for panel in layer_panels(reading, name) if panel.lines]
     if not panels:
         return None
-    return curves(panels, height=70 + 112 * len(panels), points=400)
+    return curves(panels, reading.gaps, height=70 + 112 * len(panels), points=400)
 
 
 def _of(reading: Reading, name: str, of: str, quantity: str, phase: str) -> Node:

@@ -35,7 +35,7 @@ from nethook.views.escape import shorten
 from nethook.views.findings import SEVERITIES, verdict
 from nethook.views.heatmap import heatmap
 from nethook.views.numbers import share
-from nethook.views.plain import Mark, Spec
+from nethook.views.plain import Spec
 from nethook.views.quantities import QUANTITIES
 
 _POINTS: Final = 500  # of a line
@@ -90,14 +90,9 @@ def overview(opened: Opened, reading: Reading, where: Place) -> Shown:
     return Shown(f"{shorten(opened.entry.name, 60)} – nethook", body, parts)
 
 
-def marks_of(reading: Reading) -> list[Mark]:
-    """The findings as marks on an axis of steps."""
-    return [each.mark() for each in reading.findings if each.first_step is not None]
-
-
 def curves_spec(reading: Reading) -> Spec:
     """Loss, learning rate, gradient norm, update ratio."""
-    spec = overview_spec(reading, marks_of(reading), points=_POINTS, tall=_TALL)
+    spec = overview_spec(reading, reading.marks, points=_POINTS, tall=_TALL)
     return spec if spec["data"] else empty_figure("No step of it is written yet.")
 
 
@@ -259,7 +254,7 @@ def heatmap_spec(opened: Opened, reading: Reading, chosen: str, where: Place) ->
     shown = visible(grid.rows, groups, folds)
     columns = max(40, min(300, _CELLS // max(1, len(shown))))
     spec = heatmap(
-        fold_grid(grid, shown), marks_of(reading), all_time=where.flag("all"), columns=columns,
+        fold_grid(grid, shown), reading.marks, all_time=where.flag("all"), columns=columns,
         titled=False, switch=False, measured=coverage_line(reading, chosen),
     )  # fmt: skip
     spec["layout"]["margin"] = {"t": 12}

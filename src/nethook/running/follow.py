@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nethook.errors import RunExistsError
+from nethook.errors import OtherModelError, RunExistsError, RunInUseError
 from nethook.running.options import RunOptions
 from nethook.running.session import Watcher
 
@@ -33,6 +33,8 @@ class Watches:
         self._options = options
         self._open: list[tuple[Watch, frozenset[int]]] = []
         self._paths: list[Path] = []
+        self.notes: list[str] = []
+        """What a person should know of runs that were gone on with."""
         self.add(models)
 
     @property
@@ -43,9 +45,50 @@ class Watches:
     def add(self, models: Mapping[str, nn.Module]) -> None:
         """Begins another run."""
         parameters = frozenset(id(each) for model in models.values() for each in model.parameters())
-        watch = _watch(self._options, models)
+        watch = self._begin(models)
         self._open.append((watch, parameters))
         self._paths.append(watch.path)
+
+    def _begin(self, models: Mapping[str, nn.Module]) -> Watch:
+        """A watch of these models, in the first file that is free, or that is their run."""
+        from nethook.hooks.loss_functions import list_functions
+        from nethook.watching.watch import watch
+
+        list_functions()  # before the script has shown a warning, as a rule
+        options = self._options
+        [*several] = models.values()
+        refused = ""
+        for path in _free_paths(Path(options.to)):
+            # A run of this process has ended when the next begins: it is not gone on with.
+            resume = options.resume and path not in self._paths
+            try:
+                begun = watch(
+                    several[0] if len(several) == 1 else dict(models),
+                    to=path,
+                    resume=resume,
+                    step=options.step if resume and not self._paths else None,
+                    include=list(options.include) or None,
+                    exclude=list(options.exclude) or None,
+                    budget=options.budget,
+                    batches=options.batches,
+                    keep_args=options.keep_args,
+                )
+            except RunExistsError:  # another process, or the run before
+                continue
+            except (OtherModelError, RunInUseError) as error:
+                refused = refused or (str(error) if options.resume else "")
+                continue
+            break
+        if begun.resumed:
+            self.notes.append(f"Went on in {path.name} with step {begun.step:,}.")
+        elif refused:
+            self.notes.append(f"{refused} It was recorded in {path.name}.")
+        begun.be_silent()  # it is all said at the end of the run
+        begun.keep(name=options.name)
+        # A writer that nobody has closed ends before what was registered with `atexit` earlier.
+        # This one is closed there, after all that the script has to do.
+        begun.outlive_script()
+        return begun
 
     def settle(self, trained: AbstractSet[int]) -> None:
         """Ends the runs of models that no optimizer holds any more.
@@ -64,34 +107,6 @@ class Watches:
 
     def abandon(self) -> None:
         """Nothing: a watch turns itself off in a forked process."""
-
-
-def _watch(options: RunOptions, models: Mapping[str, nn.Module]) -> Watch:
-    from nethook.hooks.loss_functions import list_functions
-    from nethook.watching.watch import watch
-
-    list_functions()  # before the script has shown a warning, as a rule
-    [*several] = models.values()
-    for path in _free_paths(Path(options.to)):
-        try:
-            begun = watch(
-                several[0] if len(several) == 1 else dict(models),
-                to=path,
-                include=list(options.include) or None,
-                exclude=list(options.exclude) or None,
-                budget=options.budget,
-                batches=options.batches,
-                keep_args=options.keep_args,
-            )
-        except RunExistsError:  # another process, or the run before
-            continue
-        begun.be_silent()  # it is all said at the end of the run
-        begun.keep(name=options.name)
-        # A writer that nobody has closed ends before what was registered with `atexit` earlier.
-        # This one is closed there, after all that the script has to do.
-        begun.outlive_script()
-        return begun
-    raise AssertionError  # there is always a free path
 
 
 def _free_paths(path: Path) -> Iterator[Path]:

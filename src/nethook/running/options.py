@@ -18,6 +18,8 @@ class RunOptions:
         include, exclude: patterns of the layers that are followed.
         batches: how many batches the flight recorder keeps; 0 for none.
         keep_args: whether the script's arguments are kept as they are.
+        resume: whether it goes on in the run that is there.
+        step: with which step; None for the one after the last that is kept.
     """
 
     to: str
@@ -27,6 +29,8 @@ class RunOptions:
     exclude: tuple[str, ...] = ()
     batches: int = 3
     keep_args: bool = False
+    resume: bool = False
+    step: int | None = None
 
     def to_json(self) -> str:
         """The options as text."""

@@ -5,32 +5,50 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from nethook.errors import RunExistsError
+from nethook.errors import RunExistsError, RunFileError
+from nethook.running.resumable import check_resumable, last_run
 from nethook.runs.paths import STAMP, parent_started, rank_path
+from nethook.runs.stubs import is_stub
 
 
-def run_file(to: str | None, title: str) -> str:
+def run_file(
+    to: str | None, title: str, *, resume: bool = False, arguments: Sequence[str] = ()
+) -> str:
     """The absolute path of the run file of this process's run.
 
     Arguments:
-        to: what was asked for; None for `runs/TITLE-TIME.db`.
+        to: what was asked for; None for `runs/TITLE-TIME.db`, or with `resume` the last of these.
         title: the name of the run.
+        resume: whether it goes on in a run that is there.
+        arguments: of the script.
 
     Raises:
         RunExistsError: the file that was asked for is there already.
+        RunFileError: it cannot be gone on with, or it is not clear which run is meant.
     """
     rank = _number("RANK")
     if to is not None:
+        if resume and "{time}" in to:
+            raise RunFileError(
+                f"--resume goes on in the run that --to names, and {to!r} is a new file every time."
+            )
         path = Path(to.replace("{time}", _stamp(launched()))).expanduser().absolute()
-        if rank_path(path, rank).exists():
+        own = rank_path(path, rank)
+        if resume:
+            check_resumable(own)
+        elif own.exists() and not is_stub(own):
             raise RunExistsError(
-                f"{str(rank_path(path, rank))!r} exists, and a run is never overwritten: name "
-                "another file, or leave --to out and let the time name it."
+                f"{str(own)!r} exists, and a run is never overwritten: go on in it with --resume, "
+                "name another file, or leave --to out and let the time name it."
             )
         return str(path)
     plain = re.sub(r"[^\w.+-]+", "-", title).strip("-.") or "run"
+    if resume and (last := last_run(Path("runs"), plain, arguments)) is not None:
+        check_resumable(rank_path(last, rank))
+        return str(last)
     path = Path("runs", f"{plain}-{_stamp(launched())}.db").absolute()
     chosen, count = path, 1
     while rank_path(chosen, rank).exists():  # two runs in one second

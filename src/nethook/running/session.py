@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -50,6 +50,10 @@ class Watcher(Protocol):
     @property
     def paths(self) -> list[Path]:
         """The run files, the first one first."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a person should know of them, in sentences."""
 
 
 class Session:
@@ -218,6 +222,8 @@ class Session:
             self.watcher = self._start(self.options, named)
         else:
             self.watcher.add(named)
+        for note in self.watcher.notes:
+            self._note(note)
 
     def _look_at(self, optimizer: Optimizer, steps: int) -> None:
         """An optimizer steps that is not known: is what it holds followed?"""

@@ -170,6 +170,11 @@ class Mailbox:
             delivery.notes.append(self._notes.popleft())
         return delivery
 
+    def put_back(self, catalogue: list[Any]) -> None:
+        """Sites and series that could not be written: they come first the next time."""
+        with self.changed:
+            self._catalogue[:0] = catalogue
+
     def give_back(self, window: Window) -> None:
         """A window was written: empty it, here and not on the training thread, and keep it."""
         heavy = window.carries

@@ -142,6 +142,13 @@ def loss_name(name: str) -> str:
     return f"loss:{name}"
 
 
+def is_own_scalar(name: str) -> bool:
+    """Whether watching writes a scalar by this name; all others are the script's own."""
+    single = (GRAD_NORM, GRAD_NORM_UNCLIPPED, UPDATE_RATIO)
+    prefixes = (loss_name(""), "lr:", FINGERPRINT, PARAMS_FINGERPRINT)
+    return name in single or name.startswith(prefixes)
+
+
 # -- events ---------------------------------------------------------------------------------------
 
 ORDER: Final = "order"
@@ -171,9 +178,12 @@ CLOSED: Final = "watch-closed"
 NON_FINITE: Final = "non-finite"
 """The first NaN or infinity, and what made it."""
 
+RESUMED: Final = "resumed"
+"""The run went on: when it had stopped, with which step it goes on, and what has changed."""
+
 EVENTS: Final = (
     ORDER, MODE, GROUPS, PARAMETERS, MODEL_CHANGED, THREAD, STEP_SKIPPED, SCALE_CHANGED, CLOCK,
-    THINNED, FAILED, CLOSED, NON_FINITE,
+    THINNED, FAILED, CLOSED, NON_FINITE, RESUMED,
 )  # fmt: skip
 """Every kind of event that watching writes."""
 

@@ -204,7 +204,10 @@ def _only(ours: Any, theirs: Any) -> tuple[str, ...]:
 
 def _facts(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
     """What the two say of themselves that is not the same."""
-    ignored = ("started", "finished", "totals", "overhead", "memory", "ops", "rank", "platform")
+    ignored = (
+        *("started", "finished", "totals", "overhead", "memory", "ops", "rank", "platform"),
+        "sessions",
+    )
     found = []
     mine, theirs = _flat(first.info), _flat(second.info)
     for name in dict.fromkeys((*mine, *theirs)):

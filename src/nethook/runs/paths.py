@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from nethook.errors import RunExistsError, RunFileError
+from nethook.runs.stubs import is_stub
 
 STAMP = "%Y-%m-%dT%H-%M-%S"
 """How a time is spelt in a name."""
@@ -59,6 +60,9 @@ def new_run_path(
 ) -> Path:
     """The path that a new run is written to; its folder is made.
 
+    A file in which a kill has left nothing does not block its path, unless the time named it: two
+    runs may begin in one second, and one of them is about to write there.
+
     Arguments:
         path: where to; `{time}` in it becomes the time now, as in `runs/2026-01-31T12-00-00.db`.
         rank: the rank of this process.
@@ -81,6 +85,8 @@ def new_run_path(
     count = 1
     while chosen.exists() and not resume:
         if not timed:
+            if is_stub(chosen):
+                break
             raise RunExistsError(
                 f"{str(chosen)!r} exists, and a run is never overwritten. Continue it with "
                 "resume=True, name another file, or let the time name it: "

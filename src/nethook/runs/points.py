@@ -109,13 +109,44 @@ class ScalarTrack:
 
     def _put(self, known: _Name, worth: float) -> None:
         points = known.points[: known.count]
-        self._connection.execute(
-            "INSERT OR REPLACE INTO scalars VALUES (?, ?, ?, ?)",
-            (
-                scalar_key(known.id, known.chunk),
-                int(points[0, 0]),
-                round(float(points[0, 1]), 3),
-                pack_points(points, worth),
-            ),
-        )
+        _put_chunk(self._connection, scalar_key(known.id, known.chunk), points, worth)
         known.unwritten = False
+
+    def cut(self, name: str, step: int) -> None:
+        """Forget what the file has of a name from a step on."""
+        if name in self._names:
+            cut_points(self._connection, self._names[name].id, step)
+
+
+def cut_points(connection: sqlite3.Connection, name: int, step: int) -> int | None:
+    """Drop the points of a name from a step on; the step of the last one that stays, if any."""
+    end = scalar_key(name + 1, 0)
+    while True:
+        found = connection.execute(
+            "SELECT key, first_step, first_time, data FROM scalars WHERE key >= ? AND key < ? "
+            "ORDER BY key DESC LIMIT 1",
+            (scalar_key(name, 0), end),
+        ).fetchone()
+        if found is None:
+            return None
+        end, first_step, first_time, data = found
+        points = unpack_points(data, first_step, first_time)
+        kept = points[points[:, 0] < step]
+        if len(kept) < len(points):
+            connection.execute("DELETE FROM scalars WHERE key = ?", (end,))
+            if len(kept):
+                _put_chunk(connection, end, kept, worth=0.97)
+        if len(kept):  # points are in the order of steps: every chunk before is kept whole
+            return int(kept[-1, 0])
+
+
+def _put_chunk(connection: sqlite3.Connection, key: int, points: Matrix, worth: float) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO scalars VALUES (?, ?, ?, ?)",
+        (
+            key,
+            int(points[0, 0]),
+            round(float(points[0, 1]), 3),
+            pack_points(points, worth),
+        ),
+    )

@@ -165,6 +165,12 @@ class RankFile:
         """The windows of a phase. The last one may be open still."""
         return self._windows(phase, None)[1]
 
+    def last_step(self) -> int:
+        """The last step of training that is kept; -1 where there is none."""
+        query = "SELECT max(last_step) FROM windows WHERE key < ?"
+        ((last,),) = self._file.rows(query, (key("eval"),), most=1)
+        return -1 if last is None else _whole(last)
+
     def _windows(self, phase: str, between: tuple[int, int] | None) -> tuple[int, Windows]:
         """The number of the first window of those that have steps in between, and all of them."""
         first, last = between or (-_LARGEST, _LARGEST)

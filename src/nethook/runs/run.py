@@ -29,6 +29,7 @@ from nethook.runs.results import (
 )
 from nethook.runs.scalars import merged_scalars
 from nethook.runs.schema import LEVELS, PHASES
+from nethook.runs.sessions import sessions_of
 from nethook.runs.texts import clean
 
 _T = TypeVar("_T")
@@ -91,9 +92,17 @@ class Run:
 
     @property
     def info(self) -> dict[str, Any]:
-        """What ran: command, versions, devices, git revision, start and end, as plain data."""
+        """What ran: command, versions, devices, git revision, start and end, as plain data.
+
+        `sessions` has a start, an end and the steps of every time that the run was gone on with.
+        """
         private = ("layout", "writer", "beat")
-        return {name: value for name, value in self._first.info().items() if name not in private}
+        found = self._first.info()
+        shown = {name: value for name, value in found.items() if name not in private}
+        shown["sessions"] = sessions_of(found, self._first.last_step())
+        if _state(found) == "open":
+            shown["sessions"][-1]["ended"] = None
+        return shown
 
     @property
     def world_size(self) -> int:

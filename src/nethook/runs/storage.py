@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from nethook.errors import RunFileError
-from nethook.runs.checks import check_schema
+from nethook.runs.checks import check_header, check_schema
 from nethook.runs.filesystems import on_network
 from nethook.runs.schema import APPLICATION_ID, PAGE_SIZE, TABLES, VERSION
+from nethook.runs.stubs import is_stub
 
 WAL_LIMIT: Final = 64 << 20
 """Bytes of the -wal file at which the writer waits until a reader that holds it back lets go."""
@@ -35,7 +36,7 @@ class Storage:
     """An open run file, for writing.
 
     Arguments:
-        path: the run file. It does not exist, or `resume` is true and it is continued.
+        path: the run file. It does not exist, has nothing in it, or `resume` is true.
         resume: whether to continue what is there.
         vfs: the name of SQLite's layer for files; None is its usual one.
         wal_limit: see WAL_LIMIT.
@@ -54,21 +55,28 @@ class Storage:
         self._wal_limit = wal_limit
         self._published = 0.0
         self._wait = _PUBLISH
-        existing = resume and path.exists()
+        # A stub is opened as it is, and never removed: its maker may be alive, and about to write.
+        stub = is_stub(path)
+        existing = (resume or stub) and path.exists()
+        self.made = not existing
+        """Whether this made the file."""
         try:
             if not existing:
                 # Nobody else can have made it in between, and a folder that is read-only says so.
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
             elif not os.access(path, os.W_OK):
                 raise PermissionError(13, "the file is read-only")
+            if existing and not stub:
+                check_header(path)
             try:
                 if on_network(path.parent):
                     raise WalRefusedError
-                self.connection = _connect(path, existing=existing, vfs=vfs)
+                self.connection = _connect(path, existing=existing and not stub, vfs=vfs)
             except WalRefusedError:
-                self._use_scratch(existing=existing)
+                self._use_scratch(existing=existing and not stub)
         except (OSError, sqlite3.Error) as error:
-            if not existing and not isinstance(error, FileExistsError):
+            # A lock is another's, who found the file empty and took it over.
+            if self.made and not isinstance(error, FileExistsError) and "locked" not in str(error):
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
             if isinstance(error, RunFileError):
@@ -160,7 +168,7 @@ def _connect(path: Path, *, existing: bool, vfs: str | None) -> sqlite3.Connecti
         check_same_thread=False,  # made here, then handed to the writer thread, which keeps it
     )
     try:
-        if existing:
+        if existing or connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             check_schema(connection, path)
         else:
             connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
@@ -176,7 +184,8 @@ def _connect(path: Path, *, existing: bool, vfs: str | None) -> sqlite3.Connecti
             raise WalRefusedError from error
         if not existing:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            connection.execute(f"PRAGMA user_version = {VERSION}")
         for statement in TABLES.values():  # of an older file, those that are new
             connection.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS", 1))
         connection.execute("COMMIT")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from nethook.errors import RunInUseError
+from nethook.runs.cutting import cut_events, cut_notes, cut_windows
 from nethook.runs.levels import SHOWN, Course, Group, single, tail, unpack_courses
 from nethook.runs.masking import masked_text, masked_texts
 from nethook.runs.owner import is_alive
@@ -17,6 +18,7 @@ from nethook.runs.points import Points, ScalarTrack
 from nethook.runs.records import COLUMNS, Basis, pack_rows, unpack_rows
 from nethook.runs.schema import BLOCK, LEVELS, PHASES, key, number_of
 from nethook.runs.spans import SpanTrack
+from nethook.runs.stubs import is_blank
 from nethook.runs.texts import for_file, from_json, to_json
 from nethook.runs.window import Window
 from nethook.stats.fields import WIDTH, empty_rows
@@ -99,6 +101,7 @@ class Store:
     def __init__(self, connection: sqlite3.Connection, mark: Mapping[str, object]) -> None:
         self._connection = connection
         self._mark = mark
+        self._again: set[str] = set()  # scalars whose last point gives way to a new one
         self.load()
 
     # The state in memory is a copy of what the file says, so it can be read back at any time.
@@ -164,20 +167,54 @@ class Store:
         if mark is not None and mark.get("token") != self._mark["token"]:
             raise RunInUseError(f"process {mark.get('pid')} took the run over")
 
-    def claim(self) -> None:
-        """Make this process the writer of the run, unless another one is."""
-        self._connection.execute("BEGIN IMMEDIATE")
+    def claim(self) -> dict[str, Any]:
+        """Make this process the writer of the run, unless another one is; nothing is committed yet.
+
+        Returns:
+            The facts about the run as the last writer left them; none where nothing was recorded.
+        """
+        run = self._connection.execute
+        run("BEGIN IMMEDIATE")
         mark = self._info("writer")
         if is_alive(mark, self._info("beat")) and not self._info("finished"):
-            self._connection.execute("ROLLBACK")
+            run("ROLLBACK")
             raise RunInUseError(f"process {mark['pid']} is writing it; it can be continued later")
+        if is_blank(self._connection):
+            for table in ("info", "sites", "series"):
+                run(f"DELETE FROM {table}")
         # A window that was open when a writer was killed is all there is of these steps.
-        self._connection.execute(
-            "UPDATE windows SET closed = 1, why = 'interrupted' WHERE NOT closed"
-        )
+        run("UPDATE windows SET closed = 1, why = 'interrupted' WHERE NOT closed")
+        earlier = {name: from_json(value) for name, value in run("SELECT key, value FROM info")}
         self.put_info({"writer": self._mark, "finished": None})
-        self.commit()
         self.load()
+        return earlier
+
+    def go_on_at(self, step: int) -> dict[str, int]:
+        """Drop what the run has of this step and later ones; events that went with them, by kind.
+
+        Where the step is the next one there are only notes of a step that was cut off; events say
+        what happened in it, and stay.
+        """
+        self._again = cut_notes(self._connection, step)
+        events = {}
+        if step <= self.last_step:
+            cut_windows(self._connection, step, len(self.basis))
+            events = cut_events(self._connection, step)
+            self.put_info({"diagnosis": None})
+        self.load()
+        return events
+
+    def steps(self) -> int:
+        """How many steps of training are kept."""
+        found = self._connection.execute(
+            "SELECT sum(steps) FROM windows WHERE key < ?", (key("eval"),)
+        ).fetchone()
+        return int(found[0] or 0)
+
+    def sites(self) -> dict[str, tuple[str, Any]]:
+        """Address of each site that is kept -> its kind, and what is known of it."""
+        found = self._connection.execute("SELECT address, kind, info FROM sites").fetchall()
+        return {address: (kind, from_json(info)) for address, kind, info in found}
 
     def commit(self) -> None:
         """Write what is still open, and make everything since the last commit visible at once."""
@@ -281,6 +318,9 @@ class Store:
 
     def add_scalar(self, name: str, points: Points, keep: int) -> None:
         """Keep points of a scalar."""
+        if name in self._again and points:
+            self._again.discard(name)
+            self._scalars.cut(name, points[0][0])
         self._scalars.add(name, points, keep)
 
     def add_loss(self, loss: LossRecord) -> None:

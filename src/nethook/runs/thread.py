@@ -7,7 +7,7 @@ import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -83,6 +83,7 @@ class _Loop:
         self._health = health
         self._every = flush_every
         self._committed = time.monotonic()
+        self._catalogue: list[Any] = []  # sites and series that are not committed yet
         self._retry_at = 0.0
         self._pause = 0.5
 
@@ -134,6 +135,7 @@ class _Loop:
                 if last and not more:
                     self._store.put_info({"finished": time.time()})
                 self._store.commit()
+                self._catalogue = []
                 self._committed = time.monotonic()
                 self._recovered()
                 if not lost:
@@ -148,6 +150,7 @@ class _Loop:
 
     def _write(self, delivery: Delivery) -> None:
         store = self._store
+        self._catalogue += delivery.catalogue
         for entry in delivery.catalogue:
             if isinstance(entry, NewSeries):
                 store.add_series(entry)
@@ -181,6 +184,9 @@ class _Loop:
         self._retry_at = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         self._store.rollback()
+        # Windows that follow mean nothing without their series.
+        self._mailbox.put_back(self._catalogue)
+        self._catalogue = []
 
     def _recovered(self) -> None:
         """A commit succeeded; if it had not for a while, the run says so."""

@@ -18,6 +18,8 @@ from nethook.runs.about import about_this_process
 from nethook.runs.mailbox import CAPACITY, Mailbox
 from nethook.runs.owner import this_process
 from nethook.runs.paths import new_run_path
+from nethook.runs.rank_steps import common_step
+from nethook.runs.resuming import Model, begin_session, check_same_model
 from nethook.runs.schema import MAX_SERIES, MAX_SNAPSHOT, MAX_UNITS, PHASES
 from nethook.runs.storage import WAL_LIMIT, Storage
 from nethook.runs.store import (
@@ -60,6 +62,8 @@ class RunWriter:
     Arguments:
         path: where to; `{time}` in it becomes the time. An existing run is refused ...
         resume: ... or continued.
+        step: with which step it goes on; None for the one after the last that is kept.
+        model: sites and shapes; a run that has others is not continued.
         rank, world_size: of torch.distributed; rank r > 0 writes `NAME.rank{r}.db`.
         info: more facts about the run, as plain data.
         flush_every: seconds between two transactions.
@@ -71,6 +75,8 @@ class RunWriter:
         path: str | Path,
         *,
         resume: bool = False,
+        step: int | None = None,
+        model: Model | None = None,
         rank: int = 0,
         world_size: int = 1,
         info: Mapping[str, object] | None = None,
@@ -82,15 +88,22 @@ class RunWriter:
         if not 0 <= rank < world_size:
             raise OptionError(f"rank is {rank} and world_size is {world_size}: 0 <= rank < size.")
         self.path = new_run_path(path, rank=rank, world_size=world_size, resume=resume)
-        continued = self.path.exists()
         storage = Storage(self.path, resume=resume, vfs=vfs, wal_limit=wal_limit)
         mark = this_process()
         try:
             store = Store(storage.connection, mark)
             try:
-                store.claim()
+                self.earlier = store.claim()
+                """The facts about the run as its last writer left them; none in a new run."""
             except RunInUseError as error:
+                storage.made = False  # it is another's
                 raise RunInUseError(f"{str(self.path)!r} is in use: {error}.") from None
+            self.earlier_sites = store.sites()
+            """What the file had of each site: its kind, and what was known of it."""
+            if model is not None:
+                check_same_model(self.path, self.earlier_sites, model)
+            if step is None and resume and world_size > 1:
+                step = common_step(self.path, self.earlier, store.last_step)
             facts = {
                 **about_this_process(),
                 **(info or {}),
@@ -98,22 +111,17 @@ class RunWriter:
                 "world_size": world_size,
                 "layout": layout_info(),
             }
-            started = {} if continued else {"started": time.time()}
-            store.begin()
-            store.put_info({**facts, **started})
-            if continued:
-                message = f"continued after step {store.last_step}"
-                now = time.time()
-                store.add_event(Event(store.last_step + 1, now, "resumed", "", message, {}))
+            self.next_step = begin_session(store, self.earlier, facts, step)
+            """The step that a run which is continued goes on with; 0 for a new one."""
+            if isinstance(totals := self.earlier.get("totals"), dict):
+                totals["steps"] = store.steps()  # a writer that was killed had no time to say so
             store.commit()
             storage.publish(now=True)
         except BaseException:
             storage.close()
-            if not continued:
+            if storage.made:
                 self.path.unlink(missing_ok=True)
             raise
-        self.next_step = store.last_step + 1
-        """The step that a run which is continued goes on with; 0 for a new one."""
         self._series = dict(store.series)
         self._units = list(store.basis.units)
         self._layout = layout_of(self._units)

@@ -20,6 +20,7 @@ _ROOMY: Final = 100  # pixels of a panel from which it has room for more ticks
 _STRIP: Final = 20  # pixels for the marks of findings
 _BOTTOM: Final = 46  # pixels for the steps
 _MOST_MARKS: Final = 40
+_MOST_LABELS: Final = 4  # marks of events that are named in the figure, and not only on hover
 
 
 def curves(
@@ -203,9 +204,19 @@ def _lines(panel: Panel, place: int, points: int) -> list[dict[str, Any]]:
 def _mark_trace(marks: Sequence[Mark]) -> dict[str, Any]:
     shown = marks[:_MOST_MARKS]
     looks = [SEVERITIES.get(mark.severity, (GREY, "square")) for mark in shown]
+    events = [mark.severity not in SEVERITIES for mark in shown]
+    named = 0 < sum(events) <= _MOST_LABELS
+    words = {
+        "mode": "markers+text",
+        "textposition": "middle right",
+        "texttemplate": [
+            f" {plotly_text(mark.label)}" if event else ""
+            for mark, event in zip(shown, events, strict=True)
+        ],
+    }
     return {
         "type": "scatter",
-        "mode": "markers",
+        **(words if named else {"mode": "markers"}),
         "name": "finding",
         "yaxis": "y20",
         "xaxis": "x",

@@ -92,6 +92,8 @@ def attach(
     optimizers: Sequence[torch.optim.Optimizer],
     path: str | Path,
     *,
+    resume: bool,
+    step: int | None,
     include: Pattern | None,
     exclude: Pattern | None,
     wanted: tuple[str, ...],
@@ -110,7 +112,8 @@ def attach(
     series += sum(7 * len(each) for each in parameters.values())
     rank, world = _rank()
     writer = RunWriter(
-        path, rank=rank, world_size=world, capacity=QUEUE,
+        path, resume=resume, step=step, model=_model(trees, parameters),
+        rank=rank, world_size=world, capacity=QUEUE,
         info={
             **({"command": command(keep_args=True)} if keep_args else {}),
             "watch": {
@@ -153,6 +156,23 @@ def _leaves(tree: Tree, include: Pattern | None, exclude: Pattern | None) -> lis
 
 def _parameters(tree: Tree) -> list[ParameterSite]:
     return [each for each in tree.parameters().sites if isinstance(each.tensor, nn.Parameter)]
+
+
+def _model(
+    trees: Mapping[str, Tree], parameters: Mapping[str, list[ParameterSite]]
+) -> dict[str, tuple[str, list[int] | None]]:
+    """What the run is of: every module with its type, every parameter with its shape."""
+    found: dict[str, tuple[str, list[int] | None]] = {}
+    known: set[int] = set()
+    for name, tree in trees.items():
+        prefix = f"{name}." if name else ""
+        for site in tree.sites:
+            found[f"{prefix}{site.address}".rstrip(".")] = type(site.module).__name__, None
+        for each in parameters[name]:
+            if id(each.tensor) not in known:
+                known.add(id(each.tensor))
+                found[f"{prefix}{each.address}"] = "Parameter", list(each.tensor.shape)
+    return found
 
 
 def _rank() -> tuple[int, int]:

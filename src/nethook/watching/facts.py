@@ -15,6 +15,7 @@ from nethook.stats.shards import Part, placements_of
 from nethook.stats.torched import number_type
 from nethook.stats.units import bounds
 from nethook.watching.away import device_fingerprint, is_away
+from nethook.watching.earlier import added, with_earlier
 from nethook.watching.parameters import ParameterFacts
 from nethook.watching.taps import OutputTap
 from nethook.watching.telling import tell_frozen
@@ -109,6 +110,8 @@ class Facts:
         self._parameters = parameters
         self._steps = steps
         self._told: dict[str, Any] = {}
+        self._totals = session.writer.earlier.get("totals")
+        self._earlier = session.writer.earlier_sites
         self._requires: dict[str, bool] = {}
         session.write_facts = self.write  # type: ignore[method-assign]
         session.on_step.append(self.step_ended)
@@ -188,7 +191,7 @@ class Facts:
             tell_frozen(session, frozen)
         steps = {track.name: track.steps for track in self._steps.tracks.values()}
         writer.info(
-            totals={**session.totals, "optimizer_steps": steps},
+            totals=added({**session.totals, "optimizer_steps": steps}, self._totals),
             overhead=session.budget.overhead,
             memory=self.memory(),
         )
@@ -205,6 +208,8 @@ class Facts:
         }
 
     def _tell(self, address: str, kind: str, info: dict[str, Any]) -> None:
+        if address in self._earlier:
+            info = with_earlier(info, self._earlier[address][1], self._session.first_step)
         if self._told.get(address) != info:
             self._told[address] = dict(info)
             self._session.writer.add_site(address, kind, info)

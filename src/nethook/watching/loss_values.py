@@ -24,7 +24,7 @@ class LossValues:
         """What each loss was in this step, pass by pass."""
         self.some = False
         """Whether there are any."""
-        self._names: list[str] = []
+        self._names: list[str] = list(session.writer.earlier.get("losses") or ())
 
     def add(self, name: str, value: torch.Tensor | float) -> None:
         """One value of a loss, in training."""

@@ -34,6 +34,8 @@ def watch(
     optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None = None,
     to: str | Path | None = None,
     *,
+    resume: bool = False,
+    step: int | None = None,
     include: Pattern | None = None,
     exclude: Pattern | None = None,
     quantities: Sequence[str] = QUANTITIES,
@@ -59,6 +61,10 @@ def watch(
         model: a module, or several as a list or by name.
         optimizer: one or several; None finds those that hold the model's parameters.
         to: the run file; `{time}` in it becomes the time. None means `runs/<time>.db`.
+        resume: goes on in the run at `to`, if there is one; without it an existing run is refused.
+        step: of a run that goes on, the step of the checkpoint that training goes on from: the
+            number of steps that were done before. None goes on after the last step that is kept.
+            Steps from there on that are in the run already are dropped: they are trained again.
         include, exclude: patterns of the layers whose outputs and gradients are recorded, as in
             `select`. None means every module without modules below it.
         quantities: which of `outputs`, `grads`, `params`, `param_grads`, `updates`.
@@ -79,14 +85,16 @@ def watch(
 
     Raises:
         RunExistsError: there is a file at `to` already.
+        OtherModelError: the run to go on in has other sites or shapes than this model.
+        RunInUseError: another process is writing it.
         OptionError, NoSuchSiteError: an argument that means nothing.
 
     An error inside nethook while it watches is caught, said once, and written to the run's events.
     """
     return Watch(
-        model, optimizer, to, include=include, exclude=exclude, quantities=quantities,
-        budget=budget, phases=phases, snapshots=snapshots, batches=batches, threads=threads,
-        keep_args=keep_args,
+        model, optimizer, to, resume=resume, step=step, include=include, exclude=exclude,
+        quantities=quantities, budget=budget, phases=phases, snapshots=snapshots, batches=batches,
+        threads=threads, keep_args=keep_args,
     )  # fmt: skip
 
 
@@ -99,6 +107,8 @@ class Watch:
         optimizer: Any,
         to: str | Path | None,
         *,
+        resume: bool = False,
+        step: int | None = None,
         include: Pattern | None,
         exclude: Pattern | None,
         quantities: Sequence[str],
@@ -121,6 +131,7 @@ class Watch:
             )
         if batches < 0:
             raise OptionError(f"`batches` is 0 or more; got {batches!r}.")
+        _check_resume(to, resume, step)
         for each in models.values():
             known = _WATCHED.get(each)
             earlier = known() if known is not None else None
@@ -132,8 +143,9 @@ class Watch:
         self._lines: list[str] = []
         self._session, self._hooks = attach(
             models, optimizers, Path("runs") / "{time}.db" if to is None else to,
-            include=include, exclude=exclude, wanted=wanted, budget=budget, phases=shown,
-            snapshots=snapshots or {}, batches=batches, threads=threads, keep_args=keep_args,
+            resume=resume, step=step, include=include, exclude=exclude, wanted=wanted,
+            budget=budget, phases=shown, snapshots=snapshots or {}, batches=batches,
+            threads=threads, keep_args=keep_args,
         )  # fmt: skip
         self._diagnosis = Diagnosis(self._session.writer, self._session.budget)
         for each in models.values():
@@ -158,6 +170,11 @@ class Watch:
     def step(self) -> int:
         """The step that is under way, from 0."""
         return self._session.step
+
+    @property
+    def resumed(self) -> bool:
+        """Whether this goes on in a run that was there before."""
+        return bool(self._session.writer.earlier)
 
     @property
     def closed(self) -> bool:
@@ -281,6 +298,20 @@ def _chosen(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[
         if each not in known:
             raise OptionError(f"`{option}` has {each!r}; it is some of {', '.join(known)}.")
     return asked
+
+
+def _check_resume(to: str | Path | None, resume: bool, step: int | None) -> None:
+    if resume and (to is None or "{time}" in str(to)):
+        raise OptionError(
+            "`resume=True` goes on in the run that `to` names, such as to='runs/mnist.db'; got "
+            f"{'none' if to is None else repr(str(to))}, which is a new file every time."
+        )
+    if step is None:
+        return
+    if not resume:
+        raise OptionError(f"`step` goes with `resume=True`; got step={step!r} without it.")
+    if type(step) is not int or step < 0:
+        raise OptionError(f"`step` is the number of steps that were done before; got {step!r}.")
 
 
 def _say(line: str) -> None:

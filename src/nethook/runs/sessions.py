@@ -1,0 +1,25 @@
+"""The sessions of a run: the times that a process began it, or went on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def sessions_of(info: Mapping[str, Any], last_step: int) -> list[dict[str, Any]]:
+    """The sessions of a run that nobody writes: each with its start, its end and its steps.
+
+    Arguments:
+        info: facts about the run, also of a file that is older than sessions.
+        last_step: the last one that is kept.
+    """
+    found = info.get("sessions")
+    listed = found if isinstance(found, list) else []
+    kept = [dict(each) for each in listed if isinstance(each, dict)]
+    kept = kept or [{"started": info.get("started"), "first_step": 0}]
+    if "ended" not in kept[-1]:
+        finished = info.get("finished")
+        kept[-1]["ended"] = finished or info.get("beat")
+        kept[-1]["last_step"] = last_step
+        kept[-1]["closed"] = bool(finished)
+    return kept

@@ -88,6 +88,9 @@ def kind(tensor: torch.Tensor) -> str | None:
 # Types that are containers of bits: torch converts them to no number.
 _UNREADABLE: Final = frozenset(
     getattr(torch, name)
-    for name in ("bits8", "bits16", "bits1x8", "bits2x4", "bits4x2", "float4_e2m1fn_x2")
+    for name in (
+        *("bits8", "bits16", "bits1x8", "bits2x4", "bits4x2", "float4_e2m1fn_x2"),
+        *(f"{sign}int{bits}" for sign in ("", "u") for bits in range(1, 8)),
+    )
     if hasattr(torch, name)
 )

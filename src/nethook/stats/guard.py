@@ -56,6 +56,11 @@ def is_plain(tensor: torch.Tensor) -> bool:
     return type(tensor) in EXACT and _keys(tensor).raw_repr() in PLAIN
 
 
+def is_readable(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is one that is summarised."""
+    return (is_plain(tensor) and tensor.dtype not in _UNREADABLE) or kind(tensor) is None
+
+
 def kind(tensor: torch.Tensor) -> str | None:
     """What a tensor is that is not summarised ("sparse", "nested", …); None for all others."""
     from torch.nn.parameter import is_lazy

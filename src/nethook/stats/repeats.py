@@ -114,6 +114,22 @@ def once(tensor: Tensor) -> Once:
     return Once(shape, values, leads, times, counts)
 
 
+def unexpanded(tensor: Tensor, *, keep: int | None = None) -> Tensor:
+    """A strided tensor with one element of each expanded dimension: its means are the same.
+
+    Arguments:
+        tensor: any strided tensor.
+        keep: a dimension that stays as it is.
+    """
+    if tensor.is_contiguous():
+        return tensor
+    keep = None if keep is None else keep % tensor.dim()
+    for dim, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+        if stride == 0 and size > 1 and dim != keep:
+            tensor = tensor.narrow(dim, 0, 1)
+    return tensor
+
+
 def stored_elements(tensor: Tensor) -> int:
     """How many elements of memory a strided tensor shows, at most."""
     elements = tensor.numel()

@@ -8,6 +8,7 @@ looked up.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -31,11 +32,23 @@ def sampled(tensor: Tensor, most: int, *, dim: int = 0, step: int | None = None)
     if tensor.is_contiguous():
         return tensor.view(*kept, elements)[..., ::step][..., :most]
     count = min(most, -(-elements // step))
-    places = torch.arange(count, device=tensor.device) * step
-    index: list[Tensor] = []
-    for size in reversed(inner):
-        index.append(places % max(size, 1))
-        places = places // max(size, 1)
     if not inner:
         return tensor.unsqueeze(-1)
-    return tensor[(slice(None),) * dim + tuple(reversed(index))]
+    places = torch.arange(count, device=tensor.device) * step
+    return tensor[(slice(None),) * dim + digits(places, inner)]
+
+
+def digits(places: Tensor, shape: Sequence[int]) -> tuple[Tensor, ...]:
+    """Places in the order of a shape as an index along each of its dimensions."""
+    index: list[Tensor] = []
+    for size in reversed(shape):
+        index.append(places % max(size, 1))
+        places = places // max(size, 1)
+    return tuple(reversed(index))
+
+
+def both_parts(matrix: Tensor) -> Tensor:
+    """`(rows, columns)` of complex numbers as twice as many columns of real ones; others as is."""
+    if not matrix.is_complex():
+        return matrix
+    return torch.view_as_real(matrix.resolve_conj()).flatten(1)

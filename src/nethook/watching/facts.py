@@ -10,7 +10,9 @@ from torch import nn
 
 from nethook.addresses.tree import ParameterSite, Site
 from nethook.runs import names
+from nethook.stats import guard
 from nethook.stats.flat import fingerprint
+from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import Part, placements_of
 from nethook.stats.torched import number_type
 from nethook.stats.units import bounds
@@ -219,13 +221,13 @@ class Facts:
             return
         for facts in track.set.all:
             weight = facts.local.detach()
-            if weight.dim() < 2 or weight.is_meta or weight.is_sparse:
+            if weight.dim() < 2 or not weight.numel() or not guard.is_readable(weight):
                 continue
             rows = facts.rows
             rows["rows"] = min(ROWS, weight.shape[0])
             self._count(rows, "distinct_rows", str(step), distinct_rows(weight, 1e-13))
             grad = facts.grad
-            if grad is not None and grad.layout is torch.strided:
+            if grad is not None and guard.is_readable(grad):
                 # Equal units get gradients that are equal up to the rounding of a matrix product.
                 count = distinct_rows(grad.detach(), 4 * torch.finfo(grad.dtype).eps)
                 self._count(rows, "distinct_grad_rows", str(step), count)
@@ -241,10 +243,10 @@ class Facts:
 
 def distinct_rows(matrix: torch.Tensor, tolerance: float) -> torch.Tensor:
     """Different rows among the first 512, told apart by a sum with weights of their elements."""
-    real = number_type(matrix.device)
-    some = matrix[:ROWS].reshape(min(ROWS, matrix.shape[0]), -1)[:, :COLUMNS].to(real)
-    if not some.numel():
+    if not matrix.numel():
         return torch.zeros(())
+    real = number_type(matrix.device)
+    some = both_parts(sampled(matrix[:ROWS], COLUMNS, dim=1, step=1)).to(real)
     weights = torch.arange(1, some.shape[1] + 1, dtype=real, device=some.device).sin()
     marks = (some @ weights).sort().values
     # Sums of equal rows may differ in the last bit: the order of adding is the kernel's affair.

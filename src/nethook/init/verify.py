@@ -22,6 +22,7 @@ from nethook.init.plan import PlanRow
 from nethook.init.planning import plan_of
 from nethook.init.report import LayerScale, Report
 from nethook.init.roles import uses_at
+from nethook.stats.repeats import unexpanded
 
 _MOST_SAMPLES = 64  # pairs of inputs are compared among so many
 _SEED = 20130  # of the gradient that stands for a loss
@@ -141,7 +142,7 @@ def mean_cosine(signal: torch.Tensor, samples: int) -> float:
                 return math.nan
             # Sequence first: samples lie along another dimension.
             signal = signal.movedim(list(signal.shape).index(samples), 0)
-        rows = signal.reshape(samples, -1)[:_MOST_SAMPLES].double()
+        rows = unexpanded(signal, keep=0).reshape(samples, -1)[:_MOST_SAMPLES].double()
         rows = nn.functional.normalize(rows, dim=1)
         count = rows.shape[0]
         # The square of the sum is the count, plus twice the cosines of all pairs.

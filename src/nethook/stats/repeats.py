@@ -23,6 +23,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from nethook.kinds import is_active
+
 FEW: Final = 1 << 16
 """So many elements are read without a second thought; see `histogram_step`."""
 
@@ -64,8 +66,8 @@ class Once:
         return tuple(index)
 
     def active(self, unit: int) -> Tensor:
-        """For each unit (along the dimension `unit` of the tensor), whether it is ever not zero."""
-        held, last = self.values != 0, self.values.dim() - 1
+        """For each unit (along the dimension `unit` of the tensor), whether it is not dead."""
+        held, last = is_active(self.values), self.values.dim() - 1
         if self.counts is not None:
             held = held & (self.counts > 0)
         to, step = self.leads[unit]

@@ -9,13 +9,13 @@ import torch
 from torch import nn
 
 from nethook.addresses.tree import ParameterSite, Site
+from nethook.kinds import bounds, is_rectifier
 from nethook.runs import names
 from nethook.stats import guard
 from nethook.stats.flat import fingerprint
 from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import Part, placements_of
 from nethook.stats.torched import number_type
-from nethook.stats.units import bounds
 from nethook.watching.away import device_fingerprint, is_away
 from nethook.watching.parameters import ParameterFacts
 from nethook.watching.taps import OutputTap
@@ -29,7 +29,6 @@ ROWS: Final = 512
 """Rows of a weight of which the distinct ones are counted."""
 COLUMNS: Final = 1024
 
-_RECTIFIERS = (nn.ReLU, nn.ReLU6, nn.Threshold)
 _LINEAR = (
     nn.Linear, nn.Bilinear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d,
     nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Identity, nn.Flatten, nn.Unflatten, nn.AvgPool1d,
@@ -41,7 +40,7 @@ _DROPOUTS = (nn.modules.dropout._DropoutNd,)
 
 def activation(module: nn.Module) -> str | None:
     """What a module does to what passes through it, as far as its type says."""
-    if isinstance(module, _RECTIFIERS):
+    if is_rectifier(module):
         return "rectifier"
     if isinstance(module, _DROPOUTS):
         return "dropout"

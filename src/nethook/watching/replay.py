@@ -189,7 +189,7 @@ def _state(flight: Flight, model: nn.Module) -> tuple[dict[str, torch.Tensor], l
     """The weights to run with, by name in `_Whole`; copies, so that nothing is written to."""
     own = dict((*model.named_parameters(), *model.named_buffers()))
     notes = []
-    saved = flight.weights
+    saved: dict[str, Any] = flight.weights
     if not saved:
         notes.append("the weights of the step were not held: these are the model's own")
         saved = {name: each.detach() for name, each in own.items()}

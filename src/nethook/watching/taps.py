@@ -21,11 +21,11 @@ from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.in_graph import numbered, show, show_call
 from nethook.hooks.quiet import quiet
 from nethook.hooks.threads import elsewhere
+from nethook.kinds import bounds, unit_dim
 from nethook.runs import names
 from nethook.stats import guard
 from nethook.stats.rows import Slot
 from nethook.stats.shards import local_part
-from nethook.stats.units import bounds, unit_dim
 from nethook.watching import budget
 
 if TYPE_CHECKING:

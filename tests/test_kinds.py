@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from nethook.errors import OptionError
+from nethook.kinds import bounds, unit_dim
 from nethook.stats.rows import Rows
-from nethook.stats.units import bounds, unit_dim
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,4 @@ def bytes_held(tensor: Tensor) -> int:
     """The bytes of memory that a tensor shows, however often it shows them."""
     if tensor.is_meta or is_lazy(tensor):
         return 0
-    total = 0
-    for piece in pieces(tensor):
-        strided = piece.layout is torch.strided and not piece.is_nested
-        elements = stored_elements(piece) if strided else piece.numel()
-        total += elements * piece.element_size()
-    return total
+    return sum(stored_elements(piece) * piece.element_size() for piece in pieces(tensor))

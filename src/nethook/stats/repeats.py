@@ -117,13 +117,13 @@ def once(tensor: Tensor) -> Once:
 
 
 def unexpanded(tensor: Tensor, *, keep: int | None = None) -> Tensor:
-    """A strided tensor with one element of each expanded dimension: its means are the same.
+    """A tensor with one element of each expanded dimension: its means are the same.
 
     Arguments:
-        tensor: any strided tensor.
+        tensor: any tensor; only strided ones have such dimensions.
         keep: a dimension that stays as it is.
     """
-    if tensor.is_contiguous():
+    if tensor.is_nested or tensor.layout is not torch.strided or tensor.is_contiguous():
         return tensor
     keep = None if keep is None else keep % tensor.dim()
     for dim, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
@@ -133,11 +133,11 @@ def unexpanded(tensor: Tensor, *, keep: int | None = None) -> Tensor:
 
 
 def stored_elements(tensor: Tensor) -> int:
-    """How many elements of memory a strided tensor shows, at most."""
+    """How many elements of memory a tensor shows, at most."""
     elements = tensor.numel()
-    return min(
-        elements, _span(list(zip(tensor.shape, tensor.stride(), strict=True))) * (elements > 0)
-    )
+    if not elements or tensor.is_nested or tensor.layout is not torch.strided:
+        return elements
+    return min(elements, _span(list(zip(tensor.shape, tensor.stride(), strict=True))))
 
 
 def histogram_step(tensor: Tensor, limit: int) -> int:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.parameter import is_lazy
 
+from nethook.stats.guard import is_plain
 from nethook.stats.repeats import stored_elements
 from nethook.stats.shards import local_part
 
@@ -32,6 +33,8 @@ def pieces(tensor: Tensor) -> list[Tensor]:
 
 def bytes_held(tensor: Tensor) -> int:
     """The bytes of memory that a tensor shows, however often it shows them."""
+    if is_plain(tensor) and tensor.is_contiguous():
+        return tensor.nbytes  # nearly every one
     if tensor.is_meta or is_lazy(tensor):
         return 0
     return sum(stored_elements(piece) * piece.element_size() for piece in pieces(tensor))

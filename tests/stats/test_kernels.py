@@ -306,7 +306,7 @@ def test_torch_rows_merge_like_numpy_rows(kernel):
 
     pairs = [make(torch.float64, (50,), seed, odd=True) for seed in (1, 2)]
     pairs.append(torch.empty(0, dtype=torch.float64))
-    fresh = [torched.measure(x, torch.float64, (0.0, 1.0)) for x in pairs]
+    fresh = [torched.measure(torched.read_once(x), torch.float64, (0.0, 1.0)) for x in pairs]
     for a in fresh:
         for b in fresh:
             merged = a.clone()

@@ -23,7 +23,7 @@ class Batch:
     @property
     def samples(self) -> int:
         """The length of the first dimension; 0 where the tensors have none in common."""
-        lengths = {t.shape[0] if t.dim() else 0 for t in self._tensors()}
+        lengths = {t.size(0) if t.dim() else 0 for t in self._tensors()}
         return lengths.pop() if len(lengths) == 1 else 0
 
     def first(self, samples: int) -> Batch:

@@ -18,6 +18,8 @@ from nethook.checking.trial import joined, look, trials
 from nethook.checking.units import silent_units
 from nethook.errors import OptionError
 from nethook.init.verify import verify
+from nethook.stats import guard
+from nethook.stats.summary import summarise
 
 
 def checkup(
@@ -112,8 +114,8 @@ def _scales(batch: Batch) -> dict[str, tuple[float, float]]:
     floats = [tensor for _, tensor in tensors(given) if tensor.is_floating_point()]
     found: dict[str, tuple[float, float]] = {}
     for at, tensor in enumerate(floats):
-        values = tensor.detach().double()
         name = "input" if len(floats) == 1 else f"input {at}"
-        if values.numel():
-            found[name] = float(values.mean()), float(values.std(unbiased=False))
+        if guard.is_readable(tensor) and tensor.numel():
+            seen = summarise(tensor.detach(), histogram=False)
+            found[name] = seen.mean, seen.std
     return found

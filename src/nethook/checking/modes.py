@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.checking.batch import Batch
+from nethook.stats import guard
+from nethook.stats.repeats import unexpanded
 from nethook.tracing.evaluation import evaluating
 from nethook.tracing.sites import sites
 
@@ -42,23 +45,35 @@ def compare(model: nn.Module, batch: Batch) -> Modes:
     return Modes(repeats, _same(first, training), modal, dropouts, chance)
 
 
-def _run(model: nn.Module, batch: Batch, seed: int) -> list[torch.Tensor]:
+def _run(model: nn.Module, batch: Batch, seed: int) -> list[_Output]:
     torch.manual_seed(seed)
     output = batch.inputs.call(model)
-    return [tensor.detach().clone() for _, tensor in tensors(output)]
+    readable = [tensor for _, tensor in tensors(output) if guard.is_readable(tensor)]
+    # What is expanded is compared as what it was expanded from.
+    return [_Output(tensor.shape, unexpanded(tensor.detach()).clone()) for tensor in readable]
 
 
-def _same(one: list[torch.Tensor], two: list[torch.Tensor], *, exactly: bool = False) -> bool:
+class _Output(NamedTuple):
+    shape: Sequence[int]
+    values: torch.Tensor
+
+
+def _same(one: list[_Output], two: list[_Output], *, exactly: bool = False) -> bool:
     if len(one) != len(two) or any(a.shape != b.shape for a, b in zip(one, two, strict=True)):
         return False
     # Fused kernels of evaluation may differ from those of training in the last digits.
     tolerance = 0.0 if exactly else 1e-4
     return all(
-        torch.allclose(a.double(), b.double(), tolerance, tolerance, equal_nan=True)
-        if a.is_floating_point()
-        else torch.equal(a, b)
+        _alike(a.values, b.values, tolerance if a.values.is_floating_point() else 0.0)
         for a, b in zip(one, two, strict=True)
     )
+
+
+def _alike(one: torch.Tensor, two: torch.Tensor, tolerance: float) -> bool:
+    wide = torch.complex128 if one.is_complex() else torch.float64
+    if not (one.is_floating_point() or one.is_complex()):
+        return bool((one == two).all())
+    return torch.allclose(one.to(wide), two.to(wide), tolerance, tolerance, equal_nan=True)
 
 
 def _culprits(model: nn.Module, batch: Batch) -> tuple[tuple[str, ...], tuple[str, ...]]:

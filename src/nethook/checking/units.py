@@ -1,4 +1,4 @@
-"""Units of rectifiers that are silent for every sample of a batch."""
+"""Units of rectifiers that are dead over a batch; `nethook.kinds` says what that is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from torch import nn
 
 from nethook.checking.batch import Batch
 from nethook.errors import NethookError
+from nethook.kinds import is_rectifier, unit_dim
+from nethook.stats.fields import INDEX
+from nethook.stats.summary import summarise
 from nethook.tracing.scope import trace
 
 FEWEST = 8  # samples: with fewer a unit may be silent by chance
@@ -21,7 +24,7 @@ def silent_units(model: nn.Module, batch: Batch) -> dict[str, tuple[int, int]]:
     if samples < FEWEST:
         return found
     model.train()
-    modules = [m for m in model.modules() if isinstance(m, nn.ReLU | nn.ReLU6)]
+    modules = [module for module in model.modules() if is_rectifier(module)]
     for patterns in ([*modules], ["**/relu"]):
         if not patterns:
             continue
@@ -43,9 +46,11 @@ def _counter(samples: int) -> Callable[[torch.Tensor], tuple[int, int] | None]:
     def count(value: torch.Tensor) -> tuple[int, int] | None:
         if value.dim() < 2 or value.shape[0] != samples:
             return None
-        # (N, C, …): a channel is a unit; (N, …, C) of two or three dimensions: the last one is.
-        units = 1 if value.dim() >= 4 else value.dim() - 1
-        active = (value != 0).movedim(units, 0).flatten(1).any(1)
-        return int((~active).sum()), int(active.numel())
+        # A rectifier has no units of its own: those of the shape.
+        try:
+            seen = summarise(value, unit_dim=unit_dim(None, value.dim()), histogram=False)
+        except NethookError:  # of a kind that is not summarised
+            return None
+        return seen.units - int(seen.row[INDEX["active"]]), seen.units
 
     return count

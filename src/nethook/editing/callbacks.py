@@ -24,6 +24,9 @@ from nethook.errors import EditError, NotFiniteError, ScopeError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.threads import elsewhere, stay
+from nethook.stats import guard
+from nethook.stats.memory import pieces
+from nethook.stats.summary import summarise
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -191,13 +194,17 @@ class Callbacks:
         return stats
 
     def dead_units(self, pattern: Pattern, *, unit_dim: int | None = None) -> DeadUnits:
-        """Notes which units are never above zero, over all calls until `.reset()`.
+        """Notes which units are dead: zero in every element, over all calls until `.reset()`.
 
-        `unit_dim` is the dimension of the units: by default 1 for images, the last one otherwise.
+        `unit_dim` is the dimension of the units. By default it is what the kind of the module says:
+        channels of convolutions and of images, else the last one.
         """
-        monitor = DeadUnits(self._forwards, unit_dim)
+        monitor = DeadUnits(self._forwards, unit_dim, self._module_at)
         self._add("outputs", pattern, monitor)
         return monitor
+
+    def _module_at(self, site: str) -> nn.Module | None:
+        return dict(unwrap(self._model).named_modules()).get(site)
 
     def print_shapes(
         self, pattern: Pattern = "**", *, grads: bool = False, file: TextIO | None = None
@@ -217,13 +224,15 @@ class Callbacks:
 
         def check(value: Any, site: str, kind: str) -> None:
             for _, tensor in tensors(value):
-                if tensor.is_floating_point() or tensor.is_complex():
-                    finite = torch.isfinite(tensor)
-                    if not finite.all():
-                        bad = int((~finite).sum())
+                for part in pieces(tensor):
+                    numbers = part.is_floating_point() or part.is_complex()
+                    if not numbers or not guard.is_readable(part):
+                        continue
+                    seen = summarise(part.detach(), histogram=False)
+                    if seen.finite < seen.count:
                         raise NotFiniteError(
-                            f"the {kind} of {site!r} has {bad} of {tensor.numel()} values that are "
-                            "not finite."
+                            f"the {kind} of {site!r} has {seen.count - seen.finite} of "
+                            f"{seen.count} values that are not finite."
                         )
 
         self._add("outputs", pattern, lambda value, site: check(value, site, "output"))

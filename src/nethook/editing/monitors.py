@@ -6,14 +6,20 @@ calls are then as different as layers are. A monitor keeps them apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import torch
+from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.addresses.suggest import listing
-from nethook.errors import NoSuchSiteError
+from nethook.errors import NoSuchSiteError, OptionError
+from nethook.kinds import unit_dim
+from nethook.stats import guard
+from nethook.stats.rows import Rows, Slot
+from nethook.stats.torched import number_type, read_once
 
 _Kept = TypeVar("_Kept")
 
@@ -44,7 +50,7 @@ class Monitor(Generic[_Kept]):
         if found:
             calls = self._seen.setdefault(site, {})
             call = self._call(site)
-            calls[call] = self._fold(calls.get(call), found[0][1].detach())
+            calls[call] = self._fold(calls.get(call), found[0][1].detach(), site)
 
     def _call(self, site: str) -> int:
         if not self._forwards.running:
@@ -54,7 +60,7 @@ class Monitor(Generic[_Kept]):
         self._now[site] = (self._forwards.number, call + 1)
         return call
 
-    def _fold(self, known: _Kept | None, value: torch.Tensor) -> _Kept:
+    def _fold(self, known: _Kept | None, value: torch.Tensor, site: str) -> _Kept:
         raise TypeError(f"{type(self).__name__} is not a monitor by itself")
 
     def __iter__(self) -> Iterator[str]:
@@ -91,14 +97,12 @@ class ActivationStats(Monitor[list[torch.Tensor]]):
 
     NAMES = ("mean", "std", "min", "max")
 
-    def _fold(self, known: list[torch.Tensor] | None, value: torch.Tensor) -> list[torch.Tensor]:
+    def _fold(
+        self, known: list[torch.Tensor] | None, value: torch.Tensor, site: str
+    ) -> list[torch.Tensor]:
         rows = [] if known is None else known
-        if value.numel():
-            value = value.abs() if value.is_complex() else value
-            value = value if value.dtype == torch.float64 else value.float()
-            low, high = torch.aminmax(value)
-            std = value.std() if value.numel() > 1 else torch.zeros_like(low)
-            rows.append(torch.stack([value.mean(), std, low, high]))
+        if value.numel() and guard.is_readable(value):
+            rows.append(_numbers(value))
         return rows
 
     def __getitem__(self, name: str) -> dict[str, list[float]]:
@@ -111,29 +115,67 @@ class ActivationStats(Monitor[list[torch.Tensor]]):
         return f"<statistics of {', '.join(self) or 'nothing yet'}>"
 
 
-class DeadUnits(Monitor[torch.Tensor]):
-    """Which units were never above zero since the last `reset()`.
+def _numbers(value: torch.Tensor) -> torch.Tensor:
+    """Mean, standard deviation, minimum and maximum, still on the device."""
+    elements = value.numel()
+    read = read_once(value)  # an expanded tensor may be larger than any memory
+    stored = read.values.to(number_type(value.device))
+    if read.counts is None:
+        mean, low, high = stored.mean(), *torch.aminmax(stored)
+        squares = (stored - mean).square().sum() * read.times
+    else:
+        counts, there = read.counts * read.times, read.counts > 0
+        mean = torch.where(there, stored * counts, 0).sum() / elements
+        low = torch.where(there, stored, torch.inf).amin()
+        high = torch.where(there, stored, -torch.inf).amax()
+        squares = torch.where(there, (stored - mean).square() * counts, 0).sum()
+    return torch.stack([mean, (squares / max(elements - 1, 1)).sqrt(), low, high])
+
+
+class DeadUnits(Monitor[Slot]):
+    """Which units were zero in every element since the last `reset()`.
 
     A dead unit is silent over a whole window, for every sample and position; a zero in one batch
-    is not that. `monitor["relu1"]` is a tensor of True for each unit that is dead.
+    is not that, and a unit that is always below zero is alive (see `nethook.kinds`).
+    `monitor["relu1"]` is a tensor of True for each unit that is dead.
+
+    Arguments:
+        forwards: which forward is under way.
+        unit_dim: the dimension of the units; None: what the kind of the module says.
+        module_at: the module at a site; None for an operation.
     """
 
-    def __init__(self, forwards: Forwards, unit_dim: int | None) -> None:
+    def __init__(
+        self,
+        forwards: Forwards,
+        unit_dim: int | None,
+        module_at: Callable[[str], nn.Module | None] = lambda _: None,
+    ) -> None:
         super().__init__(forwards)
         self._unit_dim = unit_dim
+        self._module_at = module_at
 
-    def _fold(self, known: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
-        dim = self._unit_dim
-        if dim is None:
-            dim = 1 if value.ndim >= 4 else -1  # channels of images; features of anything else
-        active: torch.Tensor = torch.atleast_1d(value > 0).movedim(dim, 0)
-        if active.ndim > 1:
-            active = active.flatten(1).any(1)
-        return active if known is None else known | active
+    def _fold(self, known: Slot | None, value: torch.Tensor, site: str) -> Slot:
+        value = torch.atleast_1d(value)
+        if known is None:
+            dim = self._unit_dim
+            if dim is None:
+                dim = unit_dim(self._module_at(site), value.dim())
+            elif not -value.dim() <= dim < value.dim():
+                raise OptionError(
+                    f"`unit_dim` must be a dimension of the output of {site!r}, which has "
+                    f"{value.dim()}; got {dim}."
+                )
+            known = Rows(1).slot(0, unit_dim=dim, histogram=False)
+        known.fold(value)
+        return known
 
     def __getitem__(self, name: str) -> torch.Tensor:
         """For each unit of a site (or call of it), whether it is dead."""
-        return ~self._kept(name)
+        slot = self._kept(name)
+        slot.rows.collect()
+        bits = slot.bits if slot.bits is not None else np.zeros(0, np.uint8)
+        return torch.from_numpy(bits == 0)
 
     def share(self, name: str) -> float:
         """The share of a site's units that are dead."""

@@ -28,6 +28,7 @@ from nethook.init.opkinds import ATTENTION, LOOKUPS, RECURRENT, WEIGHTED
 from nethook.init.plan import Plan, PlanRow
 from nethook.init.roles import Use, uses_at
 from nethook.init.sampling import why_not_fillable
+from nethook.stats.repeats import unexpanded
 
 _CLOSE = 1e-6  # a weight that is as close as that is left alone, so a second run changes nothing
 _BEFORE = "it serves in an earlier place as well, which scaling it here would change"
@@ -370,7 +371,7 @@ def _factor(
     shape = [1] * output.dim()
     shape[channels] = -1
     offset = bias.detach().double().reshape(shape)
-    linear = output.detach().double() - offset
+    linear = unexpanded(output.detach(), keep=channels).double() - offset
     # The mean square of factor · linear + offset is a quadratic in the factor.
     a = float(linear.square().mean())
     b = float((linear * offset).mean())

@@ -28,6 +28,7 @@ from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer, Place
 from nethook.hooks.ops import recomputing, watch_ops
 from nethook.hooks.shadow import is_shadow
 from nethook.init.restore import as_it_was
+from nethook.stats.repeats import unexpanded
 
 
 def unreadable() -> bool:
@@ -266,7 +267,7 @@ def mean_square(tensor: torch.Tensor) -> float:
         return math.nan
     with torch.no_grad():
         # Of each row in its own type, then of those in float64: float32 alone would lose digits.
-        return float(tensor.detach().double().square().mean())
+        return float(unexpanded(tensor.detach()).double().square().mean())
 
 
 def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:

@@ -196,6 +196,8 @@ class _Planner:
             return "it is frozen (requires_grad=False)"
         if not tensor.is_floating_point():
             return f"it is of type {str(tensor.dtype).removeprefix('torch.')}"
+        if not tensor.numel():
+            return "it has no elements"
         if is_distributed(tensor):
             return "it is a DTensor: apply the plan before the model is sharded"
         return None

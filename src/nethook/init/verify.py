@@ -22,6 +22,7 @@ from nethook.init.plan import PlanRow
 from nethook.init.planning import plan_of
 from nethook.init.report import LayerScale, Report
 from nethook.init.roles import uses_at
+from nethook.stats.repeats import stored_elements, unexpanded
 
 _MOST_SAMPLES = 64  # pairs of inputs are compared among so many
 _SEED = 20130  # of the gradient that stands for a loss
@@ -120,7 +121,11 @@ class _Measurer(Recorder):
             return
         nodes = self.note(op, function, args, kwargs, result)
         if op.name in WEIGHTED and nodes and nodes[0].params:
-            uses = [use for use in uses_at(self, nodes[0]) if use.fans is not None]
+            uses = [
+                use
+                for use in uses_at(self, nodes[0])
+                if use.fans is not None and self.parameters[use.param].tensor.numel()
+            ]
             found = [tensor for _, tensor in tensors(result) if tensor.is_floating_point()]
             if uses and found:
                 # Of attention, the weight that its output comes out of.
@@ -132,6 +137,7 @@ class _Measurer(Recorder):
 def mean_cosine(signal: torch.Tensor, samples: int) -> float:
     """The mean cosine between the signals of two different inputs; NaN where it means nothing."""
     usable = samples > 1 and signal.dim() > 0 and not signal.is_meta and not signal.is_nested
+    usable = usable and signal.layout is torch.strided
     if not usable or signal.numel() == 0:
         return math.nan
     with torch.no_grad():
@@ -141,7 +147,7 @@ def mean_cosine(signal: torch.Tensor, samples: int) -> float:
                 return math.nan
             # Sequence first: samples lie along another dimension.
             signal = signal.movedim(list(signal.shape).index(samples), 0)
-        rows = signal.reshape(samples, -1)[:_MOST_SAMPLES].double()
+        rows = unexpanded(signal, keep=0).reshape(samples, -1)[:_MOST_SAMPLES].double()
         rows = nn.functional.normalize(rows, dim=1)
         count = rows.shape[0]
         # The square of the sum is the count, plus twice the cosines of all pairs.
@@ -154,6 +160,8 @@ def _differentiable(given: Inputs) -> Inputs:
     def leaf(tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():
             return tensor
+        if stored_elements(tensor) < tensor.numel():
+            return tensor.detach()  # the gradient of an expanded one has no place in memory
         # A copy outside inference mode, so that the inputs themselves get no gradient.
         return tensor.detach().clone().requires_grad_()
 
@@ -164,7 +172,7 @@ def _differentiable(given: Inputs) -> Inputs:
 
 def _samples(given: Inputs) -> int:
     found = [tensor for _, tensor in tensors((given.args, dict(given.kwargs))) if tensor.dim()]
-    return int(found[0].shape[0]) if found else 0
+    return int(found[0].size(0)) if found else 0
 
 
 def _gradients(

@@ -9,6 +9,7 @@ from nethook.init.mirror import Pairs
 from nethook.init.opkinds import PASS, POOLS
 from nethook.init.plan import PlanRow
 from nethook.init.structure import Structure
+from nethook.stats.sampling import sampled
 
 _DEEP = 10  # layers in a row over which an unstable slope matters: 1.14 to the tenth is 4
 
@@ -47,11 +48,14 @@ def cloned_parameters(structure: Structure) -> list[list[str]]:
         if (
             tensor.dim() < 2
             or tensor.is_meta
+            or tensor.layout is not torch.strided
+            or tensor.is_quantized
             or tensor.numel() < 4
             or type(tensor) is not torch.Tensor
         ):
             continue
-        some = tensor.flatten()[:64].double().cpu()
+        some = sampled(tensor, 64, step=1).cpu()
+        some = some.to(torch.complex128 if some.is_complex() else torch.float64)
         if bool((some == some[0]).all()):  # zeros are alike and no copies
             continue
         key = (tuple(tensor.shape), tensor.dtype, tuple(some.tolist()))

@@ -56,9 +56,7 @@ int64_t fold_job(Job& job, int type, int64_t elements, double* row, int64_t* his
                  double factor) {
   job.row = row;
   job.histogram = histogram;
-  // Large tensors are read with an odd step, so that it does not keep pace with a power of two
-  // among the sizes; the next tensor of the row starts one element further.
-  job.step = elements <= limit ? 1 : ((elements + limit - 1) / limit) | 1;
+  job.step = histogram_step(job, elements, limit);  // the next starts one element further
   job.phase = histogram ? (*turn)++ % job.step : 0;
   job.bits = bits;
   job.units = bits ? job.dim[unit].size : 0;
@@ -126,7 +124,8 @@ int64_t fold_tensor(uintptr_t address, nb::handle tensor, double factor) {
   int64_t unit = 0;
   if (slot.unit_dim != NO_UNITS) {
     unit = slot.unit_dim < 0 ? slot.unit_dim + job.dims : slot.unit_dim;
-    if (unit >= 0 && unit < job.dims) {  // else this tensor has no such dimension
+    // Else this tensor has no such dimension, or one that was expanded beyond all use.
+    if (unit >= 0 && unit < job.dims && job.dim[unit].size <= MOST_UNITS) {
       if (job.dim[unit].size != slot.units) return OTHER_UNITS;
       bits = slot.units ? slot.bits : nullptr;
       job.dim[unit].unit = bits != nullptr;
@@ -159,11 +158,14 @@ nb::object number_of(nb::handle tensor) {
   return nb::none();
 }
 
-// The bytes of the elements of a plain tensor; -1 where it is not plain.
+// The bytes of memory that a plain tensor shows, however often; -1 where it is not plain.
 int64_t bytes_of(nb::handle tensor) {
   Job job;
   const Asked asked = asking.tensor(tensor.ptr(), job);
-  return asked.type < 0 ? -1 : asked.elements * SIZES[asked.type];
+  if (asked.type < 0) return -1;
+  int64_t stored = asked.elements ? 1 : 0;
+  for (int i = 0; i < job.dims && stored; ++i) stored += (job.dim[i].size - 1) * job.dim[i].stride;
+  return (stored < asked.elements ? stored : asked.elements) * SIZES[asked.type];
 }
 
 }  // namespace
@@ -187,5 +189,6 @@ NB_MODULE(_native, m) {
   nethook_define_tables(m);
   nethook_define_windows(m);
   m.attr("WIDTH") = int(WIDTH);
-  m.attr("VERSION") = 5;  // of these functions; native.py takes no other
+  m.attr("MOST_UNITS") = MOST_UNITS;
+  m.attr("VERSION") = 6;  // of these functions; native.py takes no other
 }

@@ -16,7 +16,9 @@ Beside a row there may be
 An empty row (`empty_rows`) changes nothing when it is merged. Counts and extrema merge exactly and
 in any order; moments add an error of at most 1e-12.
 
-Counts are float64 as well, so that a row is one packed piece: they are exact below 2^53.
+Counts are float64 as well, so that a row is one packed piece: they are exact up to 2^53, and the
+nearest float64 above it (a tensor that is expanded may have 2^62 elements). Bins are exact up to
+2^63 − 1, and stay there.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 Matrix = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
 
 FIELDS: Final = (
     # What was folded in.
@@ -114,6 +117,8 @@ ZERO_BIN: Final = (HIGHEST - LOWEST) * OCTAVE + 2
 """The bin of zero: bin `ZERO_BIN + k` and bin `ZERO_BIN - k` hold x and −x."""
 BINS: Final = 2 * ZERO_BIN + 1
 """Bins of a histogram."""
+MOST_COUNTED: Final = (1 << 63) - 1
+"""What a bin counts at most."""
 
 
 def magnitude_edges() -> Matrix:
@@ -152,7 +157,7 @@ def clear_rows(rows: Matrix) -> None:
 def finite_counts(rows: Matrix) -> Matrix:
     """The finite elements of each row."""
     counts: Matrix = rows[..., INDEX["count"]] - rows[..., _NON_FINITE].sum(axis=-1)
-    return counts
+    return np.maximum(counts, 0.0)  # beyond 2^53 they are rounded, each by itself
 
 
 def merge_rows(a: Matrix, b: Matrix, out: Matrix | None = None) -> Matrix:
@@ -211,6 +216,12 @@ def reduce_rows(rows: Matrix) -> Matrix:
         rows = np.concatenate((merged, rows[2 * half :])) if len(rows) % 2 else merged
     only: Matrix = rows[0].copy()
     return only
+
+
+def add_counts(into: Counts, more: Counts) -> None:
+    """Adds the bins of one histogram to those of another, in place; no bin counts past its end."""
+    into += more
+    into[into < 0] = MOST_COUNTED
 
 
 def active_units(bits: npt.NDArray[np.uint8]) -> int:

@@ -56,6 +56,11 @@ def is_plain(tensor: torch.Tensor) -> bool:
     return type(tensor) in EXACT and _keys(tensor).raw_repr() in PLAIN
 
 
+def is_readable(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is one that is summarised."""
+    return (is_plain(tensor) and tensor.dtype not in _UNREADABLE) or kind(tensor) is None
+
+
 def kind(tensor: torch.Tensor) -> str | None:
     """What a tensor is that is not summarised ("sparse", "nested", …); None for all others."""
     from torch.nn.parameter import is_lazy
@@ -88,6 +93,9 @@ def kind(tensor: torch.Tensor) -> str | None:
 # Types that are containers of bits: torch converts them to no number.
 _UNREADABLE: Final = frozenset(
     getattr(torch, name)
-    for name in ("bits8", "bits16", "bits1x8", "bits2x4", "bits4x2", "float4_e2m1fn_x2")
+    for name in (
+        *("bits8", "bits16", "bits1x8", "bits2x4", "bits4x2", "float4_e2m1fn_x2"),
+        *(f"{sign}int{bits}" for sign in ("", "u") for bits in range(1, 8)),
+    )
     if hasattr(torch, name)
 )

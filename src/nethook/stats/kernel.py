@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from nethook.stats.fields import WIDTH
 
-_VERSION: Final = 5  # of the functions of binding.cpp
+_VERSION: Final = 6  # of the functions of binding.cpp
 
 
 def _load() -> Any:

@@ -3,7 +3,8 @@
 // CMake compiles this file once for every instruction set (NETHOOK_SET is its name), which gives
 // the pass for that set; binding.cpp has what Python calls, and the choice of the set.
 //
-// Reading order: job -> vectors -> loops over one block -> types of element -> walk.
+// Reading order: native.h (what to fold where), blocks.h (loops over one block), elements.h (types
+// of element), repeats.h (elements that are shown many times), and here the walk through a tensor.
 // What fields and bins mean stands in fields.py; torched.py gives the same numbers, and tests hold
 // them together.
 
@@ -12,242 +13,17 @@
 #include <cstring>
 #include <type_traits>
 
+#include "blocks.h"
+#include "elements.h"
 #include "native.h"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "repeats.h"
 
 // Everything here has a name that no other file can see, and no container or algorithm of the
 // standard library is used: code that two sets share by name could be linked for the wrong one.
 namespace {
 
-constexpr double INF = __builtin_inf();
-constexpr int ZERO_BIN = 322, BINS = 2 * ZERO_BIN + 1;
-static_assert(BINS == BIN_COUNT);
 constexpr int BLOCK = 2048;  // elements measured at a time: they stay in the first cache
 constexpr int DIRECT = 256;  // shorter runs are gathered into a block first
-
-// Vectors of floats and of doubles, as gcc and clang have them for every architecture. They do not
-// know the least of two, nor how to count, as well as the processors do.
-#if defined(__AVX512F__)
-#define BYTES 64
-#define LEAST(type, a, b) _mm512_min_##type(a, b)
-#define MOST(type, a, b) _mm512_max_##type(a, b)
-#define ZEROS(type, x) __builtin_popcount(_mm512_cmpeq_##type##_mask(x, _mm512_setzero_##type()))
-#elif defined(__AVX2__)
-#define BYTES 32
-#define LEAST(type, a, b) _mm256_min_##type(a, b)
-#define MOST(type, a, b) _mm256_max_##type(a, b)
-#define ZEROS(type, x) __builtin_popcount(_mm256_movemask_##type((decltype(x))(x == 0)))
-#else
-#define BYTES 16
-#define LEAST(type, a, b) (a < b ? a : b)
-#define MOST(type, a, b) (a > b ? a : b)
-#define ZEROS(type, x) count_set(x == 0)
-template <class Mask> inline int count_set(Mask m) {
-  int n = 0;
-  for (int i = 0; i < int(sizeof m / sizeof m[0]); ++i) n -= int(m[i]);
-  return n;
-}
-#endif
-typedef float F __attribute__((vector_size(BYTES)));
-typedef double D __attribute__((vector_size(BYTES)));
-typedef float Narrow __attribute__((vector_size(BYTES / 2)));
-inline F least(F a, F b) { return LEAST(ps, a, b); }
-inline D least(D a, D b) { return LEAST(pd, a, b); }
-inline F most(F a, F b) { return MOST(ps, a, b); }
-inline D most(D a, D b) { return MOST(pd, a, b); }
-inline int zeros(F x) { return ZEROS(ps, x); }
-inline int zeros(D x) { return ZEROS(pd, x); }
-inline F vector_of(float x) { return F{} + x; }
-inline D vector_of(double x) { return D{} + x; }
-// Everything is copied out of memory: a tensor need not be aligned (torch.frombuffer).
-template <class T> inline T load(const void* p) { T x; std::memcpy(&x, p, sizeof x); return x; }
-inline D wide(const float* p) { return __builtin_convertvector(load<Narrow>(p), D); }
-inline D wide(const double* p) { return load<D>(p); }
-
-// Far enough ahead to cross the page at which the processor's own prefetching stops. A prefetch
-// beyond the end of the tensor reads nothing.
-inline void prefetch(const void* p) {
-  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(p) + 8192));
-}
-
-struct Block {
-  double sum = 0, squares = 0;  // of x - shift; not finite where an element is not
-  double min = INF, max = -INF;
-  int64_t zeros = 0;
-};
-
-// Floats are summed as floats, 24 in a lane at most before the sums are taken on in double: within
-// 1e-6 of the truth, at half the cost. Where squares would leave the range of a float (the sum is
-// not finite, or next to nothing) the caller takes `block`, which sums in double. Three chains:
-// more do not fit into the registers of AVX2, and then one of them waits for memory.
-inline Block quick_block(const float* p, int n, float shift) {
-  constexpr int W = sizeof(F) / sizeof(float), CHAINS = 3, PART = 24 * CHAINS * W;
-  typedef int32_t I __attribute__((vector_size(BYTES)));
-  F low = vector_of(float(INF)), high = vector_of(float(-INF));
-  const F at = vector_of(shift);
-  I none{};
-  D sum{}, squares{};
-  Block b;
-  int i = 0;
-  while (i + CHAINS * W <= n) {
-    F s[CHAINS] = {}, q[CHAINS] = {};
-    const int end = n - i < PART ? n : i + PART;
-    for (; i + CHAINS * W <= end; i += CHAINS * W) {
-      prefetch(p + i);
-      prefetch(p + i + 2 * W);
-#pragma GCC unroll 3
-      for (int k = 0; k < CHAINS; ++k) {
-        const F x = load<F>(p + i + k * W), d = x - at;
-        low = least(x, low);
-        high = most(x, high);
-        none -= I(x == 0);
-        s[k] += d;
-        q[k] += d * d;
-      }
-    }
-    float all[2 * W];
-    const F s3 = (s[0] + s[1]) + s[2], q3 = (q[0] + q[1]) + q[2];
-    std::memcpy(all, &s3, sizeof s3);
-    std::memcpy(all + W, &q3, sizeof q3);
-    for (int k = 0; k < W; k += int(sizeof(D) / sizeof(double))) {
-      sum += wide(all + k);
-      squares += wide(all + W + k);
-    }
-  }
-  for (int k = 0; k < W; ++k) b.min = low[k] < b.min ? low[k] : b.min;
-  for (int k = 0; k < W; ++k) b.max = high[k] > b.max ? high[k] : b.max;
-  for (int k = 0; k < W; ++k) b.zeros += none[k];
-  for (int k = 0; k < int(sizeof(D) / sizeof(double)); ++k) b.sum += sum[k];
-  for (int k = 0; k < int(sizeof(D) / sizeof(double)); ++k) b.squares += squares[k];
-  for (; i < n; ++i) {
-    const double x = p[i], d = x - double(shift);
-    b.sum += d;
-    b.squares += d * d;
-    b.zeros += x == 0;
-    b.min = x < b.min ? x : b.min;
-    b.max = x > b.max ? x : b.max;
-  }
-  return b;
-}
-
-// Sums are in double whatever the type, in two chains of vectors to hide the latency of adding.
-template <class T>
-inline Block block(const T* p, int n, double shift) {
-  using X = decltype(vector_of(T()));
-  constexpr int W = sizeof(X) / sizeof(T), H = sizeof(D) / sizeof(double);  // H is W or half of it
-  X low = vector_of(T(INF)), high = vector_of(T(-INF));
-  D s0{}, s1{}, q0{}, q1{};
-  const D at = vector_of(shift);
-  Block b;
-  int i = 0;
-  for (; i + 2 * H <= n; i += 2 * H) {
-    prefetch(p + i);
-    for (int j = i; j < i + 2 * H; j += W) {
-      const X x = load<X>(p + j);
-      low = least(x, low);
-      high = most(x, high);
-      b.zeros += zeros(x);
-    }
-    const D a = wide(p + i) - at, c = wide(p + i + H) - at;
-    s0 += a;
-    s1 += c;
-    q0 += a * a;
-    q1 += c * c;
-  }
-  s0 += s1;
-  q0 += q1;
-  for (int k = 0; k < W; ++k) b.min = low[k] < b.min ? low[k] : b.min;
-  for (int k = 0; k < W; ++k) b.max = high[k] > b.max ? high[k] : b.max;
-  for (int k = 0; k < H; ++k) b.sum += s0[k];
-  for (int k = 0; k < H; ++k) b.squares += q0[k];
-  for (; i < n; ++i) {
-    const double x = p[i], d = x - shift;
-    b.sum += d;
-    b.squares += d * d;
-    b.zeros += x == 0;
-    b.min = x < b.min ? x : b.min;
-    b.max = x > b.max ? x : b.max;
-  }
-  return b;
-}
-
-// Bins, from the exponent and the top 7 bits of the mantissa; -1 for NaN.
-template <class T>
-inline void bins(const T* p, int n, int32_t* out) {
-  using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-  constexpr int TOP = sizeof(T) == 4 ? 16 : 45;     // shifts to these bits
-  constexpr int ONE = sizeof(T) == 4 ? 127 : 1023;  // the exponent of 1.0
-  constexpr U INFINITE = U(2 * ONE + 1) << (TOP + 7);
-  for (int i = 0; i < n; ++i) {
-    U bits;
-    std::memcpy(&bits, p + i, sizeof bits);
-    const U size = bits & ~(U(1) << (8 * sizeof(U) - 1));
-    const int32_t top = int32_t(size >> TOP), part = top & 127;
-    // Without branches, which no vector has. Below 2^-40 and from 2^40 the ends of the scale hold.
-    int32_t place = 2 + 4 * ((top >> 7) - ONE + 40) + (part >= 24) + (part >= 53) + (part >= 87);
-    place = place < 1 ? 1 : place;
-    place = place > ZERO_BIN ? ZERO_BIN : place;
-    place *= size != 0;
-    const int32_t negative = -int32_t(bits != size);
-    out[i] = (ZERO_BIN + ((place ^ negative) - negative)) | -int32_t(size > INFINITE);
-  }
-}
-
-// ------------------------------------------------------------------------------ types of element
-
-// By integers, of which the compiler makes vectors, and which no mode of the processor for small
-// numbers changes.
-inline float half(const char* p) {
-  const uint32_t h = load<uint16_t>(p), size = h & 0x7fffu;
-  const float subnormal = float(int32_t(size)) * 0x1p-24f;
-  uint32_t bits = (size << 13) + (112u << 23);
-  bits = size < 0x0400u ? load<uint32_t>(&subnormal) : bits;
-  bits = size >= 0x7c00u ? (size << 13) | 0x7f800000u : bits;
-  bits |= (h & 0x8000u) << 16;
-  return load<float>(&bits);
-}
-
-// The magnitude of a complex number, by operations that IEEE 754 fixes to the last bit, so that
-// the torch kernel gets the same. With float parts the squares are exact; with double parts the
-// larger is taken out first, because its square might overflow.
-inline double magnitude(float re, float im) {
-  return std::sqrt(double(re) * double(re) + double(im) * double(im));
-}
-inline double magnitude(double re, double im) {
-  const double a = std::fabs(re), b = std::fabs(im), large = a > b ? a : b, small = a > b ? b : a;
-  if (a != a || b != b) return __builtin_nan("");
-  if (large == 0 || large == INF) return large;
-  const double ratio = small / large;
-  return large * std::sqrt(1.0 + ratio * ratio);
-}
-
-// A type says what it is measured as (V, which loses nothing but integers beyond 2^53) and how.
-template <class T, class As> struct Number {
-  using V = As;
-  static constexpr int size = sizeof(T);
-  static V get(const char* p) { return V(load<T>(p)); }
-};
-struct Bool : Number<uint8_t, float> { static V get(const char* p) { return *p != 0; } };
-struct Half : Number<uint16_t, float> { static V get(const char* p) { return half(p); } };
-struct Bfloat : Number<uint16_t, float> {
-  static V get(const char* p) {
-    const uint32_t bits = uint32_t(load<uint16_t>(p)) << 16;
-    return load<float>(&bits);
-  }
-};
-struct ComplexHalf : Number<uint32_t, double> {
-  static V get(const char* p) { return magnitude(half(p), half(p + 2)); }
-};
-template <class T> struct Complex {
-  using V = double;
-  static constexpr int size = 2 * sizeof(T);
-  static V get(const char* p) { return magnitude(load<T>(p), load<T>(p + sizeof(T))); }
-};
-
-// --------------------------------------------------------------------------------------- the walk
 
 // Merges neighbours that lie in memory like one dimension, and drops those of one element.
 int collapse(Dim* dims, int n) {
@@ -332,21 +108,38 @@ class Pass {
   void run() {
     Dim dims[MAX_DIMS];
     int n = 0;
-    // In the order of memory; a dimension that repeats its elements (stride 0) goes outside.
-    for (; n < job_.dims; ++n) {
-      int to = n;
-      for (; to > 0 && uint64_t(dims[to - 1].stride) - 1 < uint64_t(job_.dim[n].stride) - 1; --to)
+    // In the order of memory. A dimension of stride 0 shows the same elements again.
+    for (int i = 0; i < job_.dims; ++i) {
+      const Dim d = job_.dim[i];
+      if (d.size == 1 && !d.unit) continue;
+      if (d.stride == 0) times_ *= d.size;
+      if (d.stride == 0 && !d.unit) continue;
+      int to = n++;
+      for (; to > 0 && uint64_t(dims[to - 1].stride) - 1 < uint64_t(d.stride) - 1; --to)
         dims[to] = dims[to - 1];
-      dims[to] = job_.dim[n];
+      dims[to] = d;
     }
-    if (job_.bits) note_units(dims, n);
-    for (int i = 0; i < n; ++i) dims[i].unit = false;
-    n = collapse(dims, n);
-    const Dim inner = n ? dims[n - 1] : Dim{1, 1, false};
-    Milometer outer(dims, n ? n - 1 : 0, 0, 1);
-    do walk(job_.data + outer.offset * T::size, inner);
-    while (outer.next());
-    measure(buffer_, filled_);
+    // The elements of an expanded unit are those of its neighbours: all units are one.
+    const bool one_unit = job_.bits && n && dims[0].unit && dims[0].stride == 0;
+    if (one_unit) {
+      --n;
+      for (int i = 0; i < n; ++i) dims[i] = dims[i + 1];
+    }
+    if (job_.step == 1) bin_times_ = times_;
+    const Overlap group = find_overlap(dims, n);
+    if (group.span) {
+      count_overlap(dims, n, group, one_unit);
+    } else {
+      if (one_unit) note_one_unit(dims, n);
+      else if (job_.bits) note_units(dims, n);
+      for (int i = 0; i < n; ++i) dims[i].unit = false;
+      n = collapse(dims, n);
+      const Dim inner = n ? dims[n - 1] : Dim{1, 1, false};
+      Milometer outer(dims, n ? n - 1 : 0, 0, 1);
+      do walk(job_.data + outer.offset * T::size, inner);
+      while (outer.next());
+      measure(buffer_, filled_);
+    }
     if (job_.histogram && job_.step > 1) sample();
     finish();
   }
@@ -399,7 +192,8 @@ class Pass {
     else for (int i = 0; i < n; ++i) out[i] -= T::get(other + i * stride * T::size);
   }
 
-  // Which units are active. One element is enough, so this looks no further than it must.
+  // Which units are active, as kinds.py has it: not zero. One element is enough, so this looks no
+  // further than it must.
   void note_units(const Dim* all, int n) {
     int64_t silent = job_.units;
     for (int64_t i = 0; i < job_.units; ++i) silent -= job_.bits[i] != 0;
@@ -424,6 +218,103 @@ class Pass {
         }
       }
     } while (silent && outer.next());
+  }
+
+  // The same where the elements of all units are one and the same.
+  void note_one_unit(const Dim* all, int n) {
+    Dim dims[MAX_DIMS];
+    for (int i = 0; i < n; ++i) dims[i] = all[i];
+    n = collapse(dims, n);
+    Milometer at(dims, n, 0, 1);
+    bool active;
+    do active = T::get(job_.data + at.offset * T::size) != 0;
+    while (!active && at.next());
+    if (active) std::memset(job_.bits, 1, size_t(job_.units));
+  }
+
+  // A tensor whose inner dimensions overlap: each element of memory once, with its count.
+  void count_overlap(const Dim* dims, int n, const Overlap& group, bool one_unit) {
+    Counts counts(group.span), active(job_.bits ? group.span : 1);
+    multiplicities(dims, n, group, counts);
+    Milometer outer(dims, group.outer, 0, 1);
+    do {
+      const char* p = job_.data + outer.offset * T::size;
+      for (int64_t at = 0; at < group.span;) {
+        int filled = 0;
+        for (; at < group.span && filled < BLOCK; ++at) {
+          if (!counts[at]) continue;
+          many_[filled] = counts[at];
+          buffer_[filled++] = T::get(p + at * group.step * T::size) * V(job_.factor);
+        }
+        measure_many(filled);
+      }
+      if (!job_.bits) continue;
+      for (int64_t at = 0; at < group.span; ++at)
+        active[at] = counts[at] && T::get(p + at * group.step * T::size) != 0;
+      int unit = group.outer;
+      while (unit < n && !dims[unit].unit) ++unit;
+      if (unit < n) {  // a unit has what every other dimension reaches from where it begins
+        for (int i = group.outer; i < n; ++i)
+          if (i != unit) active.sum_after(dims[i].size, dims[i].stride / group.step);
+        const int64_t stride = dims[unit].stride / group.step;
+        for (int64_t i = 0; i < job_.units; ++i) job_.bits[i] |= uint8_t(active[i * stride] > 0);
+      } else {
+        bool any = false;
+        for (int64_t at = 0; at < group.span && !any; ++at) any = active[at] != 0;
+        if (any && one_unit) std::memset(job_.bits, 1, size_t(job_.units));
+        else if (any) job_.bits[outer.unit] = 1;
+      }
+    } while (outer.next());
+  }
+
+  // Measures the first elements of the buffer, each as often as `many_` says.
+  void measure_many(int n) {
+    if (job_.histogram && job_.step == 1) {
+      bins(buffer_, n, places_);
+      for (int i = 0; i < n; ++i) {
+        if (places_[i] < 0) continue;
+        add_to_bin(places_[i], many_[i] * bin_times_);
+        binned_ += many_[i] * bin_times_;
+      }
+    }
+    int kept = 0;
+    for (int i = 0; i < n; ++i) {
+      const V x = buffer_[i];
+      const int64_t many = many_[i];
+      counts_[COUNT] += many;
+      counts_[NANS] += x != x ? many : 0;
+      counts_[POSINF] += x == V(INF) ? many : 0;
+      counts_[NEGINF] += x == -V(INF) ? many : 0;
+      if (!std::isfinite(x)) continue;
+      counts_[ZEROS] += x == 0 ? many : 0;
+      min_ = x < min_ ? x : min_;
+      max_ = x > max_ ? x : max_;
+      if (job_.bounded) {
+        counts_[NEAR_LOW] += double(x) <= job_.low ? many : 0;
+        counts_[NEAR_HIGH] += double(x) >= job_.high ? many : 0;
+        counts_[BOUNDED] += many;
+      }
+      many_[kept] = many;
+      finite_[kept++] = x;
+    }
+    if (kept == 0) return;
+    double centre = moments_.count ? moments_.mean : middle(finite_, kept);
+    double total = 0, sum = 0, squares = 0;
+    for (int i = 0; i < kept; ++i) {
+      const double many = double(many_[i]), d = finite_[i] - centre;
+      total += many;
+      sum += many * d;
+      squares += many * (d * d);
+    }
+    if (!std::isfinite(sum)) {  // float64 near its limit, as in `measure`
+      sum = centre = 0;
+      squares = INF;
+      for (int i = 0; i < kept; ++i) centre += finite_[i] * (double(many_[i]) / total);
+    }
+    const double step = sum / total, m2 = squares - sum * step;
+    Moments m{total, 0, 0, m2 > 0 ? m2 : 0};
+    m.set_mean(centre, step);
+    moments_.merge(m);
   }
 
   void gather(const char* p, int64_t stride, int n) {
@@ -533,10 +424,20 @@ class Pass {
     for (int i = 0; i < BINS; ++i) all[i] = uint16_t(a[i + 1] + b[i + 1] + c[i + 1] + d[i + 1]);
     int64_t binned = 0;
     for (int i = 0; i < BINS; ++i) binned += all[i];
-    for (int i = 0; i < BINS; ++i) job_.histogram[i] += all[i];
-    counts_[BINNED] += binned;
+    if (bin_times_ == 1) {
+      for (int i = 0; i < BINS; ++i) job_.histogram[i] += all[i];
+    } else {
+      for (int i = 0; i < BINS; ++i) add_to_bin(i, all[i] * bin_times_);
+    }
+    binned_ += binned * bin_times_;
     std::memset(tables_, 0, sizeof tables_);
     tabled_ = 0;
+  }
+
+  // Two tensors of 2^62 elements are more than a bin can count: it stays at the most it can.
+  void add_to_bin(int place, int64_t count) {
+    if (__builtin_add_overflow(job_.histogram[place], count, &job_.histogram[place]))
+      job_.histogram[place] = INT64_MAX;
   }
 
   // Every step-th element, in the tensor's order, which the torch kernel has too.
@@ -568,7 +469,10 @@ class Pass {
   void finish() {
     double* row = job_.row;
     const double finite = row[COUNT] - row[NANS] - row[POSINF] - row[NEGINF];
-    Moments all{finite, row[MEAN], row[MEAN_LOW], row[M2]};
+    Moments all{finite > 0 ? finite : 0, row[MEAN], row[MEAN_LOW], row[M2]};
+    moments_.count *= double(times_);
+    moments_.m2 *= double(times_);
+    for (int i = 0; i < WIDTH; ++i) counts_[i] *= times_;
     all.merge(moments_);
     row[MEAN] = all.mean;
     row[MEAN_LOW] = all.low;
@@ -576,6 +480,7 @@ class Pass {
     row[MIN] = min_ < row[MIN] ? min_ : row[MIN];
     row[MAX] = max_ > row[MAX] ? max_ : row[MAX];
     if (job_.histogram) spill();
+    row[BINNED] += double(binned_);
     for (int i = 0; i < WIDTH; ++i) row[i] += double(counts_[i]);
     job_.odd = counts_[NANS] + counts_[POSINF] + counts_[NEGINF];
     job_.square = moments_.m2 + moments_.count * moments_.mean * moments_.mean;
@@ -589,9 +494,13 @@ class Pass {
   uint16_t tables_[4][BINS + 3];
   int tabled_ = 0;  // how many elements are in them
   int filled_ = 0;
+  int64_t many_[BLOCK];  // how often each element of a block that overlaps is in the tensor
+  int64_t times_ = 1;      // how often the tensor repeats everything
+  int64_t bin_times_ = 1;  // the same for what goes into the histogram: a sample has repeats in it
+  int64_t binned_ = 0;
   Moments moments_{0, 0, 0, 0};
   double min_ = INF, max_ = -INF;
-  int64_t counts_[WIDTH] = {};  // what is added to the fields of the row
+  int64_t counts_[WIDTH] = {};  // what is added to the fields of the row, without repeats
 };
 
 template <class T> void pass(Job& job) { Pass<T>(job).run(); }

@@ -37,6 +37,23 @@ struct Job {
   double square = 0;    // out: the sum of the squares of the finite ones
 };
 
+constexpr int64_t EVERY = int64_t(1) << 62;      // as a limit: every element; see rows.py
+constexpr int64_t MOST_UNITS = int64_t(1) << 24;  // a tensor with more has none; see rows.py
+constexpr int64_t FEW = int64_t(1) << 16;  // so many elements are read without a second thought
+
+// The step with which a histogram reads a tensor, so that it reads about `limit` elements: an odd
+// one, so that it does not keep pace with a power of two among the sizes. A tensor that shows its
+// memory many times is not read more often than the memory has elements, if they are not few.
+static inline int64_t histogram_step(const Job& job, int64_t elements, int64_t limit) {
+  if (elements <= limit || limit >= EVERY) return 1;
+  if (limit > FEW) {
+    int64_t last = 0;
+    for (int i = 0; i < job.dims; ++i) last += (job.dim[i].size - 1) * job.dim[i].stride;
+    if (last < limit) return 1;
+  }
+  return ((elements - 1) / limit + 1) | 1;
+}
+
 constexpr int BIN_COUNT = 645;  // see fields.py
 constexpr int TYPES = 16;  // of element, in the order of CODES in native.py
 constexpr int FLOAT32 = 11, FLOAT64 = 12;

@@ -31,6 +31,7 @@ from nethook.stats.fields import (
     WIDTH,
     Matrix,
     active_units,
+    add_counts,
     clear_rows,
     empty_rows,
     merge_rows,
@@ -41,6 +42,9 @@ LIMIT = 4096
 
 EVERY = 2**62
 """As a limit: every element."""
+
+MOST_UNITS = 1 << 24
+"""A dimension with more units than that, which only an expanded one has, is not one of units."""
 
 
 class Rows:
@@ -226,9 +230,7 @@ class Slot:
         if self.unit_dim is not None:
             self._fit_bits(tensor.shape)
         units = self._dim is not None and self.bits is not None and len(self.bits) > 0
-        if isinstance(factor, torch.Tensor) or factor != 1.0:
-            tensor = tensor.detach() * factor
-        self.rows.elsewhere(tensor.device).fold(self, tensor, self._dim if units else None)
+        self.rows.elsewhere(tensor.device).fold(self, tensor, self._dim if units else None, factor)
         return 0
 
     def skip(self, kind: str) -> None:
@@ -239,7 +241,7 @@ class Slot:
     def _fit_bits(self, shape: torch.Size) -> None:
         dim = self.unit_dim or 0
         dim = dim + len(shape) if dim < 0 else dim
-        if not 0 <= dim < len(shape):  # this tensor has no such dimension
+        if not 0 <= dim < len(shape) or shape[dim] > MOST_UNITS:  # this tensor has no units
             self._dim = None
             return
         self._dim = dim
@@ -282,7 +284,9 @@ class _Elsewhere:
     def non_finite(self) -> torch.Tensor:
         return torched.non_finite(self.rows)
 
-    def fold(self, slot: Slot, tensor: torch.Tensor, dim: int | None) -> None:
+    def fold(
+        self, slot: Slot, tensor: torch.Tensor, dim: int | None, factor: float | torch.Tensor
+    ) -> None:
         place = slot.place
         bits = None
         if dim is not None:
@@ -303,6 +307,7 @@ class _Elsewhere:
             bits=bits,
             unit=dim or 0,
             near=slot.near,
+            factor=factor,
         )
         self._away[place] += 1
         self.touched = True
@@ -317,7 +322,9 @@ class _Elsewhere:
         fetched = iter(packed.to(torch.float64).split([part.numel() for part in parts]))
         matrix = next(fetched).reshape(self.rows.shape).numpy()
         merge_rows(into.matrix, matrix, out=into.matrix)
-        into.histograms += next(fetched).reshape(self.histograms.shape).numpy().astype(np.int64)
+        bins = next(fetched).reshape(self.histograms.shape).numpy()
+        # The greatest float64 below 2^63, which would be a negative count.
+        add_counts(into.histograms, np.minimum(bins, 2.0**63 - 1024).astype(np.int64))
         np.maximum(into.turns, next(fetched).numpy().astype(np.int64), out=into.turns)
         for place, bits in zip(self.bits, fetched, strict=True):
             known = into.slots[place].bits

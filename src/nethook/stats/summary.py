@@ -24,16 +24,17 @@ from nethook.stats.fields import (
     FIELDS,
     INDEX,
     WIDTH,
+    Counts,
     Matrix,
     active_units,
+    add_counts,
     bin_values,
     empty_rows,
     finite_counts,
     merge_rows,
 )
-from nethook.stats.rows import EVERY, Rows, Slot
+from nethook.stats.rows import EVERY, MOST_UNITS, Rows, Slot
 
-Counts = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]
 
 # What to type for a kind of tensor that is not summarised.
@@ -211,16 +212,19 @@ class Summary:
             return math.inf
         if q == 1.0 or q == 0.0:
             return self.max if q else self.min
-        total = int(self.histogram.sum())
+        running = np.cumsum(self.histogram, dtype=np.float64)  # int64 might not hold the sum
+        total = running[-1]
         if not total:
             return math.nan
         rank = min(max(math.ceil(q * total), 1), total)  # of the elements in order, from 1
-        place = int(np.searchsorted(np.cumsum(self.histogram), rank))
+        place = int(np.searchsorted(running, rank))
         return float(np.clip(bin_values()[place], self.min, self.max))
 
     def merge(self, other: Summary) -> Summary:
         """The summary of all that both are of; the order does not matter."""
-        histograms = [each for each in (self.histogram, other.histogram) if each is not None]
+        histograms = [each.copy() for each in (self.histogram, other.histogram) if each is not None]
+        if len(histograms) == 2:
+            add_counts(*histograms)
         bits = [each for each in (self.bits, other.bits) if each is not None]
         if len({len(each) for each in bits}) > 1:
             raise OptionError(
@@ -234,7 +238,7 @@ class Summary:
             kind: self.skipped.get(kind, 0) + other.skipped.get(kind, 0)
             for kind in (*self.skipped, *other.skipped)
         }
-        return Summary(row, sum(histograms) if histograms else None, active, skipped)  # type: ignore[arg-type]
+        return Summary(row, histograms[0] if histograms else None, active, skipped)
 
     def __add__(self, other: object) -> Summary:
         return self.merge(other) if isinstance(other, Summary) else NotImplemented
@@ -310,6 +314,11 @@ def summarise(
     if unit_dim is not None and not -tensor.dim() <= unit_dim < tensor.dim():
         raise OptionError(
             f"`unit_dim` is {unit_dim}, and the tensor has {tensor.dim()} dimensions."
+        )
+    if unit_dim is not None and tensor.shape[unit_dim] > MOST_UNITS:
+        raise OptionError(
+            f"`unit_dim` must be a dimension of at most {MOST_UNITS:,} units; got one of "
+            f"{tensor.shape[unit_dim]:,}. Leave it out, or pass the tensor before it is expanded."
         )
     rows = Rows(1, limit=EVERY if limit is None else limit)
     slot = rows.slot(0, unit_dim=unit_dim, bounds=bounds, histogram=histogram)

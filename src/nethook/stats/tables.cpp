@@ -60,7 +60,7 @@ Folded fold_lines(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t hist
     job.row = reinterpret_cast<double*>(rows) + line->row * WIDTH;
     job.histogram = histograms ? reinterpret_cast<int64_t*>(histograms) + line->row * BIN_COUNT
                                : nullptr;
-    job.step = line->elements <= limit ? 1 : ((line->elements + limit - 1) / limit) | 1;
+    job.step = histogram_step(job, line->elements, limit);
     job.phase = histograms ? reinterpret_cast<int64_t*>(turns)[line->row]++ % job.step : 0;
     job.bits = nullptr;
     job.units = 0;

@@ -13,12 +13,28 @@ float64 relative to a value amid the elements, or in float32 where the device ha
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
-from nethook.stats.fields import BINS, CUTS, HIGHEST, INDEX, LOWEST, OCTAVE, RULES, WIDTH, ZERO_BIN
+from nethook.stats.fields import (
+    BINS,
+    CUTS,
+    HIGHEST,
+    INDEX,
+    LOWEST,
+    MOST_COUNTED,
+    OCTAVE,
+    RULES,
+    WIDTH,
+    ZERO_BIN,
+)
+from nethook.stats.repeats import Once, histogram_step, once
 
-_SUMS = [INDEX[name] for name, rule in RULES.items() if rule == "sum"]
+_REPEATED = [INDEX[name] for name in ("count", "nan", "posinf", "neginf", "zeros", "m2")]
+_REPEATED += [INDEX[name] for name in ("near_low", "near_high", "bounded")]
 _NON_FINITE = slice(INDEX["nan"], INDEX["neginf"] + 1)
 _SHIFT_SAMPLE = 64  # elements from which the shift is taken
 
@@ -53,6 +69,7 @@ def fold_(
     bits: Tensor | None = None,
     unit: int = 0,
     near: tuple[float, float] | None = None,
+    factor: float | Tensor = 1.0,
 ) -> None:
     """Fold one tensor into preallocated slots, all on its device.
 
@@ -64,26 +81,37 @@ def fold_(
             one element further each turn.
         bits: uint8, one a unit; `unit` is their dimension in `x`.
         near: where an element is near the ends of its bounds: `x <= near[0]`, `x >= near[1]`.
+        factor: every element counts as its multiple.
     """
     with torch.no_grad():
-        x = _values(x.detach())
-        fresh = measure(x, row.dtype, near)
+        read = read_once(x)
+        if isinstance(factor, Tensor) or factor != 1.0:
+            read = replace(read, values=read.values * factor)
+        fresh = measure(read, row.dtype, near)
         if histogram is not None and turn is not None:
-            places, weights = bins(_sample(x, limit, turn))
+            step = histogram_step(x, limit)
+            places, weights = _all_bins(read) if step == 1 else bins(_sample(read, step, turn))
             histogram.scatter_add_(0, places, weights)
+            if read.times > 1 or read.counts is not None:
+                histogram.copy_(torch.where(histogram < 0, MOST_COUNTED, histogram))
             turn.add_(1)
             fresh[INDEX["binned"]] = weights.sum()
         merge_(row, fresh)
         if bits is not None:
-            others = [dim for dim in range(x.dim()) if dim != unit]
-            active = (x != 0).any(dim=others) if others else x != 0
-            bits.bitwise_or_(active.to(bits.dtype))
+            bits.bitwise_or_(read.active(unit).to(bits.dtype))
             row[INDEX["units"]] = x.shape[unit]
             row[INDEX["active"]] = bits.sum()
 
 
-def measure(x: Tensor, real: torch.dtype, near: tuple[float, float] | None = None) -> Tensor:
+def read_once(x: Tensor) -> Once:
+    """The elements that a tensor has stored, as what they are measured as."""
+    read = once(x.detach())
+    return replace(read, values=_values(read.values))
+
+
+def measure(read: Once, real: torch.dtype, near: tuple[float, float] | None = None) -> Tensor:
     """The fresh row of one real tensor: everything but the histogram and the units."""
+    x = read.values
     row = x.new_zeros(WIDTH, dtype=real)
     clear_(row)
     row[INDEX["tensors"]] = 1
@@ -91,33 +119,47 @@ def measure(x: Tensor, real: torch.dtype, near: tuple[float, float] | None = Non
         return row
     finite = torch.isfinite(x)
     wide = x.to(real)
-    count = finite.sum().to(real)
+    weights = None if read.counts is None else read.counts.to(real)
+    if read.counts is not None:
+        finite = finite & (read.counts > 0)
+
+    def amount(which: Tensor) -> Tensor:
+        return (which if read.counts is None else torch.where(which, read.counts, 0)).sum()
+
+    def total_of(numbers: Tensor) -> Tensor:
+        return (numbers if weights is None else numbers * weights).sum()
+
+    count = amount(finite).to(real)
     shift = _shift(wide, finite)
     distance = torch.where(finite, wide - shift, 0)
-    total = distance.sum()
+    total = total_of(distance)
     step = total / count.clamp(min=1)
     mean, mean_low = two_sum(shift, step)
-    row[INDEX["count"]] = x.numel()
-    row[INDEX["nan"]] = torch.isnan(x).sum()
-    row[INDEX["posinf"]] = (x == torch.inf).sum()
-    row[INDEX["neginf"]] = (x == -torch.inf).sum()
-    row[INDEX["zeros"]] = (x == 0).sum()
+    row[INDEX["count"]] = math.prod(read.shape) // read.times
+    row[INDEX["nan"]] = amount(torch.isnan(x))
+    row[INDEX["posinf"]] = amount(x == torch.inf)
+    row[INDEX["neginf"]] = amount(x == -torch.inf)
+    row[INDEX["zeros"]] = amount(x == 0)
     row[INDEX["mean"]] = torch.where(count > 0, mean, 0)
     row[INDEX["mean_low"]] = torch.where(count > 0, mean_low, 0)
-    row[INDEX["m2"]] = ((distance * distance).sum() - total * step).clamp(min=0)
+    row[INDEX["m2"]] = (total_of(distance * distance) - total * step).clamp(min=0)
     row[INDEX["min"]] = torch.where(finite, wide, torch.inf).amin()
     row[INDEX["max"]] = torch.where(finite, wide, -torch.inf).amax()
     if near is not None:
-        row[INDEX["near_low"]] = (finite & (wide <= near[0])).sum()
-        row[INDEX["near_high"]] = (finite & (wide >= near[1])).sum()
+        row[INDEX["near_low"]] = amount(finite & (wide <= near[0]))
+        row[INDEX["near_high"]] = amount(finite & (wide >= near[1]))
         row[INDEX["bounded"]] = count
+    if read.times > 1:
+        for place in _REPEATED:
+            row[place] *= read.times
     return row
 
 
 def merge_(rows: Tensor, others: Tensor) -> None:
     """Merge rows into rows, in place: `fields.merge_rows` on the device."""
-    count_a = rows[..., INDEX["count"]] - rows[..., _NON_FINITE].sum(-1)
-    count_b = others[..., INDEX["count"]] - others[..., _NON_FINITE].sum(-1)
+    # Counts beyond 2^53 are rounded: what is left of them must not be below zero.
+    count_a = (rows[..., INDEX["count"]] - rows[..., _NON_FINITE].sum(-1)).clamp(min=0)
+    count_b = (others[..., INDEX["count"]] - others[..., _NON_FINITE].sum(-1)).clamp(min=0)
     count = (count_a + count_b).clamp(min=1)
     mean_a, low_a = rows[..., INDEX["mean"]], rows[..., INDEX["mean_low"]]
     mean_b, low_b = others[..., INDEX["mean"]], others[..., INDEX["mean_low"]]
@@ -232,20 +274,22 @@ def _sqrt(x: Tensor) -> Tensor:
     return torch.where((root > 0) & (root < torch.inf), better, root)
 
 
-def _sample(x: Tensor, limit: int, turn: Tensor) -> Tensor:
-    """Every step-th element in order, the first one further each turn; all, if they are few."""
-    elements = x.numel()
-    if elements <= limit:
-        return x.reshape(-1)
-    step = ((elements + limit - 1) // limit) | 1
+def _all_bins(read: Once) -> tuple[Tensor, Tensor]:
+    """The bin of each stored element, and how often the tensor has it."""
+    places, weights = bins(read.values.reshape(-1))
+    if read.counts is not None:
+        weights = weights * read.counts.expand(read.values.shape).reshape(-1)
+    return places, weights * read.times
+
+
+def _sample(read: Once, step: int, turn: Tensor) -> Tensor:
+    """Every step-th element in order of the tensor, the first one further each turn."""
+    x = read.values
+    elements = math.prod(read.shape)
     places = turn % step + step * torch.arange(elements // step, device=x.device)
-    if x.is_contiguous():
+    if x.numel() == elements and x.is_contiguous():
         return x.view(-1)[places]
-    index = []
-    for size in reversed(x.shape):
-        index.append(places % size)
-        places = places // size
-    return x[tuple(reversed(index))]
+    return x[read.index(places)]
 
 
 def _shift(wide: Tensor, finite: Tensor) -> Tensor:

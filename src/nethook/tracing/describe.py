@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from nethook.hooks.quiet import quiet
+from nethook.stats.memory import bytes_held
 from nethook.tracing.keep import held_tensors
 
 
@@ -28,18 +29,12 @@ def dtypes(value: Any) -> str:
 
 
 def memory(value: Any) -> int:
-    """The bytes of the elements of all tensors that a kept value holds."""
+    """The bytes of memory that all tensors of a kept value show."""
     with quiet():
-        return sum(_bytes(tensor) for tensor in held_tensors(value))
+        return sum(bytes_held(tensor) for tensor in held_tensors(value))
 
 
 def _shape(tensor: torch.Tensor) -> str:
     if tensor.is_nested:  # it has no shape; its parts differ along one dimension
         return f"nested, {tensor.size(0)} parts"
     return str(tuple(tensor.shape))
-
-
-def _bytes(tensor: torch.Tensor) -> int:
-    if tensor.layout is torch.sparse_coo:
-        return _bytes(tensor._indices()) + _bytes(tensor._values())
-    return tensor.numel() * tensor.element_size()

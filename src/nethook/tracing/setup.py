@@ -13,8 +13,10 @@ from torch import nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from nethook.addresses.patterns import flatten
+from nethook.stats.repeats import unexpanded
 
 _CHUNK = 1 << 24  # bytes of a weight that are looked at together
+_LARGE = 1 << 32  # bytes from which on an expanded one is looked at as what it was expanded from
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # where an object lies in memory, which means nothing
 _LAZY = (UninitializedParameter, UninitializedBuffer)
 
@@ -107,6 +109,8 @@ def fingerprint(model: nn.Module) -> str:
 
 
 def _add(found: Any, tensor: torch.Tensor) -> None:
+    if tensor.nbytes > _LARGE:
+        tensor = unexpanded(tensor)  # its shape is in the mark already
     flat = tensor.contiguous().reshape(-1)
     step = max(1, _CHUNK // max(1, tensor.element_size()))
     for start in range(0, len(flat), step):

@@ -38,7 +38,7 @@ from nethook.watching.resolve import Resolver
 from nethook.watching.session import Session
 from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.step_hooks import StepBegins, StepEnds
-from nethook.watching.taps import OutputTap, RootBegins, RootEnds
+from nethook.watching.taps import OutputTap, RootBegins, RootEnds, described
 from nethook.watching.threads import (
     SessionOfThreads,
     SharedOutputTap,
@@ -306,8 +306,7 @@ class _Builder:
             "order": site.order,
             "names": list(site.names),
             "owners": [f"{prefix}{each.address}".rstrip(".") for each in site.owners],
-            "shape": list(tensor.shape),
-            "dtype": str(tensor.dtype).removeprefix("torch."),
+            **described(tensor),
             "elements": tensor.numel(),
         }
         return ParameterFacts(f"{prefix}{site.address}", tensor), site, fixed

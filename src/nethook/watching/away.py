@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from nethook.runs.names import GRAD_NORM, UPDATE_COSINE, UPDATE_RATIO
+from nethook.stats import guard
 from nethook.stats.flat import SAMPLE
+from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.torched import number_type
 
 if TYPE_CHECKING:
@@ -130,8 +132,8 @@ class Away:
         """Up to 64 coordinates of each parameter, a row each."""
         pieces = []
         for each in self._facts:
-            flat = each.local.detach().reshape(-1)
-            some = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE].to(self._type)
+            some = sampled(each.local.detach(), SAMPLE // (1 + each.local.is_complex()))
+            some = both_parts(some.unsqueeze(0)).squeeze(0).to(self._type)
             pieces.append(some)
             if len(some) < SAMPLE:
                 pieces.append(some.new_zeros(SAMPLE - len(some)))
@@ -167,13 +169,11 @@ def device_fingerprint(tensor: torch.Tensor) -> torch.Tensor | None:
 
     Sums of whole numbers that wrap around are the same in whatever order a device adds them up.
     """
-    if tensor.layout is not torch.strided or tensor.is_complex() or tensor.dtype == torch.bool:
+    if guard.kind(tensor) is not None or not tensor.numel():
         return None
-    flat = tensor.detach().reshape(-1)
-    kind = _INTEGERS.get(flat.element_size())
-    if kind is None or not flat.numel():
+    if tensor.is_complex() or tensor.dtype == torch.bool:
         return None
-    some = flat[:: max(1, flat.numel() // MARKED)][:MARKED].view(kind).to(torch.int64)
+    some = sampled(tensor.detach(), MARKED).view(_INTEGERS[tensor.element_size()]).to(torch.int64)
     places = torch.arange(1, some.numel() + 1, device=some.device, dtype=torch.int64)
     mixed = (some ^ (some >> 17)) * (2 * places * 0x5851F42D4C957F2D + 1)
     return (mixed ^ (mixed >> 29)).sum() & _BITS

@@ -10,11 +10,14 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.addresses.paths import Path, show_path
 from nethook.runs import names
+from nethook.stats import guard
 from nethook.stats.flat import fingerprint
 from nethook.stats.rows import Slot
+from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import local_part
 from nethook.stats.torched import number_type
 from nethook.watching.away import device_fingerprint, is_away
+from nethook.watching.taps import described
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -66,7 +69,9 @@ class Batches:
         session = self._session
         address = names.batch_address(model)
         if tensor.dim():
-            self._fold_number(address, names.BATCH_SIZE, float(tensor.shape[0]))
+            self._fold_number(address, names.BATCH_SIZE, float(tensor.size(0)))
+        if not guard.is_readable(tensor):  # the slot of the inputs has counted it as not measured
+            return
         mark = fingerprint(tensor)
         if mark is not None:
             suffix = f":{model}" if model else ""
@@ -121,7 +126,8 @@ class Batches:
 
     def _spread(self, address: str, quantity: str, tensor: torch.Tensor) -> None:
         slot = self._of(address, quantity)
-        if slot is not None and tensor.dim() and tensor.shape[0] > 1 and tensor.numel():
+        readable = guard.is_readable(tensor)
+        if slot is not None and readable and tensor.dim() and len(tensor) > 1 and tensor.numel():
             slot.fold(spread(tensor))
 
     def _fold_number(self, address: str, quantity: str, value: float) -> None:
@@ -142,11 +148,7 @@ class Batches:
     ) -> Slot | None:
         slot = self._slots.get((training, model, quantity))
         if slot is None:
-            info = {
-                "path": show_path(path),
-                "shape": list(tensor.shape),
-                "dtype": str(tensor.dtype).removeprefix("torch."),
-            }
+            info = {"path": show_path(path), **described(tensor)}
             row = self._session.catalogue.row(model, quantity, info)
             if row is None:
                 return None
@@ -164,10 +166,8 @@ def _held(found: list[tuple[Path, torch.Tensor]]) -> list[tuple[Path, torch.Tens
 def spread(tensor: torch.Tensor) -> torch.Tensor:
     """How much samples differ: root of the mean variance between them, by the root mean square."""
     with torch.no_grad():
-        some = tensor.detach()[:SAMPLES].reshape(min(SAMPLES, len(tensor)), -1)
-        step = max(1, some.shape[1] // ELEMENTS)
-        some = some[:, ::step][:, :ELEMENTS]
-        some = some.abs() if some.is_complex() else some
+        some = sampled(tensor.detach()[:SAMPLES], ELEMENTS, dim=1)
+        some = both_parts(some)
         some = some.float() if some.device.type == "mps" else some.double()
         size = some.square().mean().sqrt()
         between = (some - some.mean(0)).square().mean().sqrt()
@@ -177,7 +177,7 @@ def spread(tensor: torch.Tensor) -> torch.Tensor:
 def distinct(tensor: torch.Tensor) -> torch.Tensor:
     """Different values among up to 4,096 elements."""
     with torch.no_grad():
-        flat = tensor.detach().reshape(-1)
-        flat = flat.abs() if flat.is_complex() else flat
-        some = flat[:: max(1, flat.numel() // DISTINCT)][:DISTINCT].double().sort().values
-        return (some[1:] != some[:-1]).sum() + 1
+        some = both_parts(sampled(tensor.detach(), DISTINCT).unsqueeze(1)).double()
+        for part in reversed(range(some.shape[1])):
+            some = some[some[:, part].sort(stable=True).indices]
+        return (some[1:] != some[:-1]).any(1).sum() + 1

@@ -9,11 +9,13 @@ import torch
 from torch import nn
 
 from nethook.addresses.tree import ParameterSite, Site
+from nethook.kinds import bounds, is_rectifier
 from nethook.runs import names
+from nethook.stats import guard
 from nethook.stats.flat import fingerprint
+from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import Part, placements_of
 from nethook.stats.torched import number_type
-from nethook.stats.units import bounds
 from nethook.watching.away import device_fingerprint, is_away
 from nethook.watching.earlier import added, with_earlier
 from nethook.watching.parameters import ParameterFacts
@@ -28,7 +30,6 @@ ROWS: Final = 512
 """Rows of a weight of which the distinct ones are counted."""
 COLUMNS: Final = 1024
 
-_RECTIFIERS = (nn.ReLU, nn.ReLU6, nn.Threshold)
 _LINEAR = (
     nn.Linear, nn.Bilinear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d,
     nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Identity, nn.Flatten, nn.Unflatten, nn.AvgPool1d,
@@ -40,7 +41,7 @@ _DROPOUTS = (nn.modules.dropout._DropoutNd,)
 
 def activation(module: nn.Module) -> str | None:
     """What a module does to what passes through it, as far as its type says."""
-    if isinstance(module, _RECTIFIERS):
+    if is_rectifier(module):
         return "rectifier"
     if isinstance(module, _DROPOUTS):
         return "dropout"
@@ -224,13 +225,13 @@ class Facts:
             return
         for facts in track.set.all:
             weight = facts.local.detach()
-            if weight.dim() < 2 or weight.is_meta or weight.is_sparse:
+            if weight.dim() < 2 or not weight.numel() or not guard.is_readable(weight):
                 continue
             rows = facts.rows
             rows["rows"] = min(ROWS, weight.shape[0])
             self._count(rows, "distinct_rows", str(step), distinct_rows(weight, 1e-13))
             grad = facts.grad
-            if grad is not None and grad.layout is torch.strided:
+            if grad is not None and guard.is_readable(grad):
                 # Equal units get gradients that are equal up to the rounding of a matrix product.
                 count = distinct_rows(grad.detach(), 4 * torch.finfo(grad.dtype).eps)
                 self._count(rows, "distinct_grad_rows", str(step), count)
@@ -246,10 +247,10 @@ class Facts:
 
 def distinct_rows(matrix: torch.Tensor, tolerance: float) -> torch.Tensor:
     """Different rows among the first 512, told apart by a sum with weights of their elements."""
-    real = number_type(matrix.device)
-    some = matrix[:ROWS].reshape(min(ROWS, matrix.shape[0]), -1)[:, :COLUMNS].to(real)
-    if not some.numel():
+    if not matrix.numel():
         return torch.zeros(())
+    real = number_type(matrix.device)
+    some = both_parts(sampled(matrix[:ROWS], COLUMNS, dim=1, step=1)).to(real)
     weights = torch.arange(1, some.shape[1] + 1, dtype=real, device=some.device).sin()
     marks = (some @ weights).sort().values
     # Sums of equal rows may differ in the last bit: the order of adding is the kernel's affair.

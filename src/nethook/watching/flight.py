@@ -335,7 +335,7 @@ class Flight:
         held = weights_of(module) if weights else None
         path = flight_path(self._watching.run_path())
         try:
-            save(
+            left_out = save(
                 path,
                 Saved(
                     found.to_dict() | {"model": call.model},
@@ -350,7 +350,12 @@ class Flight:
             )
         except (OSError, SafetensorError) as error:
             return {"file": None, "not_saved": str(error)}
-        return {"file": Path(path).name, "weights": held is not None, "not_saved": ""}
+        return {
+            "file": Path(path).name,
+            "weights": held is not None,
+            "not_saved": "",
+            "left_out": [each for each in left_out if each.startswith(("args", "kwargs"))],
+        }
 
     def _forget(self) -> None:
         self.signs = []
@@ -377,7 +382,12 @@ def _gradients_finite(optimizer: torch.optim.Optimizer) -> bool:
 
 def _sentence(found: Pinned, data: dict[str, Any], run: str) -> str:
     said = f"step {found.step}: {found.message}."
-    if data.get("file"):
+    if data.get("left_out"):
+        said += (
+            f" nethook.replay({run!r}, model, inputs=nethook.inputs(...)) runs a batch again; not "
+            f"saved of this one: {', '.join(data['left_out'])}."
+        )
+    elif data.get("file"):
         said += f" nethook.replay({run!r}, model) runs the batch again."
     elif data.get("not_saved"):
         said += f" The batch was not saved: {data['not_saved']}."

@@ -18,11 +18,22 @@ from safetensors.torch import save_file
 from torch import nn
 
 from nethook.errors import NoSuchRunError, NotARunError
+from nethook.stats import guard
+from nethook.stats.memory import bytes_held
+from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared
 
 VERSION: Final = 1
 _KEY: Final = "nethook_flight"
 _MOST_TEXT: Final = 1 << 24
+# What a safetensors file has a name for.
+_SAVED: Final = frozenset(
+    getattr(torch, name)
+    for name in (
+        *("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
+        *("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "complex64"),
+    )
+)
 
 WEIGHTS_CAP: Final = 1 << 30
 """Bytes of weights that are saved; larger models are replayed with the weights they have."""
@@ -49,8 +60,8 @@ def flight_path(run: str | Path) -> Path:
     return path.with_name(f"{path.stem}.flight.safetensors")
 
 
-def save(path: Path, flight: Flight) -> None:
-    """Writes the file; it is there as a whole or not at all."""
+def save(path: Path, flight: Flight) -> list[str]:
+    """Writes the file; it is there as a whole or not at all. Returns what it could not hold."""
     tensors: dict[str, torch.Tensor] = {}
     left_out: list[str] = []
     described = {
@@ -72,6 +83,7 @@ def save(path: Path, flight: Flight) -> None:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+    return left_out
 
 
 def load(path: str | Path) -> Flight:
@@ -137,10 +149,16 @@ _TENSOR, _TUPLE, _MAPPING, _LEFT_OUT = "tensor", "tuple", "mapping", "left_out"
 
 def _write(value: Any, name: str, tensors: dict[str, torch.Tensor], left_out: list[str]) -> Any:
     if isinstance(value, torch.Tensor):
-        if value.layout is torch.strided and not value.is_quantized and not value.is_complex():
-            # A file holds no aliases, so every tensor is written from memory of its own.
-            tensors[name] = value.detach().cpu().contiguous().clone()
-            return {_TENSOR: name, "grad": value.requires_grad}
+        kind = _why_not(value)
+        if not kind:
+            # A file holds no aliases, so every tensor is written from memory of its own; one that
+            # is expanded, as what it was expanded from.
+            stored = unexpanded(value.detach())
+            tensors[name] = stored.cpu().contiguous().clone()
+            shape = {} if stored.shape == value.shape else {"shape": list(value.shape)}
+            return {_TENSOR: name, "grad": value.requires_grad} | shape
+        left_out.append(f"{name} ({kind})")
+        return {_LEFT_OUT: kind}
     elif value is None or isinstance(value, bool | int | float | str):
         return value
     elif isinstance(value, list):
@@ -157,13 +175,29 @@ def _write(value: Any, name: str, tensors: dict[str, torch.Tensor], left_out: li
     return {_LEFT_OUT: type(value).__name__}
 
 
+def _why_not(tensor: torch.Tensor) -> str:
+    """Why a tensor cannot be saved, in a word or two; empty where it can be."""
+    kind = guard.kind(tensor)
+    # A subclass with memory of its own is saved as the plain tensor that it is as well.
+    plain = kind == "subclass" and tensor.layout is torch.strided and not is_shared(tensor)
+    if kind is not None and not plain:
+        return f"{kind} tensor"
+    if tensor.dtype not in _SAVED:
+        return f"tensor of {str(tensor.dtype).removeprefix('torch.')}"
+    if unexpanded(tensor).nbytes > WEIGHTS_CAP:
+        return "tensor of overlapping dimensions"
+    return ""
+
+
 def _read(value: Any, tensor: Any) -> Any:
     if isinstance(value, list):
         return [_read(each, tensor) for each in value]
     if not isinstance(value, dict):
         return value
     if _TENSOR in value:
-        return tensor(value[_TENSOR]).requires_grad_(bool(value.get("grad")))
+        found = tensor(value[_TENSOR])
+        found = found.expand(value["shape"]) if "shape" in value else found
+        return found.requires_grad_(bool(value.get("grad")))
     if _TUPLE in value:
         return tuple(_read(value[_TUPLE], tensor))
     if _MAPPING in value:
@@ -181,6 +215,6 @@ def weights_of(module: nn.Module) -> dict[str, torch.Tensor] | None:
         if is_shared(tensor):
             return None
         found[name] = tensor.detach()
-    if sum(tensor.nbytes for tensor in found.values()) > WEIGHTS_CAP:
+    if sum(bytes_held(tensor) for tensor in found.values()) > WEIGHTS_CAP:
         return None
     return found

@@ -9,9 +9,43 @@ from typing import Any, Final
 import torch
 
 from nethook.hooks.quiet import quiet
+from nethook.stats import guard
 from nethook.watching.flight_look import range_of
 
 Operand = Any  # a tensor or a number
+
+
+class Operands(list[Operand]):
+    """What an operation was given, without what is only repeated.
+
+    Attributes:
+        times: how often everything that is left is repeated.
+        sizes: how many elements each operand had.
+    """
+
+    def __init__(self, given: Sequence[Operand]) -> None:
+        super().__init__(given)
+        self.times = 1
+        self.sizes = [each.numel() if isinstance(each, torch.Tensor) else 1 for each in given]
+
+
+def _is_real(tensor: torch.Tensor) -> bool:
+    """Whether its elements can be read, and held against zero."""
+    return guard.is_readable(tensor) and not tensor.is_complex()
+
+
+def _compact(operands: Sequence[Operand]) -> Operands:
+    """Operands with one element of each dimension along which all of them are expanded."""
+    found = Operands(operands)
+    places = [at for at, each in enumerate(found) if isinstance(each, torch.Tensor)]
+    most = max((found[at].dim() for at in places), default=0)
+    for dim in range(-most, 0):
+        having = [at for at in places if found[at].dim() >= -dim and found[at].shape[dim] > 1]
+        if having and all(found[at].stride(dim) == 0 for at in having):
+            found.times *= found[having[0]].shape[dim]
+            for at in having:
+                found[at] = found[at].narrow(dim, 0, 1)
+    return found
 
 
 def forward_reason(operation: str, operands: Sequence[Operand], result: Any) -> str:
@@ -24,9 +58,9 @@ def forward_reason(operation: str, operands: Sequence[Operand], result: Any) -> 
     """
     tensors = [each for each in operands if isinstance(each, torch.Tensor)]
     special = _RULES.get(operation.lower())
-    if special is not None:
+    if special is not None and all(map(_is_real, tensors)):
         with quiet(), torch.no_grad():
-            said = special(list(operands))
+            said = special(_compact(operands))
         if said:
             return said
     return _general(tensors, result)
@@ -67,7 +101,7 @@ def _overflow(dtype: str) -> str:
 # -- one rule an operation -------------------------------------------------------------------------
 
 
-def _tensor(operands: list[Operand], at: int = 0) -> torch.Tensor | None:
+def _tensor(operands: Operands, at: int = 0) -> torch.Tensor | None:
     """An operand as a tensor; a number becomes one."""
     if at >= len(operands):
         return None
@@ -77,23 +111,27 @@ def _tensor(operands: list[Operand], at: int = 0) -> torch.Tensor | None:
     return torch.tensor(float(value)) if isinstance(value, int | float) else None
 
 
-def _log(operands: list[Operand]) -> str | None:
+def _log(operands: Operands) -> str | None:
     x = _tensor(operands)
     if x is None:
         return None
     if bool((x < 0).any()):
         return f"log of a negative number: its operand goes down to {_least(x):.4g}"
-    zeros = int((x == 0).sum())
-    return f"log of 0: {zeros:,} of {x.numel():,} elements are 0" if zeros else None
+    zeros, elements = int((x == 0).sum()) * operands.times, x.numel() * operands.times
+    return f"log of 0: {zeros:,} of {elements:,} elements are 0" if zeros else None
 
 
-def _log1p(operands: list[Operand]) -> str | None:
+def _log1p(operands: Operands) -> str | None:
     x = _tensor(operands)
-    said = None if x is None else _log([x + 1])
+    if x is None:
+        return None
+    raised = Operands([x + 1])
+    raised.times = operands.times
+    said = _log(raised)
     return said and said.replace("log of 0", "log1p of −1")
 
 
-def _div(operands: list[Operand]) -> str | None:
+def _div(operands: Operands) -> str | None:
     first, second = _tensor(operands), _tensor(operands, 1)
     if second is None:
         return None
@@ -101,27 +139,30 @@ def _div(operands: list[Operand]) -> str | None:
     if not bool(zero.any()):
         return None
     if first is not None and bool((zero & (first == 0)).any()):
-        return f"0/0: {_count(zero & (first == 0))} are 0 in both operands"
-    return f"division by 0: {_count(zero)} of the divisor are 0"
+        both = _count(zero & (first == 0), operands.times)
+        return f"0/0: {both} are 0 in both operands"
+    # It may be smaller than what it divides.
+    repeated = operands.times if second.numel() * operands.times <= operands.sizes[1] else 1
+    return f"division by 0: {_count(zero, repeated)} of the divisor are 0"
 
 
-def _reciprocal(operands: list[Operand]) -> str | None:
+def _reciprocal(operands: Operands) -> str | None:
     x = _tensor(operands)
     return "division by 0" if x is not None and bool((x == 0).any()) else None
 
 
-def _sqrt(operands: list[Operand]) -> str | None:
+def _sqrt(operands: Operands) -> str | None:
     x = _tensor(operands)
     if x is not None and bool((x < 0).any()):
         return f"root of a negative number: its operand goes down to {_least(x):.4g}"
     return None
 
 
-def _rsqrt(operands: list[Operand]) -> str | None:
+def _rsqrt(operands: Operands) -> str | None:
     return _sqrt(operands) or _reciprocal(operands)
 
 
-def _pow(operands: list[Operand]) -> str | None:
+def _pow(operands: Operands) -> str | None:
     base, exponent = _tensor(operands), _tensor(operands, 1)
     if base is None or exponent is None:
         return None
@@ -132,7 +173,7 @@ def _pow(operands: list[Operand]) -> str | None:
     return None
 
 
-def _exp(operands: list[Operand]) -> str | None:
+def _exp(operands: Operands) -> str | None:
     x = _tensor(operands)
     if x is None or not x.is_floating_point():
         return None
@@ -144,7 +185,7 @@ def _exp(operands: list[Operand]) -> str | None:
     return f"exp of {most:.4g} overflows {dtype}, which ends at exp({limit:.4g})"
 
 
-def _softmax(operands: list[Operand]) -> str | None:
+def _softmax(operands: Operands) -> str | None:
     x = _tensor(operands)
     if x is None:
         return None
@@ -154,33 +195,33 @@ def _softmax(operands: list[Operand]) -> str | None:
     return None
 
 
-def _mean(operands: list[Operand]) -> str | None:
+def _mean(operands: Operands) -> str | None:
     x = _tensor(operands)
     return "mean of no elements (0/0)" if x is not None and not x.numel() else None
 
 
-def _spread(operands: list[Operand]) -> str | None:
+def _spread(operands: Operands) -> str | None:
     x = _tensor(operands)
-    if x is not None and (x.numel() == 1 or 1 in x.shape):
+    if x is not None and operands.times == 1 and (x.numel() == 1 or 1 in x.shape):
         return "deviation of a single element: the unbiased one divides by 0"
     return None
 
 
-def _arc(operands: list[Operand]) -> str | None:
+def _arc(operands: Operands) -> str | None:
     x = _tensor(operands)
     if x is not None and bool((x.abs() > 1).any()):
         return "its operand is outside of −1 … 1"
     return None
 
 
-def _nll(operands: list[Operand]) -> str | None:
+def _nll(operands: Operands) -> str | None:
     scores = _tensor(operands)
     if scores is not None and bool((scores == float("-inf")).any()):
         return "the probability of a wanted class is 0, and its log −Inf"
     return None
 
 
-def _sub(operands: list[Operand]) -> str | None:
+def _sub(operands: Operands) -> str | None:
     first, second = _tensor(operands), _tensor(operands, 1)
     if first is None or second is None:
         return None
@@ -189,7 +230,7 @@ def _sub(operands: list[Operand]) -> str | None:
     return None
 
 
-def _mul(operands: list[Operand]) -> str | None:
+def _mul(operands: Operands) -> str | None:
     first, second = _tensor(operands), _tensor(operands, 1)
     if first is None or second is None:
         return None
@@ -198,7 +239,7 @@ def _mul(operands: list[Operand]) -> str | None:
     return None
 
 
-_RULES: Final[dict[str, Callable[[list[Operand]], str | None]]] = {
+_RULES: Final[dict[str, Callable[[Operands], str | None]]] = {
     "log": _log, "log2": _log, "log10": _log, "log1p": _log1p, "xlogy": _log,
     "div": _div, "truediv": _div, "divide": _div, "floor_divide": _div, "remainder": _div,
     "reciprocal": _reciprocal, "sqrt": _sqrt, "rsqrt": _rsqrt, "pow": _pow,
@@ -215,8 +256,8 @@ def _least(x: torch.Tensor) -> float:
     return float(torch.where(torch.isfinite(x), x, 0).min())
 
 
-def _count(which: torch.Tensor) -> str:
-    number = int(which.sum())
+def _count(which: torch.Tensor, times: int = 1) -> str:
+    number = int(which.sum()) * times
     return "1 element" if number == 1 else f"{number:,} elements"
 
 
@@ -234,17 +275,19 @@ def backward_reason(operation: str, operands: Sequence[Operand], grads: Sequence
         grads: the gradients that arrived at its result.
     """
     name = operation.lower()
-    x = _tensor(list(operands))
+    looked = _compact(operands)
+    x = _tensor(looked)
     with quiet(), torch.no_grad():
-        if x is not None and x.is_floating_point():
+        if x is not None and x.is_floating_point() and guard.is_readable(x):
             if name in _INFINITE_AT_ZERO and bool((x == 0).any()):
-                return f"the derivative of {name} at 0 is infinite: {_count(x == 0)} are 0"
+                zeros = _count(x == 0, looked.times)
+                return f"the derivative of {name} at 0 is infinite: {zeros} are 0"
             if name == "pow" and len(operands) > 1 and bool((x == 0).any()):
                 return "the derivative of a power below 1 at 0 is infinite"
             if name in {"acos", "asin", "arccos", "arcsin"} and bool((x.abs() >= 1).any()):
                 return f"the derivative of {name} at ±1 is infinite"
             if name in {"div", "truediv"}:
-                said = _div(list(operands))
+                said = _div(looked)
                 if said:
                     return f"{said}, which its derivative divides by once more"
         if name in {"where", "mul"}:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
+from nethook.stats.memory import bytes_held
 
 CAP: Final = 256 << 20
 """Bytes of inputs that the ring holds on to; a batch that does not fit is not kept."""
@@ -109,7 +110,7 @@ class Ring:
         self._open(step)
         args, kwargs = inputs
         found = _tensors(args, kwargs)
-        size = found[0].nbytes if len(found) == 1 else sum([tensor.nbytes for tensor in found])
+        size = sum([bytes_held(tensor) for tensor in found])
         fits = self._held + size <= CAP and len(self._steps[-1]) < MOST_CALLS
         call = Call(
             model,

@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 
 from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.watching.contained import contained
 from nethook.watching.losses_calls import operands_of_call
@@ -173,7 +174,7 @@ class Losses:
         if series is None:
             series = self._evaluated[key] = _Series(self._name(place), place, None)
         with quiet(), torch.no_grad():
-            value = _value(result if result.dim() == 0 else result.float().mean(), None)
+            value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
                 watching.loss_value(series.name, value, "eval")
             if self._new_pass(series):

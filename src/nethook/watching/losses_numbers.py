@@ -6,10 +6,12 @@ and without an operation that torch calls nondeterministic.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import torch
 
+from nethook.stats.sampling import digits, sampled
 from nethook.stats.shards import is_shared
 from nethook.watching.losses_kinds import (
     LOG_PROBABILITIES,
@@ -128,18 +130,17 @@ def _of_classes(
     found: Numbers, operands: Operands, prediction: torch.Tensor, target: torch.Tensor
 ) -> None:
     dim = operands.classes or 0
-    grid = _grid(prediction, dim)  # (samples, positions, classes)
-    count = grid.shape[-1]
-    scores = _thinned(grid, count).flatten(0, 1).float()  # (rows, classes)
+    count = prediction.shape[dim]
+    scores = _rows(prediction, dim, count).float()  # (rows, classes)
     guesses = scores.argmax(1)
     if target.shape == prediction.shape:
-        soft = _thinned(_grid(target, dim), count).flatten(0, 1).float()
+        soft = _rows(target, dim, count).float()
         labels = soft.argmax(1)
         inside = torch.ones_like(labels, dtype=torch.bool)
         found.add(("target.min", "target.max"), torch.stack(soft.aminmax()))
         found.add("target.row_sums", torch.stack(soft.sum(1).aminmax()))
     else:
-        labels = _thinned(target.reshape(grid.shape[:2]), count).flatten()
+        labels = _rows(target.unsqueeze(dim), dim, count).flatten()
         inside = _of_labels(found, labels, count, operands.ignore)
     weights = inside.float()
     total = weights.sum().clamp(min=1.0)
@@ -274,8 +275,7 @@ def _of_given(found: Numbers, given: torch.Tensor, classes: int | None) -> None:
     if classes is None or given.dim() <= classes:
         found.add(("given.min", "given.max"), torch.stack(_elements(given).aminmax()))
         return
-    grid = _grid(given, classes)
-    rows = _thinned(grid, grid.shape[-1]).float()
+    rows = _rows(given, classes, given.shape[classes]).float()
     found.add(("given.min", "given.max"), torch.stack(rows.aminmax()))
     found.add("row_sums", torch.stack(rows.sum(-1).aminmax()))
 
@@ -287,27 +287,33 @@ def _stride(have: int, want: int) -> int:
     return max(1, -(-have // max(want, 1)))
 
 
-def _grid(tensor: torch.Tensor, dim: int) -> torch.Tensor:
-    """(…, classes, …) -> (samples, positions, classes), without a copy where it can be."""
-    if dim == tensor.dim() - 1:
-        return tensor.reshape(-1, 1, tensor.shape[-1])
-    grid = tensor.flatten(dim + 1).movedim(dim, -1)
-    return grid[None] if dim == 0 else grid.flatten(0, -3)
+def _rows(tensor: torch.Tensor, dim: int, classes: int) -> torch.Tensor:
+    """(samples …, classes, positions …) -> (rows, classes): every so-many-th sample and position.
 
-
-def _thinned(grid: torch.Tensor, classes: int) -> torch.Tensor:
-    """Every so-many-th position, and sample, of (samples, positions, …): `SAMPLE` elements."""
-    samples, positions = grid.shape[:2]
+    There are about as many rows as make `SAMPLE` elements. Only these are looked up: `reshape`
+    would copy all of a tensor that is expanded or transposed.
+    """
+    samples, positions = math.prod(tensor.shape[:dim]), math.prod(tensor.shape[dim + 1 :])
     step = _stride(samples * positions, SAMPLE // max(classes, 1))
     along = min(step, positions)
-    return grid[:: -(-step // along), ::along]
+    apart = -(-step // along)
+    width = tensor.shape[dim]
+    if tensor.is_contiguous():
+        grid = tensor.view(samples, width, positions)[::apart, :, ::along].movedim(1, -1)
+        return grid.reshape(-1, width)
+    outer = torch.arange(0, samples, apart, device=tensor.device)
+    inner = torch.arange(0, positions, along, device=tensor.device)
+    both = [each.flatten() for each in torch.meshgrid(outer, inner, indexing="ij")]
+    before = digits(both[0], tensor.shape[:dim])
+    after = digits(both[1], tensor.shape[dim + 1 :])
+    if not (before or after):
+        return tensor.unsqueeze(0)
+    # The indices go first, and what they leave out, the classes, comes last.
+    return tensor.movedim(dim, -1)[(*before, *after)]
 
 
 def _elements(tensor: torch.Tensor) -> torch.Tensor:
-    while not tensor.is_contiguous() and tensor.numel() > 4 * SAMPLE and tensor.shape[0] > 1:
-        tensor = tensor[::2]  # else `reshape` would copy all of it
-    flat = tensor.reshape(-1)
-    return flat[:: _stride(flat.numel(), SAMPLE)].float()
+    return sampled(tensor, SAMPLE, step=_stride(tensor.numel(), SAMPLE)).float()
 
 
 def _samples(tensor: torch.Tensor) -> torch.Tensor:
@@ -315,16 +321,15 @@ def _samples(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.dim() == 0:
         return tensor.reshape(1, 1).float()
     few = tensor[:: _stride(len(tensor), 64)]
-    features = few.reshape(len(few), -1)
-    return features[:, :: _stride(features.shape[1], 256)].float()
+    features = few.numel() // max(len(few), 1)
+    return sampled(few, 256, dim=1, step=_stride(features, 256)).float()
 
 
 def _row_sums(found: Numbers, of: str, tensor: torch.Tensor) -> None:
     """The least and greatest sum over dimension 1, where there is one."""
     if tensor.dim() < 2 or not 1 < tensor.shape[1] <= SAMPLE:
         return
-    grid = _grid(tensor, 1)
-    sums = _thinned(grid, grid.shape[-1]).float().sum(-1)
+    sums = _rows(tensor, 1, tensor.shape[1]).float().sum(-1)
     found.add("row_sums" if of == "prediction" else f"{of}.row_sums", torch.stack(sums.aminmax()))
 
 

@@ -24,8 +24,11 @@ from nethook.runs.names import (
 )
 from nethook.stats import guard
 from nethook.stats.flat import SAMPLE, Follower, Numbers, Table, lies_flat, start_of
+from nethook.stats.repeats import stored_elements
 from nethook.stats.rows import Slot
+from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import is_shared, local_part, part_of
+from nethook.stats.summary import summarise
 from nethook.watching.away import Away, is_away
 
 if TYPE_CHECKING:
@@ -172,7 +175,7 @@ class ParameterSet:
             parameter = each.local.detach()
             self.weight_square += _square(parameter) * each.part.parts
             self._slot(each, PARAMS).fold(parameter)
-            if self._wants_updates and guard.kind(parameter) is None:
+            if self._wants_updates and guard.kind(parameter) is None and not _repeats(parameter):
                 self._clones[at] = parameter.clone()
         for away in self.away:
             away.weights()
@@ -281,7 +284,7 @@ class ParameterSet:
         for at, each in enumerate(self.others):
             before = self._clones.pop(at, None)
             if before is not None:
-                change = each.local.detach() - before
+                change = _wide(each.local.detach()) - _wide(before)
                 if is_away(change):
                     changes.setdefault(change.device, []).append(change)
                 self._slot(each, UPDATES).fold(change)
@@ -312,12 +315,12 @@ class ParameterSet:
     def _look_at(self, at: int, each: ParameterFacts, following: bool) -> None:
         """The same for a parameter that does not lie flat: by torch, where it is."""
         parameter = each.local.detach()
-        if guard.kind(parameter) is not None or not parameter.is_floating_point():
+        numbers = parameter.is_floating_point() or parameter.is_complex()
+        if guard.kind(parameter) is not None or not numbers:
             return
         if is_away(parameter):  # `Away` does it, for all of its device at once
             return
-        flat = parameter.reshape(-1)
-        now = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE].float()
+        now = both_parts(sampled(parameter, SAMPLE).unsqueeze(1)).flatten().float()
         before, move = self._followed.get(at, (None, None)) if following else (None, None)
         moved = None if before is None or before.shape != now.shape else now - before
         self._followed[at] = (now.clone(), moved)
@@ -333,10 +336,8 @@ class ParameterSet:
             state = optimizer.state.get(each.parameter)
             moment = state.get("exp_avg_sq") if isinstance(state, dict) else None
             moment = local_part(moment) if isinstance(moment, torch.Tensor) else None
-            if moment is not None and moment.numel():
-                flat = moment.detach().reshape(-1)
-                step = max(1, flat.numel() // SAMPLE)
-                self._slot(each, SECOND_MOMENT).fold(flat[::step][:SAMPLE])
+            if moment is not None and moment.numel() and guard.is_readable(moment):
+                self._slot(each, SECOND_MOMENT).fold(sampled(moment.detach(), SAMPLE))
 
     # -- helpers ------------------------------------------------------------------------------
 
@@ -429,9 +430,20 @@ def _away(session: Session, others: Sequence[ParameterFacts]) -> list[Away]:
     """Those that lie on devices, device by device."""
     devices: dict[torch.device, list[ParameterFacts]] = {}
     for each in others:
-        if is_away(each.local) and guard.kind(each.local) is None:
+        local = each.local
+        if is_away(local) and guard.kind(local) is None and not _repeats(local):
             devices.setdefault(each.local.device, []).append(each)
     return [Away(session, facts) for facts in devices.values()]
+
+
+def _wide(parameter: torch.Tensor) -> torch.Tensor:
+    """A parameter in a type that has a difference: those of one byte do not."""
+    return parameter.float() if parameter.dtype.itemsize == 1 else parameter
+
+
+def _repeats(parameter: torch.Tensor) -> bool:
+    """Whether it shows its memory more than once: no step can change it, and it may be huge."""
+    return stored_elements(parameter) < parameter.numel()
 
 
 def _square(tensor: torch.Tensor, factor: float = 1.0) -> float:
@@ -443,5 +455,4 @@ def _square(tensor: torch.Tensor, factor: float = 1.0) -> float:
         return 0.0
     if tensor.device.type != "cpu" or guard.kind(tensor) is not None:
         return float("nan")
-    norm = float(torch.linalg.vector_norm(tensor.detach(), dtype=torch.float64))
-    return (norm * factor) ** 2
+    return (summarise(tensor.detach(), histogram=False).norm * factor) ** 2

@@ -22,6 +22,7 @@ from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.suspend import suspended
+from nethook.stats.repeats import unexpanded
 from nethook.watching.flight_file import Flight, load
 from nethook.watching.flight_look import Range, is_finite, ranges_of
 from nethook.watching.flight_loss import compute_again
@@ -178,8 +179,8 @@ def _inputs(flight: Flight, given: object) -> Inputs:
     missing = [each for each in flight.left_out if each.startswith(("args", "kwargs"))]
     if missing:
         raise InputsError(
-            "The batch could not be saved as a whole: it has values that are neither tensors nor "
-            f"plain data ({', '.join(missing)}). Give one with `inputs=nethook.inputs(...)`."
+            "The batch could not be saved as a whole: the file cannot hold "
+            f"{', '.join(missing)}. Give one with `inputs=nethook.inputs(...)`."
         )
     return Inputs(flight.args, flight.kwargs)
 
@@ -188,10 +189,15 @@ def _state(flight: Flight, model: nn.Module) -> tuple[dict[str, torch.Tensor], l
     """The weights to run with, by name in `_Whole`; copies, so that nothing is written to."""
     own = dict((*model.named_parameters(), *model.named_buffers()))
     notes = []
-    saved = flight.weights
+    saved: dict[str, Any] = flight.weights
     if not saved:
         notes.append("the weights of the step were not held: these are the model's own")
         saved = {name: each.detach() for name, each in own.items()}
+    missing = [name for name, each in saved.items() if not isinstance(each, torch.Tensor)]
+    missing = [name for name in missing if name in own]
+    if missing:  # sparse, for one: a file cannot hold it
+        notes.append(f"not held, and so the model's own: {', '.join(missing)}")
+        saved = saved | {name: own[name].detach() for name in missing}
     if saved.keys() != own.keys() or any(saved[n].shape != own[n].shape for n in own):
         odd = sorted(saved.keys() ^ own.keys()) or [
             name for name in own if saved[name].shape != own[name].shape
@@ -214,7 +220,10 @@ def _device(model: nn.Module) -> torch.device:
 
 def _moved(value: Any, device: torch.device) -> Any:
     def moved(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.detach().to(device, copy=True).requires_grad_(tensor.requires_grad)
+        if tensor.layout is not torch.strided or tensor.is_nested:
+            return tensor.detach().to(device, copy=True).requires_grad_(tensor.requires_grad)
+        stored = unexpanded(tensor.detach()).to(device, copy=True)
+        return stored.expand(tensor.shape).requires_grad_(tensor.requires_grad)
 
     return map_tensors(moved, value)
 

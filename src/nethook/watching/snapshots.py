@@ -12,6 +12,7 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.hooks.hook import Owner
 from nethook.hooks.quiet import quiet
+from nethook.stats import guard
 from nethook.watching import budget
 from nethook.watching.taps import Part
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 _now = time.perf_counter
 _graph_task = torch._C._current_graph_task_id
+
+
+MOST_ELEMENTS = 1 << 26
+"""Elements of one snapshot; an output that has more, as only an expanded one has, is not kept."""
 
 
 def is_due(step: int) -> bool:
@@ -78,9 +83,11 @@ class SnapshotTap(Part):
     def keep(self, output: Any) -> None:
         """Keeps the first samples of an output."""
         for _, tensor in tensors(output)[:1]:
-            if tensor.dim() and tensor.layout is torch.strided:
+            if tensor.dim() and guard.is_readable(tensor):
                 self._last = self.session.step
-                self.store.add(self.address, tensor[: self.samples])
+                few = tensor[: self.samples]
+                if few.numel() <= MOST_ELEMENTS:
+                    self.store.add(self.address, few)
 
 
 def checked(snapshots: Mapping[str, int]) -> dict[str, int]:

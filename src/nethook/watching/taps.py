@@ -21,9 +21,11 @@ from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.in_graph import numbered, show, show_call
 from nethook.hooks.quiet import quiet
 from nethook.hooks.threads import elsewhere
+from nethook.kinds import bounds, unit_dim
 from nethook.runs import names
+from nethook.stats import guard
 from nethook.stats.rows import Slot
-from nethook.stats.units import bounds, unit_dim
+from nethook.stats.shards import local_part
 from nethook.watching import budget
 
 if TYPE_CHECKING:
@@ -62,6 +64,18 @@ class Part(Hook):
         """Tells the watch of an error in here."""
         what = f"{type(self).__name__} at {self.address!r}"
         self.session.guard.failed(what, error, self.turn_off)
+
+
+def described(tensor: torch.Tensor) -> dict[str, Any]:
+    """Shape and type of a tensor, and its kind where that is one that is not measured."""
+    held = local_part(tensor)
+    kind = "partial" if held is None else guard.kind(held)
+    return {
+        # Of a nested tensor the parts differ along a dimension.
+        "shape": [tensor.size(0)] if tensor.is_nested else list(tensor.shape),
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        **({} if kind is None else {"not_measured": kind}),
+    }
 
 
 class OutputTap(Part):
@@ -235,9 +249,8 @@ class OutputTap(Part):
         if training:
             if odd:
                 self.session.flag(self.address, "outputs", module, args, tensor)
-            shape = tensor.shape
-            if shape:
-                size = shape[0]
+            if tensor.dim():
+                size = tensor.size(0)
                 if not self.batch or size != self.batch[2]:
                     low, high, _ = self.batch or (size,) * 3
                     self.batch = [min(low, size), max(high, size), size]
@@ -253,11 +266,7 @@ class OutputTap(Part):
         self.slots[not training] = slot
         if not self.seen:
             self.first_call = session.count_first_call()
-            self.seen = {
-                "shape": list(tensor.shape),
-                "dtype": str(tensor.dtype).removeprefix("torch."),
-                "device": str(tensor.device),
-            }
+            self.seen = {**described(tensor), "device": str(tensor.device)}
         return slot
 
     def mode_changed(self, mode: bool, training: bool) -> None:

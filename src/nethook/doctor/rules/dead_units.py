@@ -1,8 +1,9 @@
 """Units of a rectifier are never active.
 
 Cause: a step or a bias that pushed them below zero for every input; no gradient brings them back.
-Evidence: units that were silent over the whole second half of the run, not over one batch; for
-activations without a module of their own, units whose bias got no gradient at all in that time.
+Evidence: units that were zero for every sample and position over the whole second half of the run,
+not over one batch; for activations without a module of their own, units whose bias got no gradient
+at all in that time.
 Fix: a lower rate, another start, a leaky rectifier.
 Silent: where the run does its job, for zeros in single batches (half of all outputs is usual), and
 for less than a third of a layer.

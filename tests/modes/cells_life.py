@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import io
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,13 @@ def _parameters_stay() -> Any:
     return patched("nethook.watching.resolve.Resolver.changed", lambda self: False)
 
 
-def _copies_carry_hooks() -> Any:
-    return patched("nethook.hooks.hook.Hook.__deepcopy__", lambda self, memo: self)
+@contextmanager
+def _copies_carry_hooks() -> Iterator[None]:
+    with (
+        patched("nethook.hooks.saving.is_ours", lambda _: False),
+        patched("nethook.hooks.hook.Hook.__reduce__", lambda _: "itself"),
+    ):
+        yield
 
 
 @cell("watch", COPIED, "mlp", guard=_copies_carry_hooks, without="copies write into the run")

@@ -12,6 +12,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterator
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -27,7 +28,7 @@ from nethook.hooks.attachment import Attachment, Resting
 from nethook.hooks.hook import Owner
 from nethook.hooks.saving import LeftOut, WithoutOurHooks
 from tests.hooks.common import Spy, all_hooks, net
-from tests.zoo.saved import without_addresses
+from tests.zoo.saved import contents, without_addresses
 
 
 @pytest.fixture(autouse=True)
@@ -220,6 +221,37 @@ def test_values_that_share_memory_lazily_are_not_seen_in_a_file() -> None:
     assert (
         state["tied"].untyped_storage().data_ptr() == state["weight"].untyped_storage().data_ptr()
     )
+
+
+def test_an_exported_program_is_saved_as_without() -> None:
+    model, x = net(), torch.ones(2, 4)
+
+    def exported() -> bytes:
+        file = io.BytesIO()
+        torch.export.save(torch.export.export(model, (x,)), file)
+        return file.getvalue()
+
+    bare = exported()
+    assert exported() == bare
+    with nethook.trace(model, inputs=True):
+        assert exported() == bare
+
+
+def test_a_model_of_transformers_is_saved_as_without(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPT2Config(
+        n_layer=1, n_head=1, n_embd=4, vocab_size=8, n_positions=4, bos_token_id=0, eos_token_id=0
+    )
+    model = transformers.GPT2LMHeadModel(config)
+    model.save_pretrained(tmp_path / "bare")
+    whole = torch_saved(model)  # only now: the configuration has got a line by that
+    with nethook.trace(model, inputs=True, param_grads=True):
+        model(torch.tensor([[1, 2, 3]]))
+        model.save_pretrained(tmp_path / "traced")
+        assert torch_saved(model) == whole
+    bare = contents(tmp_path / "bare")
+    assert "model.safetensors" in bare
+    assert contents(tmp_path / "traced") == bare
 
 
 # -- what is registered with Python -----------------------------------------------------------

@@ -98,12 +98,21 @@ def _copies_carry_hooks() -> Iterator[None]:
         yield
 
 
+def _saved(value: object) -> bytes:
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file.getvalue()
+
+
 @cell("watch", COPIED, "mlp", guard=_copies_carry_hooks, without="copies write into the run")
 def copies(name: str) -> None:
     def change(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         twin = copy.deepcopy(model)
         train(twin, batches(name), _sgd(twin))
-        torch.save(model.state_dict(), io.BytesIO())
+        saved = [_saved(each) for each in (model, model.state_dict(), optimizer)]
+        with nethook.suspended(model):
+            bare = [_saved(each) for each in (model, model.state_dict(), optimizer)]
+        assert saved == bare
 
     found, said, _ = _lived(name, change)
     assert said == []

@@ -21,11 +21,13 @@ import joblib
 import pytest
 import safetensors.torch
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from torch import nn
 
 import nethook
 from nethook.hooks.attachment import Attachment, Resting
-from nethook.hooks.hook import Owner
+from nethook.hooks.hook import OUR_FLAG, Owner
 from nethook.hooks.saving import LeftOut, WithoutOurHooks
 from tests.hooks.common import Spy, all_hooks, net
 from tests.zoo.saved import contents, without_addresses
@@ -354,6 +356,42 @@ def test_many_threads_and_the_collector() -> None:
     gc.collect()
     assert errors == []
     assert OrderedDict not in copyreg.dispatch_table
+
+
+ENTRIES = st.recursive(
+    st.dictionaries(st.integers(0, 1 << 50), st.sampled_from(["theirs", "ours", "flag", 7, None])),
+    lambda inner: st.dictionaries(st.integers(0, 9), inner | st.just("ours")),
+    max_leaves=6,
+)
+
+
+def made_of(drawn: Any, *, with_ours: bool) -> Any:
+    """An ordered dict as it was drawn, with our entries or without."""
+    if not isinstance(drawn, dict):
+        return {"theirs": foreign, "ours": Spy(), "flag": OUR_FLAG}.get(drawn, drawn)
+    entries: OrderedDict[int, Any] = OrderedDict()
+    entries.note = [entries, len(drawn)]  # an attribute, and a circle
+    for key, each in drawn.items():
+        if with_ours or each not in ("ours", "flag"):
+            entries[key] = made_of(each, with_ours=with_ours)
+    return entries
+
+
+@given(ENTRIES)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_any_dict_is_pickled_as_if_our_entries_had_never_been_there(drawn: Any) -> None:
+    hooked, bare = made_of(drawn, with_ours=True), made_of(drawn, with_ours=False)
+    left_out = LeftOut()
+    try:
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            expected = pickle.dumps([bare, bare], protocol)
+            assert pickle.dumps([hooked, hooked], protocol) == expected
+            assert pickle._dumps([hooked, hooked], protocol) == pickle._dumps(
+                [bare, bare], protocol
+            )
+        assert pickle.dumps(copy.deepcopy(hooked)) == pickle.dumps(copy.deepcopy(bare))
+    finally:
+        left_out.remove()
 
 
 def test_taking_apart_by_hand() -> None:

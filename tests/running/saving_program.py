@@ -4,9 +4,9 @@
 """
 
 import copy
-import os
 import pickle
 import warnings
+from pathlib import Path
 
 import safetensors.torch
 import torch
@@ -17,11 +17,12 @@ from torch.utils.hooks import RemovableHandle
 
 torch.manual_seed(21)
 x, y = torch.randn(64, 8), torch.randint(4, (64,))
-os.makedirs("saved")
+SAVED = Path("saved")
+SAVED.mkdir()
 
 
 def path(name):
-    return os.path.join("saved", name)
+    return str(SAVED / name)
 
 
 def doubled(module, args, output):
@@ -29,7 +30,7 @@ def doubled(module, args, output):
 
 
 def save_once(module, args):
-    if not os.path.exists(path("inside_forward.pt")):
+    if not (SAVED / "inside_forward.pt").exists():
         torch.save(module, path("inside_forward.pt"))
 
 
@@ -128,10 +129,8 @@ with warnings.catch_warnings():
     torch.save({"logits": logits, "loss": loss}, path("values.pt"))
 without_memory = copy.deepcopy(model).to("meta")  # a plain pickle names memory by its address
 for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-    with open(path(f"protocol_{protocol}.pkl"), "wb") as file:
-        pickle.dump(without_memory, file, protocol)
-with open(path("python.pkl"), "wb") as file:
-    pickle._Pickler(file).dump(without_memory)
+    (SAVED / f"protocol_{protocol}.pkl").write_bytes(pickle.dumps(without_memory, protocol))
+(SAVED / "python.pkl").write_bytes(pickle._dumps(without_memory))
 safetensors.torch.save_file(model.state_dict(), path("state_dict.safetensors"))
 safetensors.torch.save_model(model, path("model.safetensors"))
 with warnings.catch_warnings():

@@ -29,6 +29,14 @@ from tests.zoo.saved import saved_in_every_way
 Saved = dict[str, object]
 
 
+@pytest.fixture(autouse=True)
+def _numbers_of_hooks_go_on() -> Iterator[None]:
+    """No hook of a later test gets a number that a hook of an earlier one has."""
+    before = RemovableHandle.next_id
+    yield
+    RemovableHandle.next_id = max(before, RemovableHandle.next_id)
+
+
 def every_module(name: str, module: nn.Module) -> bool:
     return True
 
@@ -62,8 +70,8 @@ def _plain(_: nn.Module) -> AbstractContextManager[None]:
 @cache
 def expected(exhibit: Exhibit) -> Saved:
     """What two runs without nethook have in common."""
-    # A pickle shows whether two equal strings are one object. The names of an LSTM's weights are
-    # if no other LSTM is alive, so one always is.
+    # A pickle shows whether two equal strings are the same object. The names of the weights of an
+    # LSTM are, unless another LSTM is alive. So that all runs are alike, one always is.
     _alive.append(built(exhibit))
     one, two = saved_inside(exhibit, _plain), saved_inside(exhibit, _plain)
     return {way: saved for way, saved in two.items() if one[way] == saved}

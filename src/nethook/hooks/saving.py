@@ -36,8 +36,10 @@ class WithoutOurHooks:
 
     def __call__(self, entries: OrderedDict[Any, Any]) -> Any:
         """What `entries.__reduce__()` returns for a dict in which our entries never were."""
-        if any(map(is_ours, entries.values())):
-            theirs = OrderedDict((key, each) for key, each in entries.items() if not is_ours(each))
+        # A list at once: another thread may put hooks on or take them off meanwhile.
+        items = list(entries.items())
+        theirs = OrderedDict((key, each) for key, each in items if not is_ours(each))
+        if len(theirs) != len(items):
             vars(theirs).update(vars(entries))
             entries = theirs
         return entries.__reduce__() if self.before is None else self.before(entries)

@@ -1,7 +1,5 @@
 """A model without nethook's hooks for a block; then everything stands where it stood."""
 
-import copy
-
 import pytest
 import torch
 from torch import nn
@@ -163,7 +161,7 @@ def test_options_come_back():
     hooks.forward(model, always, always_call=True)
     hooks.forward_pre(model, before)
     model.register_forward_hook(lambda *_: None, with_kwargs=True)
-    flags = copy.copy(model._forward_hooks_with_kwargs)
+    flags = model._forward_hooks_with_kwargs.copy()
     with nethook.suspended(model):
         assert list(model._forward_hooks_with_kwargs) == list(flags)[1:]
         assert model._forward_hooks_always_called == {}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import io
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,19 @@ def _parameters_stay() -> Any:
     return patched("nethook.watching.resolve.Resolver.changed", lambda self: False)
 
 
-def _copies_carry_hooks() -> Any:
-    return patched("nethook.hooks.hook.Hook.__deepcopy__", lambda self, memo: self)
+@contextmanager
+def _copies_carry_hooks() -> Iterator[None]:
+    with (
+        patched("nethook.hooks.saving.is_ours", lambda _: False),
+        patched("nethook.hooks.hook.Hook.__reduce__", lambda _: "itself"),
+    ):
+        yield
+
+
+def _saved(value: object) -> bytes:
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file.getvalue()
 
 
 @cell("watch", COPIED, "mlp", guard=_copies_carry_hooks, without="copies write into the run")
@@ -97,7 +109,10 @@ def copies(name: str) -> None:
     def change(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         twin = copy.deepcopy(model)
         train(twin, batches(name), _sgd(twin))
-        torch.save(model.state_dict(), io.BytesIO())
+        saved = [_saved(each) for each in (model, model.state_dict(), optimizer)]
+        with nethook.suspended(model):
+            bare = [_saved(each) for each in (model, model.state_dict(), optimizer)]
+        assert saved == bare
 
     found, said, _ = _lived(name, change)
     assert said == []

@@ -13,7 +13,6 @@ import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -121,10 +120,6 @@ def _hook_table(module: nn.Module, name: str, hooks: Mapping[int, object]) -> tu
     flags = [flag for flag in _HOOK_FLAGS if flag.startswith(name)]
     entries = []
     for key, hook in hooks.items():
-        # What a deep copy or a file of a hooked model holds in the place of a hook of nethook is
-        # a function of the standard library that does nothing: promised so, and no difference.
-        if isinstance(getattr(hook, "__self__", None), nullcontext):
-            continue
         set_ = [flag for flag in flags if key in vars(module)[flag]]
         entries.append(" ".join([_callable_name(hook), *set_]))
     stale = [flag for flag in flags for key in vars(module)[flag] if key not in hooks]

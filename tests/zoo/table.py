@@ -16,7 +16,8 @@ HEAD = """\
 Odd models, each there for one mechanism that a hook can get wrong. `exhibit.py` says what an
 exhibit is, `observe.py` runs one and writes down everything that can be seen of the run,
 `compare.py` compares two such runs bit by bit, `hand.py` takes values with hand-written hooks,
-`bomb.py` throws exceptions into the middle. None of it knows nethook: the zoo is the outside world.
+`bomb.py` throws exceptions into the middle, `saved.py` saves a model in every way. None of it knows
+nethook: the zoo is the outside world.
 What belongs here: a model whose mechanism no other has. What does not: tests, and sizes.
 
 This page is written by `python -m tests.zoo`; a test holds it up to date.

@@ -7,7 +7,6 @@ nothing else, so it holds no module and no graph alive.
 from __future__ import annotations
 
 import functools
-import itertools
 import time
 import weakref
 from types import TracebackType
@@ -15,9 +14,13 @@ from typing import Any, Self
 
 import torch
 from torch import nn
+from torch.nn.modules import module as module_hooks
+from torch.utils.hooks import RemovableHandle
 
-from nethook.hooks.hook import Handle, Hook, Owner
+from nethook.hooks.hook import OUR_FLAG, Handle, Hook, Owner
+from nethook.hooks.numbers import next_number, renumbered
 from nethook.hooks.quiet import quiet
+from nethook.hooks.saving import LeftOut
 
 
 class Attachment:
@@ -32,19 +35,19 @@ class Attachment:
     does the end of the attachment's own life. Hooks of others are never touched.
     """
 
-    __slots__ = ("__weakref__", "_handles", "owner")
+    __slots__ = ("__weakref__", "_handles", "_left_out", "owner")
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
         self._handles: list[Handle] = []
+        self._left_out: LeftOut | None = None  # from the first hook on a module
 
     # -- one method a kind of hook ------------------------------------------------------------
 
     def forward_pre(self, module: nn.Module, hook: Hook) -> None:
         """`hook(module, args, kwargs)` before a module's forward."""
         handle = _OnModule(module._forward_pre_hooks, module._forward_pre_hooks_with_kwargs)
-        self._handles.append(handle)
-        handle.put_on(hook)
+        self._put_on(handle, hook)
 
     def forward(
         self,
@@ -67,10 +70,27 @@ class Attachment:
             kwargs = (module._forward_hooks_with_kwargs,) if with_kwargs else ()
             always = (module._forward_hooks_always_called,) if always_call else ()
             handle = _OnModule(module._forward_hooks, *kwargs, *always)
-        self._handles.append(handle)
-        handle.put_on(hook)
+        self._put_on(handle, hook)
         if resting is not None:
             resting.add(handle, hook)
+
+    def every_forward_pre(self, hook: Hook) -> None:
+        """`hook(module, args)` before the forward of any module."""
+        handle = _OnModule(module_hooks._global_forward_pre_hooks)
+        self._handles.append(handle)
+        handle.put_on(hook)
+
+    def every_forward(
+        self, hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
+    ) -> None:
+        """`hook(module, args, output)` after the forward of any module; options as above."""
+        # The handle of `register_module_forward_hook` forgets a flag of its own in torch 2.13.
+        # Then torch would take every module for globally hooked for ever.
+        kwargs = (module_hooks._global_forward_hooks_with_kwargs,) if with_kwargs else ()
+        always = (module_hooks._global_forward_hooks_always_called,) if always_call else ()
+        handle = _OnModule(module_hooks._global_forward_hooks, *kwargs, *always)
+        self._handles.append(handle)
+        handle.put_on(hook)
 
     def tensor(self, tensor: torch.Tensor, hook: Hook) -> None:
         """`hook(grad)` when the gradient of a tensor or parameter was computed."""
@@ -80,7 +100,7 @@ class Attachment:
     def accumulated(self, parameter: torch.Tensor, hook: Hook) -> None:
         """`hook(parameter)` after a gradient was added to a parameter's `.grad`."""
         with quiet():
-            self._handles.append(parameter.register_post_accumulate_grad_hook(hook))
+            self.add(parameter.register_post_accumulate_grad_hook(hook))
 
     def node(self, node: Any, hook: Hook, *, before: bool = False) -> None:
         """`hook(grad_inputs, grad_outputs)` after an autograd node has run.
@@ -93,14 +113,18 @@ class Attachment:
         self, optimizer: torch.optim.Optimizer, hook: Hook, *, before: bool = False
     ) -> None:
         """`hook(optimizer, args, kwargs)` after an optimizer's step, or before it."""
-        if before:
-            self._handles.append(optimizer.register_step_pre_hook(hook))
-        else:
-            self._handles.append(optimizer.register_step_post_hook(hook))
+        register = optimizer.register_step_pre_hook if before else optimizer.register_step_post_hook
+        self.add(register(hook))
+
+    def _put_on(self, handle: _OnModule, hook: Hook) -> None:
+        if self._left_out is None:
+            self._left_out = LeftOut()
+        self._handles.append(handle)
+        handle.put_on(hook)
 
     def add(self, handle: Handle) -> None:
-        """Takes over a handle that another function of this room made."""
-        self._handles.append(handle)
+        """Takes over a handle that torch or another function of this room made just now."""
+        self._handles.append(renumbered(handle) if isinstance(handle, RemovableHandle) else handle)
 
     # -- taking off ---------------------------------------------------------------------------
 
@@ -112,6 +136,9 @@ class Attachment:
                 late.remove()
         while self._handles:
             self._handles.pop().remove()
+        if self._left_out is not None:
+            self._left_out.remove()
+            self._left_out = None
 
     def __len__(self) -> int:
         """How many hooks are on."""
@@ -136,13 +163,10 @@ class Attachment:
         return f"Attachment({self.owner.name}, {len(self)} hooks)"
 
 
-# Far from torch's own numbers, of which two threads that register at once may get the same.
-_keys = itertools.count(1 << 48)
-
-
 class _OnModule:
     """A hook in a module's dict of hooks, and in the dicts that say how it is called.
 
+    Or in the dicts of hooks on every module, which torch keeps in the same form.
     Does what `Module.register_forward_hook` and its handle do, at a fifth of the cost: a trace
     of a thousand layers registers and removes a thousand hooks a forward. The dict is held
     weakly, for a hook of somebody else's in it may hold the module.
@@ -150,15 +174,15 @@ class _OnModule:
 
     __slots__ = ("_before", "_hooks", "_key", "_options")
 
-    def __init__(self, hooks: dict[int, Any], *options: dict[int, bool]) -> None:
+    def __init__(self, hooks: dict[int, Any], *options: dict[int, Any]) -> None:
         self._hooks = weakref.ref(hooks)
         self._options = options
-        self._key = next(_keys)
+        self._key = next_number()
         self._before: frozenset[int] | None = None  # the keys before it, once it has rested
 
     def put_on(self, hook: Hook) -> None:
         for option in self._options:
-            option[self._key] = True
+            option[self._key] = OUR_FLAG
         hooks = self._hooks()
         if hooks is not None:
             hooks[self._key] = hook
@@ -247,7 +271,7 @@ def seconds_of_a_hook() -> float:
         return min(took) / 4
 
     without = least()
-    module.register_forward_hook(_nothing)
+    renumbered(module.register_forward_hook(_nothing))
     return max(0.0, least() - without)
 
 
@@ -260,11 +284,9 @@ def register_on_tensor(tensor: torch.Tensor, hook: Hook) -> Handle:
     # Where an alias of a view was written in place and `grad_fn` was not read since,
     # `register_hook` ends the process with a segmentation fault (pytorch#196459).
     tensor.grad_fn  # noqa: B018
-    handle: Handle = tensor.register_hook(hook)
-    return handle
+    return renumbered(tensor.register_hook(hook))
 
 
 def register_on_node(node: Any, hook: Hook, *, before: bool = False) -> Handle:
     """`node.register_hook`, or `register_prehook`. The hook dies with the node, and its graph."""
-    handle: Handle = node.register_prehook(hook) if before else node.register_hook(hook)
-    return handle
+    return renumbered(node.register_prehook(hook) if before else node.register_hook(hook))

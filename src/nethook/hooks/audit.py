@@ -10,7 +10,7 @@ from torch import nn
 
 from nethook.addresses.tree import Tree
 from nethook.hooks.functions import wrapped_functions
-from nethook.hooks.hook import Hook, is_placeholder
+from nethook.hooks.hook import Hook
 from nethook.hooks.listing import global_hooks, hooks_on, optimizer_hooks
 from nethook.hooks.routing import Router
 
@@ -124,8 +124,6 @@ def _routed(tree: Tree, kind: str, router: Router) -> Iterator[HookInfo]:
 def _info(address: str, kind: str, hook: object) -> HookInfo:
     if isinstance(hook, Hook):
         return HookInfo(address, kind, hook.owner.name, ours=True, hook=hook)
-    if is_placeholder(hook):
-        return HookInfo(address, kind, "copy of a hooked model (does nothing)", False, hook)
     return HookInfo(address, kind, _name(hook), ours=False, hook=hook)
 
 

@@ -13,7 +13,7 @@ from types import CodeType, TracebackType
 
 from torch import nn
 
-from nethook.hooks.hook import Hook, is_placeholder
+from nethook.hooks.hook import Hook
 from nethook.hooks.listing import global_hooks
 
 _CALL = nn.Module._call_impl.__code__
@@ -68,4 +68,4 @@ def _only_ours(module: object) -> bool:
         if "registration" not in place.kind
         for hook in place.hooks.values()
     ]
-    return all(isinstance(hook, Hook) or is_placeholder(hook) for hook in hooks)
+    return all(isinstance(hook, Hook) for hook in hooks)

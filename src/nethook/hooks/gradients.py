@@ -25,10 +25,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.hooks import RemovableHandle
 
 from nethook.hooks.attachment import register_on_tensor
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.numbers import next_number
 from nethook.hooks.quiet import quiet
 
 
@@ -124,8 +124,7 @@ def ask_quickly(tensor: torch.Tensor, hook: Hook, given: tuple[Any, ...] = ()) -
         hooks = OrderedDict()
         tensor._backward_hooks = hooks
         node._register_hook_dict(tensor)
-    hooks[RemovableHandle.next_id] = hook
-    RemovableHandle.next_id += 1
+    hooks[next_number()] = hook
 
 
 class _OnTensor(Hook):

@@ -1,11 +1,11 @@
-"""What every hook of nethook is, whose it is, and what a copy or a file keeps of it."""
+"""What every hook of nethook is, and whose it is."""
 
 from __future__ import annotations
 
 import contextlib
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 
 class Handle(Protocol):
@@ -49,13 +49,14 @@ class Owner:
 class Hook:
     """A callable that nethook registers with torch.
 
-    Subclasses define `__call__`; this class says whose the hook is and where it stands (for
-    `audit`), and what becomes of it in a copy of the model: a deep copy or a pickle of a model
-    holds a standard-library function that does nothing in its place, so that the copy records
-    nothing, keeps nothing alive, and loads where nethook is not installed.
+    Subclasses define `__call__`; this class says whose the hook is and where it stands, for
+    `audit`.
     """
 
     __slots__ = ("address", "owner")
+
+    # torch warns of the hooks that are missing from the file of a tensor, unless they say this.
+    __torch_unserializable__ = True
 
     # What torch calls it with depends on where it is registered.
     __call__: Callable[..., Any]
@@ -64,18 +65,29 @@ class Hook:
         self.owner = owner
         self.address = address
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A function that does nothing: it takes any arguments and returns None."""
-        return contextlib.nullcontext().__exit__
-
     def __reduce__(self) -> tuple[Any, ...]:
-        """How to make the same function when a file is read, from the standard library alone."""
+        """A function of the standard library that does nothing, for copies and files.
+
+        Files and copies of a model do not come here, see `saving`. It is for picklers that
+        `saving` does not reach: what they write holds nothing of nethook.
+        """
         return getattr, (contextlib.nullcontext(), "__exit__")
 
     def __repr__(self) -> str:
         return f"<{self.owner.name} at {self.address!r}>"
 
 
-def is_placeholder(hook: object) -> bool:
-    """Whether `hook` is what a copy or a file keeps of a hook of nethook."""
-    return isinstance(getattr(hook, "__self__", None), contextlib.nullcontext)
+class _Flag(int):
+    """A number that a pickle holds as True."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return bool, (1,)
+
+
+OUR_FLAG: Final = _Flag(True)
+"""What says how a hook of ours is called, where torch has True for the hooks of others."""
+
+
+def is_ours(entry: object) -> bool:
+    """Whether an entry of one of torch's dicts of hooks or of their flags is nethook's."""
+    return isinstance(entry, Hook) or entry is OUR_FLAG

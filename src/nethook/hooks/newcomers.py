@@ -79,7 +79,7 @@ class Newcomers:
         if self._calls is None:
             self._calls = Attachment(Owner(self._name))
             hook = _Call(self._calls.owner, self._called)
-            self._calls.add(module_hooks.register_module_forward_pre_hook(hook))
+            self._calls.every_forward_pre(hook)
             # torch warns when a compiled module is called while there is a global hook, for it
             # would fire once too often. This one may, and nobody else's is hidden.
             unseen = _Unseen(self._calls.owner, "_has_any_global_hook")

@@ -36,7 +36,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.modules import module as module_hooks
 
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
@@ -45,7 +44,6 @@ from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.op_mode import OpMode, Running, mode_of_this_thread, mode_where_there_is_one
 from nethook.hooks.op_recompute import follow_checkpoints
 from nethook.hooks.op_sites import ModuleCall, OpConsumer, OpWatcher
-from nethook.hooks.routing import GlobalForward
 from nethook.hooks.threads import elsewhere
 
 _graph_task = torch._C._current_graph_task_id
@@ -62,9 +60,8 @@ def watch_ops(tree: Tree, hooks: Attachment, consumer: OpConsumer) -> OpWatcher:
     """Lets `consumer` see the operations of a model until `hooks` are removed."""
     watcher = OpWatcher(tree, consumer)
     without_warning_of_global_hooks(hooks)
-    entered = module_hooks.register_module_forward_pre_hook(_Enters(hooks.owner, watcher))
-    hooks.add(entered)
-    hooks.add(GlobalForward(_Leaves(hooks.owner, watcher), always_call=True))
+    hooks.every_forward_pre(_Enters(hooks.owner, watcher))
+    hooks.every_forward(_Leaves(hooks.owner, watcher), always_call=True)
     follow_checkpoints(watcher, hooks)
     hooks.add(_End(watcher))  # the first to go
     return watcher

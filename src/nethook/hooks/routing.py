@@ -17,11 +17,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.modules import module as module_hooks
 
 from nethook.addresses.tree import Site, Tree
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.hook import Handle, Hook, Owner
+from nethook.hooks.hook import Hook, Owner
 
 _FUSED = (
     "inside the nn.TransformerEncoderLayer {layer!r}, which runs as one fused kernel in evaluation "
@@ -108,32 +107,12 @@ class RouterPair:
         """`tap(module, args)` before the forward. A global hook is not told keyword arguments."""
         if self._before is None:
             self._before = Router(self._hooks.owner)
-            self._hooks.add(module_hooks.register_module_forward_pre_hook(self._before))
+            self._hooks.every_forward_pre(self._before)
         self._before.add(module, tap)
 
     def forward(self, module: nn.Module, tap: Hook) -> None:
         """`tap(module, args, kwargs, output)` after the forward."""
         if self._after is None:
             self._after = Router(self._hooks.owner)
-            self._hooks.add(GlobalForward(self._after, with_kwargs=True))
+            self._hooks.every_forward(self._after, with_kwargs=True)
         self._after.add(module, tap)
-
-
-class GlobalForward:
-    """A handle: a hook after every forward, taken off without a trace."""
-
-    __slots__ = ("_handle", "_key")
-
-    def __init__(self, hook: Hook, *, with_kwargs: bool = False, always_call: bool = False) -> None:
-        handle = module_hooks.register_module_forward_hook(
-            hook, with_kwargs=with_kwargs, always_call=always_call
-        )
-        self._key = handle.id
-        self._handle: Handle = handle
-
-    def remove(self) -> None:
-        """Takes the hook off. A second call does nothing."""
-        self._handle.remove()
-        # torch 2.13 forgets this one, and then takes every module for globally hooked for ever.
-        module_hooks._global_forward_hooks_with_kwargs.pop(self._key, None)
-        module_hooks._global_forward_hooks_always_called.pop(self._key, None)

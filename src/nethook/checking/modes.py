@@ -10,7 +10,7 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.checking.batch import Batch
-from nethook.tracing.evaluation import evaluating
+from nethook.restoring.evaluating import evaluating
 from nethook.tracing.sites import sites
 
 _MODAL = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)

@@ -21,8 +21,8 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import Op, OpConsumer
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.quiet import quiet
+from nethook.restoring.unchanged import stand_in, unchanged
 from nethook.tracing.attention import MHA, SDPA, probabilities
-from nethook.tracing.rehearsal import stand_in, unchanged
 
 
 def attention_probs(

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from nethook.errors import FeaturesExistError, InputsError, NethookError, OptionError, ResumeError
+from nethook.restoring.evaluating import evaluating
 from nethook.tracing.batches import split_batch
-from nethook.tracing.evaluation import evaluating
 from nethook.tracing.features import At, Reader
 from nethook.tracing.joining import (
     INDEX,

@@ -14,7 +14,7 @@ from nethook.addresses.nested import get, map_tensors, tensors
 from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.addresses.patterns import Pattern, flatten
 from nethook.errors import NoSuchSiteError, OptionError, PatternError, ReadError, SeveralCallsError
-from nethook.tracing.evaluation import evaluating, home, moved
+from nethook.restoring.evaluating import evaluating, home, moved
 from nethook.tracing.pooling import Mask, Pool, check_pool, find_mask, pooled
 from nethook.tracing.record import Record
 from nethook.tracing.scope import trace

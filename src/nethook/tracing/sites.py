@@ -21,7 +21,7 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.quiet import quiet
-from nethook.tracing.rehearsal import stand_in, unchanged
+from nethook.restoring.unchanged import stand_in, unchanged
 from nethook.tracing.site_map import SiteInfo, SiteMap
 from nethook.tracing.sources import source_here
 

@@ -14,7 +14,7 @@ from nethook.addresses.nested import get, map_tensors, tensors
 from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.addresses.patterns import Pattern, flatten
 from nethook.errors import NoSuchSiteError, OptionError, PatternError, ReadError, SeveralCallsError
-from nethook.restoring.evaluating import evaluating, home, moved
+from nethook.restoring.unchanged import unchanged
 from nethook.tracing.pooling import Mask, Pool, check_pool, find_mask, pooled
 from nethook.tracing.record import Record
 from nethook.tracing.scope import trace
@@ -57,7 +57,8 @@ def features(
         nethook.features(bert, tokens, at="encoder.layer.*", pool="cls")       # a dict
         nethook.features(model, x, at={"lstm": "[0]"})                         # a part of an output
 
-    The forward ends as soon as every site has been seen. Each module has the mode it had before.
+    The forward ends as soon as every site has been seen. Everything is left as it was: the mode
+    of each module, buffers, the inputs, random states (docs/sites.md says what that means).
 
     Arguments:
         model: any `nn.Module`.
@@ -81,8 +82,7 @@ def features(
     Cost: the forward up to the last of the sites, and what `trace` costs.
     """
     reader = Reader(model, at, pool=pool, mask=mask, call=call, device=device, dtype=dtype)
-    with evaluating(model):
-        found = reader.read(as_inputs(inputs))
+    found = reader.read(as_inputs(inputs))
     return next(iter(found.values())) if reader.wanted.single else found
 
 
@@ -118,7 +118,7 @@ def read_at(at: At) -> Wanted:
 
 
 class Reader:
-    """Runs a model on inputs and gives what was asked for. Evaluation is the caller's."""
+    """Runs a model in evaluation and gives what was asked for; all else is left as it was."""
 
     def __init__(
         self,
@@ -159,9 +159,11 @@ class Reader:
             transform=self._shrink(mask),
             stop=self._call == 0,
         )
-        with scope as tape:
-            self._model(*args, **kwargs)
-        return self._take(tape)
+        # Not inference_mode: a head that is trained on the features has to save them for backward.
+        with unchanged(self._model, (args, kwargs), evaluation=True), torch.no_grad():
+            with scope as tape:
+                self._model(*args, **kwargs)
+            return self._take(tape)
 
     def _shrink(self, mask: torch.Tensor | None) -> Callable[[torch.Tensor], Any] | None:
         if self._pool is None and self._transform is None:
@@ -234,3 +236,21 @@ def _only(output: Any, name: str) -> Any:
         f"the output of {name!r} holds {len(shown)} tensors, at {', '.join(shown)}. Name one: "
         f"at={{{name!r}: {shown[0]!r}}}."
     )
+
+
+def home(model: nn.Module) -> torch.device | None:
+    """The one device that all parameters and buffers are on; None where there are several."""
+    devices = {tensor.device for tensor in (*model.parameters(), *model.buffers())}
+    return devices.pop() if len(devices) == 1 else None
+
+
+def moved(value: Any, device: torch.device | None) -> Any:
+    """A nested value with its tensors on a device; those without data stay where they are."""
+    if device is None or device.type == "meta":
+        return value
+
+    def move(tensor: torch.Tensor) -> torch.Tensor:
+        away = tensor.device != device and tensor.device.type != "meta"
+        return tensor.to(device, non_blocking=True) if away else tensor
+
+    return map_tensors(move, value)

@@ -9,6 +9,7 @@ the module itself is restored (`nn.LazyLinear` has such).
 from __future__ import annotations
 
 from collections.abc import MutableMapping
+from operator import is_, itemgetter
 from typing import Any
 
 import torch
@@ -21,6 +22,9 @@ from nethook.hooks.suspend import merged_keys
 Table = MutableMapping[int, Any]
 _FULL = "_is_full_backward_hook"
 _ON_A_MODULE = {name: OPTIONS.get(kind, ()) for name, kind in OF_MODULES}
+_NAMES = tuple(each for name, options in _ON_A_MODULE.items() for each in (name, *options))
+_tables_of = itemgetter(*_NAMES)
+_NOTHING: dict[Any, Any] = {}
 
 
 class HooksOfModule:
@@ -32,31 +36,33 @@ class HooksOfModule:
         own = vars(module)
         self._module = module
         self._full = own.get(_FULL)
-        self._tables: dict[str, Table] = {}
-        self._contents: dict[str, dict[int, Any]] = {}  # of those that hold anything
-        for name, options in _ON_A_MODULE.items():
-            for each in (name, *options):
-                self._tables[each] = own[each]
-                if own[each]:
-                    self._contents[each] = dict(own[each])
+        self._tables: tuple[Table, ...] = _tables_of(own)
+        # By the name of the table, for those that hold anything; most modules have none.
+        self._contents = (
+            {name: dict(each) for name, each in zip(_NAMES, self._tables, strict=True) if each}
+            if any(self._tables)
+            else _NOTHING
+        )
 
     def put_back(self) -> None:
         """As they were."""
         own = vars(self._module)
+        now = _tables_of(own)
+        same = all(map(is_, now, self._tables))
+        if same and not self._contents and not any(now):
+            return
+        before = dict(zip(_NAMES, self._tables, strict=True))
         for name, options in _ON_A_MODULE.items():
-            table = self._tables[name]
-            if own[name] is table and not table and name not in self._contents:
-                continue
-            kept = _kept(self._contents.get(name, {}), own[name])
-            if kept is None and own[name] is table:
+            kept = _kept(self._contents.get(name, _NOTHING), own[name])
+            if kept is None and own[name] is before[name]:
                 continue
             kept = dict(own[name]) if kept is None else kept
             for each in options:
-                flags = {**self._contents.get(each, {}), **own[each]}
-                own[each] = self._tables[each]
+                flags = {**self._contents.get(each, _NOTHING), **own[each]}
+                own[each] = before[each]
                 _fill(own[each], {key: flag for key, flag in flags.items() if key in kept})
-            own[name] = table
-            _fill(table, kept)
+            own[name] = before[name]
+            _fill(own[name], kept)
             if self._full is None and not any(map(_is_ours, kept.values())):
                 own[_FULL] = None
 
@@ -68,20 +74,19 @@ class HooksOfTensor:
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._tensor = tensor
-        self._contents = {
-            name: dict(table)
-            for name, _ in OF_TENSORS
-            if (table := getattr(tensor, name, None)) is not None
-        }
+        self._contents = [dict(table or _NOTHING) for table in _hooks_of(tensor)]
 
     def put_back(self) -> None:
         """As they were."""
-        for name, _ in OF_TENSORS:
-            table = getattr(self._tensor, name, None)
-            if table is not None:
-                kept = _kept(self._contents.get(name, {}), table)
+        for before, table in zip(self._contents, _hooks_of(self._tensor), strict=True):
+            if table:
+                kept = _kept(before, table)
                 if kept is not None:
                     _fill(table, kept)
+
+
+def _hooks_of(tensor: torch.Tensor) -> list[Table | None]:
+    return [getattr(tensor, name, None) for name, _ in OF_TENSORS]
 
 
 def _is_ours(hook: object) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Iterable
+from operator import is_
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -32,7 +33,8 @@ _ATOMS = frozenset(
 _MISSING = object()
 _HOLD_PARTS = ("_parameters", "_buffers", "_modules")
 # Tables of hooks, for the most part, which are the matter of `hooks`.
-_LEFT_TO_TORCH = frozenset(vars(nn.Module())) - {
+_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+_LEFT_TO_TORCH = _OF_EVERY_MODULE - {
     *_HOLD_PARTS, "_non_persistent_buffers_set", "training",
 } | {"_compiled_call_impl"}  # fmt: skip
 _WRAPPERS = ("torch.distributed.", "torch.nn.parallel.")
@@ -84,23 +86,23 @@ class SavedState:
         if id(module) in self._seen:
             return
         self._seen[id(module)] = module
-        self._undo.append(_Mode(module).put_back)
+        own = vars(module)
+        if "training" not in own or type(module).__module__.startswith(_WRAPPERS):
+            self._undo.append(_Mode(module).put_back)
         if isinstance(module, torch.jit.ScriptModule):  # what it holds is not Python's
             self._queue.extend(module.buffers(recurse=False))
             return
-        own = vars(module)
         for name in _HOLD_PARTS:
             self._undo.append(_Mapping(own[name], dict).put_back)
-        self._queue.extend(own["_buffers"].values())
+        if own["_buffers"]:
+            self._queue.extend(own["_buffers"].values())
         if type(module).__module__.startswith(_WRAPPERS):
             return  # their attributes belong to objects that cannot be put back
         self._undo.append(_Attributes(module, _LEFT_TO_TORCH).put_back)
         self._undo.append(HooksOfModule(module).put_back)
-        self._queue.extend(
-            value
-            for name, value in own.items()
-            if type(value) not in _ATOMS and name not in _LEFT_TO_TORCH and name not in _HOLD_PARTS
-        )
+        for name in own.keys() - _OF_EVERY_MODULE:
+            if type(own[name]) not in _ATOMS:
+                self._queue.append(own[name])
 
     def _open(self, *, objects: bool) -> None:
         queue, seen = self._queue, self._seen
@@ -190,6 +192,8 @@ class _Attributes:
         now, before, left_alone = vars(self._object), self._before, self._left_alone
         if type(self._object) is not self._class:
             self._object.__class__ = self._class
+        if _is_same(now, before):
+            return
         for name in [each for each in now if each not in before and each not in left_alone]:
             del now[name]
         for name, value in before.items():
@@ -220,10 +224,11 @@ class _Mapping:
 
 
 def _is_same(now: dict[Any, Any], before: dict[Any, Any]) -> bool:
-    if len(now) != len(before):
+    if not now or not before:
+        return not now and not before
+    if len(now) != len(before) or not all(map(is_, now, before)):
         return False
-    pairs = zip(dict.items(now), before.items(), strict=True)
-    return all(one is other and a is b for (one, a), (other, b) in pairs)
+    return all(map(is_, dict.values(now), before.values()))
 
 
 def _is_spread(now: dict[Any, Any], before: dict[Any, Any]) -> bool:

@@ -83,12 +83,15 @@ class SavedTensors:
                 tensor.data = nothing
                 tensor.__class__ = kind
                 _set_versions((tensor,), (version,))
+        for each in self._saved.values():
+            each.look()
         lost = [each.only_watched for each in self._saved.values() if not each.put_back()]
         if lost:
             warnings.warn(
-                f"the forward wrote to {', '.join(lost[:4])}{' …' if len(lost) > 4 else ''}, which "
-                "stays written: its memory is shared with others, and a copy would have been too "
-                "large. Run a copy of the model instead: copy.deepcopy(model).",
+                f"the forward wrote to the memory of {', '.join(lost[:4])}"
+                f"{' …' if len(lost) > 4 else ''}, and it stays written: others share that memory, "
+                "and a copy of it would have been too large. Run a copy of the model instead: "
+                "copy.deepcopy(model).",
                 stacklevel=2,
             )
 
@@ -98,7 +101,7 @@ class _Saved:
 
     __slots__ = (
         "grad", "lazy", "leaf", "memory", "only_watched", "plain", "requires_grad", "tensor",
-        "value", "version",
+        "value", "version", "written",
     )  # fmt: skip
 
     def __init__(self, tensor: torch.Tensor) -> None:
@@ -110,10 +113,16 @@ class _Saved:
         self.value: torch.Tensor | None = None
         self.memory: torch.Tensor | None = None  # an alias, where the copy is not lazy
         self.lazy = False
+        self.written = False
         self.only_watched = ""
         self.plain = tensor.layout is torch.strided and not (
             tensor.is_nested or has_own_memory(tensor)
         )
+
+    def look(self) -> None:
+        """Whether it was written; asked before any is put back, for views count writes together."""
+        if self.version is not None and self.tensor._version != self.version:
+            self.written = True
 
     def put_back(self) -> bool:
         """Whether that could be done."""
@@ -142,15 +151,17 @@ class _Saved:
             return True  # by whoever owns it: sharded weights are, between two uses
         if memory is not None and not _same_memory(tensor, memory):
             tensor.data = memory  # `.data = …` gave it other memory, a shape or a type
-        written = self.version is not None and tensor._version != self.version
+        written = self.written
         if value is None:
             return not (written and self.only_watched)
         if memory is not None:
             held = _once(memory)
             if written or not tensor.is_cpu or not _same_bits(held, value):
                 _write(held, value)
-        elif written or self.version is None:
-            _write(tensor.data, value)
+        elif self.version is None:
+            _write(tensor, value)
+        elif written:
+            tensor.data = value  # sparse, nested: it has no memory of its own to write to
         return True
 
     def _put_memory_back(self, value: torch.Tensor) -> None:
@@ -195,8 +206,7 @@ def _was_freed(memory: torch.Tensor) -> bool:
 def _same_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
     # `data_ptr` would let lazy copies part: it is made for those who write.
     return (
-        one.layout is other.layout
-        and cast(Any, one).const_data_ptr() == cast(Any, other).const_data_ptr()
+        cast(Any, one).const_data_ptr() == cast(Any, other).const_data_ptr()
         and one.shape == other.shape
         and one.stride() == other.stride()
         and one.dtype is other.dtype

@@ -43,27 +43,59 @@ def unchanged(
         parameters: False leaves what is written to weights there, for those who do so on purpose.
         seed: all random states begin with it inside the block.
     """
-    with _one_at_a_time:
-        undo = [
-            _save_settings(),
-            _save_computed_weights(),
-            save_random_states(_device_of(model)),
-            _save(model, inputs, parameters=parameters),
-        ]
-        with undone(undo):
-            if evaluation:
-                for module in every_module(model):
-                    if module.training:
-                        module.training = False
-            if seed is not None:
-                seed_everything(seed)
-            yield
+    with (
+        _one_at_a_time,
+        undone([*_save_process(model), _save(model, inputs, parameters=parameters)]),
+    ):
+        if evaluation:
+            _evaluate_all(model)
+        if seed is not None:
+            seed_everything(seed)
+        yield
 
 
-def _save(model: nn.Module, inputs: object, *, parameters: bool) -> Undo:
+@contextmanager
+def model_unchanged(model: nn.Module, *, evaluation: bool = False) -> Iterator[None]:
+    """The same for many forwards with code of others between them, as a data loader's.
+
+    Each forward stands in a block `process_unchanged`: what a loader draws stays drawn.
+    """
+    with undone([_save(model, None, parameters=True)]):
+        if evaluation:
+            _evaluate_all(model)
+        yield
+
+
+@contextmanager
+def process_unchanged(model: nn.Module, inputs: object) -> Iterator[None]:
+    """One forward of a model that is put back later."""
+    with _one_at_a_time, undone([*_save_process(model), _save(None, inputs, parameters=True)]):
+        yield
+
+
+def _save_process(model: nn.Module) -> list[Undo]:
+    return [_save_settings(), _save_computed_weights(), save_random_states(_device_of(model))]
+
+
+def _evaluate_all(model: nn.Module) -> None:
+    for module in every_module(model):
+        _evaluate(module)
+
+
+def _evaluate(module: nn.Module) -> None:
+    """The flag alone: `eval()` may be overridden with more, and sets all modules below."""
+    own = vars(module)
+    if "training" in own:
+        own["training"] = False  # `nn.Module.__setattr__` takes ten times as long
+    elif module.training:
+        module.training = False
+
+
+def _save(model: nn.Module | None, inputs: object, *, parameters: bool) -> Undo:
     state = SavedState(parameters=parameters)
     with torch.inference_mode(False), unrecorded():
-        state.add_model(model)
+        if model is not None:
+            state.add_model(model)
         state.add_value(inputs)
 
     def put_back() -> None:

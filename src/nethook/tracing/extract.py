@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from nethook.errors import FeaturesExistError, InputsError, NethookError, OptionError, ResumeError
+from nethook.restoring.unchanged import model_unchanged, process_unchanged
 from nethook.tracing.batches import split_batch
 from nethook.tracing.features import At, Reader
 from nethook.tracing.joining import (
@@ -155,7 +156,7 @@ def _extract(
     if not (folder / part_name(rank)).exists():
         bar = Bar(source.batches, writer.batches, shown=progress if rank == 0 else False)
         try:
-            with bar:
+            with model_unchanged(reader.model, evaluation=True), bar:
                 for delivery in source.iterate(writer.batches, writer.order):
                     if delivery.numbers is None and setup["world"] != 1:
                         raise InputsError(
@@ -163,7 +164,9 @@ def _extract(
                             "several processes cannot be joined: use a DistributedSampler."
                         )
                     batch = split_batch(delivery.batch, split)
-                    bar.advance(writer.add(reader.read(batch.inputs), batch, delivery))
+                    with process_unchanged(reader.model, batch.inputs):
+                        found = reader.read(batch.inputs)
+                    bar.advance(writer.add(found, batch, delivery))
                 writer.flush()
                 writer.settle()
         except NethookError:

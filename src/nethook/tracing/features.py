@@ -82,7 +82,9 @@ def features(
     Cost: the forward up to the last of the sites, and what `trace` costs.
     """
     reader = Reader(model, at, pool=pool, mask=mask, call=call, device=device, dtype=dtype)
-    found = reader.read(as_inputs(inputs))
+    given = as_inputs(inputs)
+    with unchanged(model, given, evaluation=True):
+        found = reader.read(given)
     return next(iter(found.values())) if reader.wanted.single else found
 
 
@@ -118,7 +120,7 @@ def read_at(at: At) -> Wanted:
 
 
 class Reader:
-    """Runs a model in evaluation and gives what was asked for; all else is left as it was."""
+    """Runs a model on inputs and gives what was asked for. Evaluation is the caller's."""
 
     def __init__(
         self,
@@ -136,7 +138,7 @@ class Reader:
         if type(call) is not int:
             raise OptionError(f"call is the number of a call, 0 for the first; got {call!r}.")
         self.wanted = read_at(at)
-        self._model = model
+        self.model = model
         self._home = home(model)
         self._pool = pool
         self._mask = mask
@@ -151,7 +153,7 @@ class Reader:
         kwargs = moved(dict(inputs.kwargs), self._home)
         mask = find_mask(self._mask, Inputs(args, kwargs)) if isinstance(self._pool, str) else None
         scope = trace(
-            self._model,
+            self.model,
             *self.wanted.patterns,
             device=self._device,
             dtype=self._dtype,
@@ -160,9 +162,9 @@ class Reader:
             stop=self._call == 0,
         )
         # Not inference_mode: a head that is trained on the features has to save them for backward.
-        with unchanged(self._model, (args, kwargs), evaluation=True), torch.no_grad():
+        with torch.no_grad():
             with scope as tape:
-                self._model(*args, **kwargs)
+                self.model(*args, **kwargs)
             return self._take(tape)
 
     def _shrink(self, mask: torch.Tensor | None) -> Callable[[torch.Tensor], Any] | None:

@@ -100,6 +100,7 @@ class SavedState:
             return  # their attributes belong to objects that cannot be put back
         self._undo.append(_Attributes(module, _LEFT_TO_TORCH).put_back)
         self._undo.append(HooksOfModule(module).put_back)
+        self._undo.append(_Items(own["_non_persistent_buffers_set"]).put_back)
         for name in own.keys() - _OF_EVERY_MODULE:
             if type(own[name]) not in _ATOMS:
                 self._queue.append(own[name])

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.modules import module as module_hooks
 
 from nethook.addresses.tree import Tree
-from nethook.hooks.listing import _ON_ALL_MODULES, _ON_MODULES, _OPTIONS, global_hooks, hooks_on
+from nethook.hooks.listing import _ON_ALL_MODULES, OF_MODULES, OPTIONS, global_hooks, hooks_on
 
 
 def listed(model: nn.Module) -> list[tuple[str, str, int]]:
@@ -19,8 +19,8 @@ def listed(model: nn.Module) -> list[tuple[str, str, int]]:
 def test_every_dict_of_hooks_that_torch_gives_a_module_is_known():
     names = {name for name, value in vars(nn.Module()).items() if isinstance(value, OrderedDict)}
     hooks = {name for name in names if "hooks" in name} - {"_non_persistent_buffers_set"}
-    options = {name for each in _OPTIONS.values() for name in each}
-    assert hooks == {attribute for attribute, _ in _ON_MODULES} | options
+    options = {name for each in OPTIONS.values() for name in each}
+    assert hooks == {attribute for attribute, _ in OF_MODULES} | options
 
 
 def test_every_dict_of_hooks_on_all_modules_is_known():
@@ -33,7 +33,7 @@ def test_what_the_kinds_are_called():
     names = ["forward_pre", "forward", "backward_pre", "backward"]
     states = ["state_dict_pre", "state_dict", "load_state_dict_pre", "load_state_dict_post"]
     things = [f"global_{thing}_registration" for thing in ("buffer", "module", "parameter")]
-    assert [kind for _, kind in _ON_MODULES] == [*names, *states]
+    assert [kind for _, kind in OF_MODULES] == [*names, *states]
     assert [kind for _, kind in _ON_ALL_MODULES] == [*(f"global_{name}" for name in names), *things]
 
 

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -67,6 +67,14 @@ def _everywhere(elsewhere: Callable[..., bool]) -> Iterator[None]:
         patched(f"nethook.{rooms[2]}.elsewhere", elsewhere),
         patched(f"nethook.{rooms[3]}.elsewhere", elsewhere),
     ):
+        yield
+
+
+@contextmanager
+def _all_at_once() -> Iterator[None]:
+    """Threads do not take turns either."""
+    turns = patched("nethook.restoring.unchanged._one_at_a_time", nullcontext())
+    with turns, _nobody_is_elsewhere():
         yield
 
 
@@ -243,9 +251,7 @@ def edit_in_a_server(name: str) -> None:
     _requests(name, answer)
 
 
-@cell(
-    "features", SERVER, "mlp", guard=_nobody_is_elsewhere, without="requests get others' features"
-)
+@cell("features", SERVER, "mlp", guard=_all_at_once, without="requests get others' features")
 def features_in_a_server(name: str) -> None:
     bare = network(name).eval()
 

@@ -13,7 +13,7 @@ from torch import nn
 
 import nethook
 from nethook.errors import NoSuchSiteError, NotRunError, OptionError, PatternError, ReadError
-from nethook.tracing.evaluation import home, moved
+from nethook.tracing.features import home, moved
 
 
 class Net(nn.Module):

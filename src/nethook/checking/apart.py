@@ -1,23 +1,23 @@
-"""Copies to experiment on; what they were copied from stays as it was, bit by bit."""
+"""Copies to experiment on; what they were copied from stays as it was."""
 
 from __future__ import annotations
 
 import copy
 import gc
-import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from nethook.addresses.wrappers import inside
+from nethook.checking.batch import Batch
 from nethook.errors import InputsError
 from nethook.hooks.newcomers import unmet
+from nethook.restoring.unchanged import unchanged
 
 _SEED = 0  # the same for every check-up, so that two of the same model agree
 
@@ -46,7 +46,7 @@ class Copies:
 
 @contextmanager
 def set_apart(
-    model: nn.Module, loss: Any, optimizer: torch.optim.Optimizer | None
+    model: nn.Module, batch: Batch, loss: Any, optimizer: torch.optim.Optimizer | None
 ) -> Iterator[Copies]:
     """What to copy from, for a block with gradients and with random numbers of its own.
 
@@ -55,26 +55,18 @@ def set_apart(
     """
     bare = _bare(model)
     _refuse(bare)
-    held = [*bare.parameters(), *(loss.parameters() if isinstance(loss, nn.Module) else ())]
-    grads = [(parameter, parameter.grad) for parameter in held]
-    state, numbers = random.getstate(), np.random.get_state()
-    devices = sorted({p.device.index or 0 for p in held if p.is_cuda})
+    held = nn.ModuleList([bare, loss] if isinstance(loss, nn.Module) else [bare])
     try:
         with (
             unmet(),
-            torch.random.fork_rng(devices=devices),
+            unchanged(held, (batch.given, batch.targets), seed=_SEED),
             torch.inference_mode(False),
             torch.enable_grad(),
         ):
-            torch.manual_seed(_SEED)
-            for parameter in held:
+            for parameter in held.parameters():
                 parameter.grad = None
             yield Copies(bare, loss, optimizer)
     finally:
-        random.setstate(state)
-        np.random.set_state(numbers)
-        for parameter, grad in grads:
-            parameter.grad = grad
         gc.collect()  # whoever looks for models that are trained must not find copies of this one
 
 

@@ -11,14 +11,20 @@ import torch
 from nethook.addresses.inputs import Inputs, as_inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.errors import InputsError
+from nethook.restoring.copies import own_inputs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Inputs of the model, and targets of the loss."""
 
-    inputs: Inputs
+    given: Inputs
     targets: Any
+
+    @property
+    def inputs(self) -> Inputs:
+        """Copies for one call: a forward that writes to its inputs finds the same at each."""
+        return own_inputs(self.given)
 
     @property
     def samples(self) -> int:
@@ -40,7 +46,8 @@ class Batch:
             InputsError: it is no number with a gradient.
         """
         if loss_fn is not None:
-            value = loss_fn(output, self.targets)
+            (targets,) = own_inputs(Inputs((self.targets,))).args
+            value = loss_fn(output, targets)
         elif isinstance(output, Mapping):
             value = output.get("loss")
         else:
@@ -69,7 +76,7 @@ class Batch:
         return [tensor for _, tensor in tensors(self._parts())]
 
     def _parts(self) -> Any:
-        return self.inputs.args, dict(self.inputs.kwargs), self.targets
+        return self.given.args, dict(self.given.kwargs), self.targets
 
 
 def as_batch(batch: Any, loss_fn: Any) -> Batch:

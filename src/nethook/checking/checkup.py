@@ -41,8 +41,8 @@ def checkup(
     agrees with training where it should, and whether sixteen samples can be learnt by heart.
 
     Arguments:
-        model: any `nn.Module`. Copies of it are run and trained; it stays bit for bit as it was,
-            gradients, buffers, modes and random numbers included.
+        model: any `nn.Module`. Copies of it are run and trained; everything is left as it was
+            (docs/sites.md says what that means).
         batch: `(inputs, targets)`; inputs are a tensor, a tuple, a mapping, or
             `nethook.inputs(...)`. Without a `loss_fn` the inputs alone.
         loss_fn: called with output and targets. None: the output has a `.loss`.
@@ -59,7 +59,7 @@ def checkup(
     if steps < 12:
         raise OptionError(f"steps is 12 or more; got {steps!r}.")
     given = as_batch(batch, loss_fn)
-    with set_apart(model, loss_fn, optimizer) as copies:
+    with set_apart(model, given, loss_fn, optimizer) as copies:
         return _checked(copies, given, steps)
 
 

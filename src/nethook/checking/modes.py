@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.checking.batch import Batch
+from nethook.restoring.unchanged import unchanged
 from nethook.stats import guard
 from nethook.stats.repeats import unexpanded
-from nethook.tracing.evaluation import evaluating
 from nethook.tracing.sites import sites
 
 _MODAL = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
@@ -35,7 +35,7 @@ class Modes:
 def compare(model: nn.Module, batch: Batch) -> Modes:
     """Runs a model three times, with different random numbers. The model is a copy."""
     modal = tuple(n for n, m in model.named_modules() if isinstance(m, _MODAL))
-    with evaluating(model):
+    with unchanged(model, evaluation=True), torch.no_grad():
         first, second = _run(model, batch, 1), _run(model, batch, 2)
     model.train()
     with torch.no_grad():
@@ -79,14 +79,10 @@ def _alike(one: torch.Tensor, two: torch.Tensor, tolerance: float) -> bool:
 def _culprits(model: nn.Module, batch: Batch) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Operations that draw random numbers in evaluation."""
     inside = {n for n, m in model.named_modules() if isinstance(m, nn.modules.dropout._DropoutNd)}
-    with evaluating(model):
-        found = [str(site.address) for site in sites(model, _arguments(batch))]
+    with unchanged(model, evaluation=True), torch.no_grad():
+        found = [str(site.address) for site in sites(model, batch.inputs)]
     operations = [(address, *address.rpartition("/")[::2]) for address in found if "/" in address]
     named = [(address, site, op.partition("#")[0]) for address, site, op in operations]
     drops = tuple(a for a, site, op in named if "dropout" in op and site not in inside)
     chance = tuple(a for a, _, op in named if op in _CHANCE)
     return drops, chance
-
-
-def _arguments(batch: Batch) -> Any:
-    return batch.inputs

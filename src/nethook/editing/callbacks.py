@@ -248,9 +248,9 @@ class Callbacks:
             assert report.ok, report
 
         Runs the loss and its backward pass once, then compares the `samples` largest elements of
-        each gradient with finite differences: two forwards each. Parameters, buffers, gradients
-        and the random state are as before afterwards. In float32, differences below 0.05 are
-        rounding; a model in float64 can be held to 1e-5.
+        each gradient with finite differences: two forwards each. Everything is left as it was
+        (docs/sites.md says what that means), except for what `loss` itself writes to. In float32,
+        differences below 0.05 are rounding; a model in float64 can be held to 1e-5.
         """
         return check_gradients(self._model, loss, samples, tolerance)
 

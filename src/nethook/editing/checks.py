@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,8 @@ import torch
 from torch import nn
 
 from nethook.addresses.tree import ParameterSite, Tree
-from nethook.editing.parameters import preserve
 from nethook.errors import EditError
+from nethook.restoring.unchanged import unchanged
 
 if TYPE_CHECKING:
     from nethook.views.table import Table
@@ -75,29 +74,27 @@ def check_gradients(
 ) -> GradientReport:
     """Runs `loss` and its backward pass, and compares with finite differences. See `Callbacks`."""
     sites = [s for s in Tree(model).parameters().sites if isinstance(s.tensor, nn.Parameter)]
-    kept = [site.tensor.grad for site in sites]
-    try:
-        with preserve(model), _same_random_numbers():
-            for site in sites:
-                site.tensor.grad = None
-            with _same_random_numbers():
-                value: object = loss()
-                if not isinstance(value, torch.Tensor) or value.numel() != 1:
-                    raise EditError("the loss is a function that returns one number as a tensor.")
-                value.backward()
-            return GradientReport(
-                tuple(_check(model, site, loss, samples, tolerance) for site in sites)
+    with unchanged(model):
+        for site in sites:
+            site.tensor.grad = None
+        with unchanged(model):  # each evaluation starts from the same buffers and random numbers
+            value: object = loss()
+            if not isinstance(value, torch.Tensor) or value.numel() != 1:
+                raise EditError("the loss is a function that returns one number as a tensor.")
+            value.backward()
+            grads = [site.tensor.grad for site in sites]
+        return GradientReport(
+            tuple(
+                _check(model, site, grad, loss, samples, tolerance)
+                for site, grad in zip(sites, grads, strict=True)
             )
-    finally:
-        for site, grad in zip(sites, kept, strict=True):
-            site.tensor.grad = grad
+        )
 
 
 def _check(
-    model: nn.Module, site: ParameterSite, loss: Callable[[], torch.Tensor],
-    samples: int, tolerance: float,
+    model: nn.Module, site: ParameterSite, grad: torch.Tensor | None,
+    loss: Callable[[], torch.Tensor], samples: int, tolerance: float,
 ) -> GradientCheck:  # fmt: skip
-    grad = site.tensor.grad
     if not site.tensor.requires_grad:
         return GradientCheck(site.address, "frozen", None, None)
     if grad is None:
@@ -131,27 +128,7 @@ def _difference(
     step = 1e-2 * max(abs(old), 1e-1) if parameter.dtype != torch.float64 else 1e-5
     for way in (step, -step):
         flat[at] = old + way
-        with torch.no_grad(), _same_random_numbers(), _same_buffers(model):
+        with unchanged(model), torch.no_grad():
             values.append(float(loss()))
     flat[at] = old
     return (values[0] - values[1]) / (2 * step)
-
-
-@contextmanager
-def _same_buffers(model: nn.Module) -> Iterator[None]:
-    """Running statistics move with each evaluation; the next one must start from the same."""
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
-    yield
-    for buffer, value in buffers:
-        buffer.data.copy_(value)
-
-
-@contextmanager
-def _same_random_numbers() -> Iterator[None]:
-    """Every evaluation draws the same numbers (dropout), and the run goes on as if none had."""
-    with torch.random.fork_rng(_devices()):
-        yield
-
-
-def _devices() -> Sequence[int]:
-    return range(torch.cuda.device_count()) if torch.cuda.is_available() else ()

@@ -17,10 +17,13 @@ _uses: Callable[[torch.Tensor], int] = torch.Tensor._use_count  # type: ignore[a
 _saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 
 
-def lazy_copy(tensor: torch.Tensor, *, detach: bool = True) -> torch.Tensor | None:
+def lazy_copy(
+    tensor: torch.Tensor, *, detach: bool = True, or_true: bool = True
+) -> torch.Tensor | None:
     """A copy-on-write copy of a tensor, outside its graph; None where torch has none.
 
-    With `detach=False` the copy is part of the graph.
+    With `detach=False` the copy is part of the graph. With `or_true=False` no true copy is made:
+    None, where the copy cannot be lazy.
 
     It has none for sparse and nested layouts and for memory shared between processes. A true copy
     is made of memory that others may hold: a numpy array, another library, further views. So is
@@ -39,7 +42,7 @@ def lazy_copy(tensor: torch.Tensor, *, detach: bool = True) -> torch.Tensor | No
             alone = _uses(tensor) == 1
         source = tensor.detach() if detach and tensor.requires_grad else tensor
         if not alone or not storage.resizable() or tensor.is_quantized:
-            return source.clone()
+            return source.clone() if or_true else None
         return torch._lazy_clone(source)
     except RuntimeError:
         return None

@@ -11,7 +11,7 @@ from torch.optim import optimizer as optimizer_module
 from nethook.addresses.tree import Tree
 
 # attribute of a module, and what the hooks in it are called
-_ON_MODULES = (
+OF_MODULES = (
     ("_forward_pre_hooks", "forward_pre"),
     ("_forward_hooks", "forward"),
     ("_backward_pre_hooks", "backward_pre"),
@@ -21,7 +21,7 @@ _ON_MODULES = (
     ("_load_state_dict_pre_hooks", "load_state_dict_pre"),
     ("_load_state_dict_post_hooks", "load_state_dict_post"),
 )
-_ON_TENSORS = (
+OF_TENSORS = (
     ("_backward_hooks", "gradient"),
     ("_post_accumulate_grad_hooks", "accumulated_gradient"),
 )
@@ -39,7 +39,7 @@ _ON_ALL_OPTIMIZERS = (
     ("_global_optimizer_post_hooks", "global_optimizer_step"),
 )
 # Dicts in which torch notes how a module's hook is called, by the hook's number.
-_OPTIONS = {
+OPTIONS = {
     "forward_pre": ("_forward_pre_hooks_with_kwargs",),
     "forward": ("_forward_hooks_with_kwargs", "_forward_hooks_always_called"),
 }
@@ -58,13 +58,13 @@ def hooks_on(tree: Tree) -> Iterator[HookDict]:
     """The hook dicts of a model that hold anything: modules, then parameters and buffers."""
     places = [(site.address, site.module) for site in tree.sites]
     for address, module in [*places, *tree.wrappers]:
-        for attribute, kind in _ON_MODULES:
+        for attribute, kind in OF_MODULES:
             hooks = getattr(module, attribute)
             if hooks:
-                options = tuple(getattr(module, name) for name in _OPTIONS.get(kind, ()))
+                options = tuple(getattr(module, name) for name in OPTIONS.get(kind, ()))
                 yield HookDict(address, kind, hooks, options)
     for site in tree.parameters().sites:
-        for attribute, kind in _ON_TENSORS:
+        for attribute, kind in OF_TENSORS:
             hooks = getattr(site.tensor, attribute, None)
             if hooks:
                 yield HookDict(site.address, kind, hooks)

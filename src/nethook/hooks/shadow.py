@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeCopyMode, FakeTensor, FakeTensorMode
+from torch.overrides import TorchFunctionMode
 
 from nethook.addresses.nested import map_tensors
 
@@ -31,9 +32,21 @@ def shadow(model: nn.Module, value: Any) -> Iterator[tuple[nn.Module, Any]]:
     for module in twin.modules():
         module._forward_hooks.clear()
         module._forward_pre_hooks.clear()
-    with mode, warnings.catch_warnings():
+    with mode, _NoMemory(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the forward that counts will say it again
         yield twin, map_tensors(mode.from_tensor, value)
+
+
+class _NoMemory(TorchFunctionMode):
+    """Refuses to hand out the memory of a shadow: torch 2.13 gives null, and crashes on it."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Called by torch."""
+        if func is torch.Tensor.__dlpack__:
+            raise RuntimeError("a tensor without values has no memory for another library.")
+        return func(*args, **(kwargs or {}))
 
 
 def is_shadow(tensor: torch.Tensor) -> bool:

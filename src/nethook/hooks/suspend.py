@@ -50,7 +50,7 @@ def take_off(place: HookDict, back: ExitStack) -> None:
     def put_back() -> None:
         alive = {key: hook for key, hook in ours.items() if hook.owner.alive}
         hooks = dict(place.hooks) | alive
-        keys = _merged([key for key in order if key in hooks], list(place.hooks))
+        keys = merged_keys([key for key in order if key in hooks], list(place.hooks))
         # The same dict object: the handles of others point to it.
         place.hooks.clear()
         place.hooks.update({key: hooks[key] for key in keys})
@@ -60,7 +60,7 @@ def take_off(place: HookDict, back: ExitStack) -> None:
     back.callback(put_back)
 
 
-def _merged(before: list[int], now: list[int]) -> list[int]:
+def merged_keys(before: list[int], now: list[int]) -> list[int]:
     """The keys of `before` that are missing put back into `now`, each beside its old neighbour."""
     merged = list(now)
     for at, key in enumerate(before):

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from nethook.addresses.suggest import close_names
 from nethook.errors import ActivationError
+from nethook.restoring.randomness import random_states_unchanged
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 Activation = str | nn.Module | Callable[..., Any]
@@ -249,7 +250,7 @@ def why_not_elementwise(function: Function) -> str | None:
     """Why a function does not act on each element by itself; None where it does."""
     probe = _PROBE.clone()
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with torch.no_grad(), random_states_unchanged():
             first: Any = function(probe)
             again = function(_PROBE.clone())
             other = _PROBE.clone()

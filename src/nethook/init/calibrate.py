@@ -28,6 +28,7 @@ from nethook.init.opkinds import ATTENTION, LOOKUPS, RECURRENT, WEIGHTED
 from nethook.init.plan import Plan, PlanRow
 from nethook.init.roles import Use, uses_at
 from nethook.init.sampling import why_not_fillable
+from nethook.restoring.copies import own_inputs
 from nethook.stats.repeats import unexpanded
 
 _CLOSE = 1e-6  # a weight that is as close as that is left alone, so a second run changes nothing
@@ -53,7 +54,8 @@ def calibrate_(
 
     Linear layers, convolutions, products with a parameter, and attention (the values' rows and the
     output projection) are calibrated. Recurrent weights, queries and keys, and embeddings are left
-    to the plan, and listed with the reason. Training flags, buffers and random state come back.
+    to the plan, and listed with the reason. But for the weights everything is left as it was
+    (docs/sites.md says what that means).
 
     One forward. Only without a plan, and where the model's forward looks at values (so that shapes
     alone do not say what it does), a second one may follow; `forwards` says so.
@@ -120,8 +122,9 @@ def _run(
     model: nn.Module, given: Inputs, target: float, plan: Plan | None,
     streams: Mapping[str, Stream] = MappingProxyType({}),
 ) -> tuple[Calibration, _Calibrator]:  # fmt: skip
+    given = own_inputs(given)
     calibrator = _Calibrator(Tree(model), given, target, plan, streams)
-    run_with(model, given, calibrator, "nethook.init.calibrate_")
+    run_with(model, given, calibrator, "nethook.init.calibrate_", parameters=False)
     return calibrator.result(type(model).__name__), calibrator
 
 

@@ -23,12 +23,16 @@ from nethook.addresses.wrappers import can_be_compiled, inside, is_compiled
 from nethook.errors import InitError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
+from nethook.hooks.fused import layer_by_layer
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer, Place
 from nethook.hooks.ops import recomputing, watch_ops
 from nethook.hooks.shadow import is_shadow
-from nethook.init.restore import as_it_was
+from nethook.restoring.copies import own_inputs
+from nethook.restoring.unchanged import unchanged
 from nethook.stats.repeats import unexpanded
+
+_SEED = 0  # the same for every run, so that dropout hides the same elements in a second one
 
 
 def unreadable() -> bool:
@@ -281,12 +285,13 @@ def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
 
 def run_with(
     model: nn.Module, given: Inputs, consumer: OpConsumer, owner: str,
-    then: Callable[[Any], Any] = lambda output: output,
+    then: Callable[[Any], Any] = lambda output: output, *, parameters: bool = True,
 ) -> Any:  # fmt: skip
-    """Runs a model once with its operations watched, and leaves nothing behind.
+    """Runs a model once with its operations watched, and leaves everything as it was.
 
-    `then` is called with the output before running statistics are put back, which a backward pass
-    may still need.
+    The training flag of each module stays what it is: normalisation over the batch is part of what
+    a network does at its start. `then` is called with the output before running statistics are put
+    back, which a backward pass may still need. With `parameters=False` weights may be written.
     """
     tree = Tree(model)
     for site in tree.parameters().sites:
@@ -295,7 +300,11 @@ def run_with(
                 f"{site.address!r} has no shape before the first forward: run the model once, "
                 "then initialise it."
             )
-    with as_it_was(model), Attachment(Owner(owner)) as hooks:
+    with (
+        unchanged(model, given, parameters=parameters, seed=_SEED),
+        layer_by_layer(),  # a fused encoder layer would hide what feeds what
+        Attachment(Owner(owner)) as hooks,
+    ):
         run_eagerly_where_compiled(tree, hooks)
         watch_ops(tree, hooks, consumer)
         return then(given.call(_uncompiled(model)))
@@ -312,7 +321,8 @@ def _uncompiled(model: nn.Module) -> nn.Module:
 
 
 def record(model: nn.Module, given: Inputs) -> Flow:
-    """The graph of one forward; the model is left as it was."""
+    """The graph of one forward; everything is left as it was."""
+    given = own_inputs(given)
     recorder = Recorder(Tree(model), given)
     run_with(model, given, recorder, "nethook.init.plan")
     return recorder.flow()

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torch
 from torch import nn
 
 from nethook.errors import OptionError
 from nethook.init.verify import verify
+from nethook.restoring.randomness import random_states_unchanged
 
 Step = Callable[[nn.Module], Any]
 
@@ -133,8 +133,7 @@ def _scales(
     make: Callable[[int], nn.Module], width: int, inputs: Any, train: Step | None, steps: int,
     seed: int,
 ) -> list[Any]:  # fmt: skip
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with random_states_unchanged(seed=seed):
         model = make(width)
         if train is not None:
             for _ in range(steps):

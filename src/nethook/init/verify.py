@@ -22,6 +22,7 @@ from nethook.init.plan import PlanRow
 from nethook.init.planning import plan_of
 from nethook.init.report import LayerScale, Report
 from nethook.init.roles import uses_at
+from nethook.restoring.copies import own_inputs
 from nethook.stats.repeats import stored_elements, unexpanded
 
 _MOST_SAMPLES = 64  # pairs of inputs are compared among so many
@@ -39,7 +40,8 @@ def verify(
         report.figure().show()                  # with plotly
 
     Arguments:
-        model: any `nn.Module`; it is left as it was, gradients of parameters included.
+        model: any `nn.Module`; everything is left as it was, gradients of parameters included
+            (docs/sites.md says what that means).
         inputs: a batch; its first dimension counts the samples.
         loss: makes a number of the model's output. Without one the output's `.loss` is used where
             there is one, and otherwise a gradient of unit scale is sent back from the output.
@@ -157,16 +159,22 @@ def mean_cosine(signal: torch.Tensor, samples: int) -> float:
 
 
 def _differentiable(given: Inputs) -> Inputs:
-    def leaf(tensor: torch.Tensor) -> torch.Tensor:
+    made: dict[int, torch.Tensor] = {}
+
+    def with_gradient(tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():
             return tensor
         if stored_elements(tensor) < tensor.numel():
             return tensor.detach()  # the gradient of an expanded one has no place in memory
-        # A copy outside inference mode, so that the inputs themselves get no gradient.
-        return tensor.detach().clone().requires_grad_()
+        if id(tensor) not in made:
+            # No leaf: that could not be written in place, as a forward may.
+            made[id(tensor)] = tensor.detach().requires_grad_().clone()
+        return made[id(tensor)]
 
-    with torch.inference_mode(False):
-        args, kwargs = map_tensors(leaf, (given.args, dict(given.kwargs)))
+    # Copies outside inference mode, so that the inputs themselves get no gradient.
+    with torch.inference_mode(False), torch.enable_grad():
+        own = own_inputs(given)
+        args, kwargs = map_tensors(with_gradient, (own.args, dict(own.kwargs)))
     return Inputs(args, kwargs)
 
 

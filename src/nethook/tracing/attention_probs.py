@@ -21,8 +21,9 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import Op, OpConsumer
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.quiet import quiet
+from nethook.restoring.copies import stand_in
+from nethook.restoring.unchanged import unchanged
 from nethook.tracing.attention import MHA, SDPA, probabilities
-from nethook.tracing.rehearsal import stand_in, unchanged
 
 
 def attention_probs(
@@ -33,7 +34,8 @@ def attention_probs(
         nethook.attention_probs(model, tokens)["h.0.attn/scaled_dot_product_attention#0"]
         nethook.attention_probs(model, tokens, at="h.0.attn")     # (batch, heads, queries, keys)
 
-    The model runs once, in evaluation and without gradients, and is left as it was. Probabilities
+    The model runs once, in evaluation and without gradients; everything is left as it was
+    (docs/sites.md says what that means). Probabilities
     are recomputed from what each attention was given: masks, scale, causality, grouped heads, added
     keys and zeros; without dropout. The run itself is not changed. Attention that is written out in
     Python is read with `trace(model, "**/softmax")`.
@@ -43,7 +45,7 @@ def attention_probs(
         inputs: a tensor, a tuple, a mapping, or `nethook.inputs(...)`.
         at: which modules: their own attentions and those below them; or operations,
             `"h.0.attn/*"`. None means all.
-        copy: runs a deep copy instead, for a model with Python state that a forward changes.
+        copy: runs a deep copy instead, for a model that holds objects which a forward changes.
 
     Returns:
         For one name, the tensor (..., heads, queries, keys). Otherwise a dict from address to
@@ -58,17 +60,15 @@ def attention_probs(
     """
     given = as_inputs(inputs)
     tree = Tree(model)
-    stand, own = stand_in(tree.root, given, copied=copy)
-    copied = stand is not tree.root
-    if copied:
-        tree = Tree(stand)
-    recorder = _Recorder(tree, at)
     with (
-        unchanged(tree.root, copied=copied, evaluation=True),
+        unchanged(model, given, evaluation=True),
         layer_by_layer(),
         torch.no_grad(),
         Attachment(Owner("nethook.attention_probs")) as hooks,
     ):
+        stand, own = stand_in(tree.root, given, copied=copy)
+        tree = tree if stand is tree.root else Tree(stand)
+        recorder = _Recorder(tree, at)
         run_eagerly_where_compiled(tree, hooks)
         watch_ops(tree, hooks, recorder)
         own.call(tree.root)

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from nethook.errors import FeaturesExistError, InputsError, NethookError, OptionError, ResumeError
+from nethook.restoring.unchanged import model_unchanged, process_unchanged
 from nethook.tracing.batches import split_batch
-from nethook.tracing.evaluation import evaluating
 from nethook.tracing.features import At, Reader
 from nethook.tracing.joining import (
     INDEX,
@@ -144,19 +144,19 @@ def extract(
     with alone(folder, rank, world):
         if (folder / INDEX).exists():
             return _finished(folder, setup, read_index(folder / INDEX))
-        return _extract(model, source, reader, split, folder, rank, setup, shard_mb * 1e6, progress)
+        return _extract(source, reader, split, folder, rank, setup, shard_mb * 1e6, progress)
 
 
 def _extract(
-    model: nn.Module, source: Source, reader: Reader, split: Callable[[Any], Any] | None,
-    folder: Path, rank: int, setup: dict[str, Any], shard_bytes: float, progress: bool | None,
+    source: Source, reader: Reader, split: Callable[[Any], Any] | None, folder: Path, rank: int,
+    setup: dict[str, Any], shard_bytes: float, progress: bool | None,
 ) -> Extraction:  # fmt: skip
     writer = Writer(folder, rank, setup, shard_bytes)
     resumed = writer.rows
     if not (folder / part_name(rank)).exists():
         bar = Bar(source.batches, writer.batches, shown=progress if rank == 0 else False)
         try:
-            with evaluating(model), bar:
+            with model_unchanged(reader.model, evaluation=True), bar:
                 for delivery in source.iterate(writer.batches, writer.order):
                     if delivery.numbers is None and setup["world"] != 1:
                         raise InputsError(
@@ -164,7 +164,9 @@ def _extract(
                             "several processes cannot be joined: use a DistributedSampler."
                         )
                     batch = split_batch(delivery.batch, split)
-                    bar.advance(writer.add(reader.read(batch.inputs), batch, delivery))
+                    with process_unchanged(reader.model, batch.inputs):
+                        found = reader.read(batch.inputs)
+                    bar.advance(writer.add(found, batch, delivery))
                 writer.flush()
                 writer.settle()
         except NethookError:

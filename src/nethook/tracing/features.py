@@ -14,7 +14,7 @@ from nethook.addresses.nested import get, map_tensors, tensors
 from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.addresses.patterns import Pattern, flatten
 from nethook.errors import NoSuchSiteError, OptionError, PatternError, ReadError, SeveralCallsError
-from nethook.tracing.evaluation import evaluating, home, moved
+from nethook.restoring.unchanged import unchanged
 from nethook.tracing.pooling import Mask, Pool, check_pool, find_mask, pooled
 from nethook.tracing.record import Record
 from nethook.tracing.scope import trace
@@ -57,7 +57,8 @@ def features(
         nethook.features(bert, tokens, at="encoder.layer.*", pool="cls")       # a dict
         nethook.features(model, x, at={"lstm": "[0]"})                         # a part of an output
 
-    The forward ends as soon as every site has been seen. Each module has the mode it had before.
+    The forward ends as soon as every site has been seen. Everything is left as it was: the mode
+    of each module, buffers, the inputs, random states (docs/sites.md says what that means).
 
     Arguments:
         model: any `nn.Module`.
@@ -81,8 +82,9 @@ def features(
     Cost: the forward up to the last of the sites, and what `trace` costs.
     """
     reader = Reader(model, at, pool=pool, mask=mask, call=call, device=device, dtype=dtype)
-    with evaluating(model):
-        found = reader.read(as_inputs(inputs))
+    given = as_inputs(inputs)
+    with unchanged(model, given, evaluation=True):
+        found = reader.read(given)
     return next(iter(found.values())) if reader.wanted.single else found
 
 
@@ -136,7 +138,7 @@ class Reader:
         if type(call) is not int:
             raise OptionError(f"call is the number of a call, 0 for the first; got {call!r}.")
         self.wanted = read_at(at)
-        self._model = model
+        self.model = model
         self._home = home(model)
         self._pool = pool
         self._mask = mask
@@ -151,7 +153,7 @@ class Reader:
         kwargs = moved(dict(inputs.kwargs), self._home)
         mask = find_mask(self._mask, Inputs(args, kwargs)) if isinstance(self._pool, str) else None
         scope = trace(
-            self._model,
+            self.model,
             *self.wanted.patterns,
             device=self._device,
             dtype=self._dtype,
@@ -159,9 +161,11 @@ class Reader:
             transform=self._shrink(mask),
             stop=self._call == 0,
         )
-        with scope as tape:
-            self._model(*args, **kwargs)
-        return self._take(tape)
+        # Not inference_mode: a head that is trained on the features has to save them for backward.
+        with torch.no_grad():
+            with scope as tape:
+                self.model(*args, **kwargs)
+            return self._take(tape)
 
     def _shrink(self, mask: torch.Tensor | None) -> Callable[[torch.Tensor], Any] | None:
         if self._pool is None and self._transform is None:
@@ -234,3 +238,21 @@ def _only(output: Any, name: str) -> Any:
         f"the output of {name!r} holds {len(shown)} tensors, at {', '.join(shown)}. Name one: "
         f"at={{{name!r}: {shown[0]!r}}}."
     )
+
+
+def home(model: nn.Module) -> torch.device | None:
+    """The one device that all parameters and buffers are on; None where there are several."""
+    devices = {tensor.device for tensor in (*model.parameters(), *model.buffers())}
+    return devices.pop() if len(devices) == 1 else None
+
+
+def moved(value: Any, device: torch.device | None) -> Any:
+    """A nested value with its tensors on a device; those without data stay where they are."""
+    if device is None or device.type == "meta":
+        return value
+
+    def move(tensor: torch.Tensor) -> torch.Tensor:
+        away = tensor.device != device and tensor.device.type != "meta"
+        return tensor.to(device, non_blocking=True) if away else tensor
+
+    return map_tensors(move, value)

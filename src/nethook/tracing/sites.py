@@ -21,7 +21,8 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.quiet import quiet
-from nethook.tracing.rehearsal import stand_in, unchanged
+from nethook.restoring.copies import stand_in
+from nethook.restoring.unchanged import unchanged
 from nethook.tracing.site_map import SiteInfo, SiteMap
 from nethook.tracing.sources import source_here
 
@@ -34,11 +35,11 @@ def sites(model: nn.Module, inputs: Any, *, copy: bool = False) -> SiteMap:
 
     Arguments:
         model: any `nn.Module`. It runs in the mode it is in, with gradients where those are on
-            (under `torch.no_grad()` it takes less memory). Its mode, buffers, gradients and the
-            random state are restored; its parameters are not written.
+            (under `torch.no_grad()` it takes less memory). Everything is left as it was:
+            docs/sites.md says what that means.
         inputs: a tensor, a tuple, a mapping, or `nethook.inputs(...)`. With `meta` tensors the
             model is run without data: a large one costs no memory and no time to speak of.
-        copy: runs a deep copy instead, for a model with Python state that a forward changes.
+        copy: runs a deep copy instead, for a model that holds objects which a forward changes.
 
     Returns:
         A `SiteMap`: nested, in order of execution; each site with its address, its module's class
@@ -49,16 +50,14 @@ def sites(model: nn.Module, inputs: Any, *, copy: bool = False) -> SiteMap:
     """
     given = as_inputs(inputs)
     tree = Tree(model)  # before anything runs: it refuses what is not a model
-    stand, own = stand_in(tree.root, given, copied=copy)
-    copied = stand is not tree.root
-    if copied:
-        tree = Tree(stand)
-    survey = _Survey(tree, sys._getframe())
     with (
-        unchanged(tree.root, copied=copied),
+        unchanged(model, given),
         layer_by_layer(),
         Attachment(Owner("nethook.sites")) as hooks,
     ):
+        stand, own = stand_in(tree.root, given, copied=copy)
+        tree = tree if stand is tree.root else Tree(stand)
+        survey = _Survey(tree, sys._getframe())
         run_eagerly_where_compiled(tree, hooks)
         watch_ops(tree, hooks, survey)
         try:

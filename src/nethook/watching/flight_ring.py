@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
+from nethook.restoring.randomness import devices_in_use
 from nethook.stats.memory import bytes_held
 
 CAP: Final = 256 << 20
@@ -169,13 +170,15 @@ def random_states(inputs: list[torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def set_random_states(states: dict[str, torch.Tensor]) -> None:
-    """Puts generators into the states that `random_states` gave; devices that are gone are left."""
+    """Puts generators into the states that `random_states` gave; devices not in use are left."""
     for name, state in states.items():
         device = torch.device(name)
         if device.type == "cpu":
             torch.set_rng_state(state)
-        elif torch.accelerator.is_available():
-            torch.get_device_module(device.type).set_rng_state(state, device)
+        else:
+            devices = torch.get_device_module(device.type)
+            if devices is devices_in_use(device.type):
+                devices.set_rng_state(state, device)
 
 
 def _autocast() -> dict[str, str]:

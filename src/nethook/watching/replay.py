@@ -22,6 +22,7 @@ from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.suspend import suspended
+from nethook.restoring.unchanged import unchanged
 from nethook.stats.repeats import unexpanded
 from nethook.watching.flight_file import Flight, load
 from nethook.watching.flight_look import Range, is_finite, ranges_of
@@ -113,7 +114,7 @@ def replay(
         print(nethook.replay("runs/mnist.db", model))
 
     Batch, random states, autocast and, where they were still held, the weights are those of the
-    step; the model itself, its buffers and the random state of the process stay as they are.
+    step. Everything is left as it was (docs/sites.md says what that means).
 
     Arguments:
         path: the run, or the `.flight.safetensors` file beside it.
@@ -139,7 +140,12 @@ def replay(
     args, kwargs, kept = _moved((given.args, dict(given.kwargs), flight.loss), _device(model))
     whole = _Whole(model, loss or _loss_of(kept))
     owner = Owner("nethook.replay")
-    with _as_it_was(flight, model), suspended(model), Attachment(owner) as hooks:
+    with (
+        unchanged(model, given),
+        _as_in_the_step(flight, model),
+        suspended(model),
+        Attachment(owner) as hooks,
+    ):
         finder = Finder((args, kwargs, kept), state)
         watch_ops(Tree(whole), hooks, finder)
         with torch.enable_grad():
@@ -244,30 +250,17 @@ def _loss_of(kept: dict[str, Any]) -> Loss | None:
 
 
 @contextlib.contextmanager
-def _as_it_was(flight: Flight, model: nn.Module) -> Iterator[None]:
-    """The step's random states, autocast and training flags for a block."""
-    flags = {module: module.training for module in model.modules()}
+def _as_in_the_step(flight: Flight, model: nn.Module) -> Iterator[None]:
+    """The step's random states, autocast and training flags for a block that is unchanged."""
+    set_random_states(flight.random)
     names = dict(model.named_modules())
+    for name, flag in flight.training.items():
+        if name in names:
+            names[name].training = flag
     with contextlib.ExitStack() as stack:
-        stack.callback(_set_training, flags)
-        stack.enter_context(torch.random.fork_rng(devices=_generators(flight)))
-        set_random_states(flight.random)
-        _set_training(
-            {names[name]: flag for name, flag in flight.training.items() if name in names}
-        )
         for device, dtype in flight.autocast.items():
             stack.enter_context(torch.autocast(device, dtype=getattr(torch, dtype)))
         yield
-
-
-def _generators(flight: Flight) -> list[torch.device]:
-    devices = [torch.device(name) for name in flight.random]
-    return [each for each in devices if each.type != "cpu" and torch.accelerator.is_available()]
-
-
-def _set_training(flags: dict[nn.Module, bool]) -> None:
-    for module, flag in flags.items():
-        module.training = flag
 
 
 # -- what came of it -------------------------------------------------------------------------------

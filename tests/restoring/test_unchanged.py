@@ -8,7 +8,8 @@ from torch import nn
 from torch.nn.utils import parametrizations, parametrize
 
 from nethook.addresses.inputs import inputs
-from nethook.tracing.rehearsal import own_inputs, stand_in, unchanged
+from nethook.restoring.copies import own_inputs, stand_in
+from nethook.restoring.unchanged import unchanged
 
 
 def test_a_buffer_that_was_not_written_keeps_its_memory_and_one_that_was_its_value() -> None:

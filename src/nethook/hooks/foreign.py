@@ -1,0 +1,119 @@
+"""Hooks that a forward puts on its own modules, taken off again.
+
+A forward may do so at each call, or once for ever and remember that it has. Hooks of nethook are
+left as they are found: their owners take them off. A hook of others that took itself off stays off,
+for what it has done besides cannot be undone; one that is a method of a module is put on again, as
+the module itself is restored (`nn.LazyLinear` has such).
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from operator import is_, itemgetter
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.hooks.hook import Hook
+from nethook.hooks.listing import OF_MODULES, OF_TENSORS, OPTIONS
+from nethook.hooks.suspend import merged_keys
+
+Table = MutableMapping[int, Any]
+_FULL = "_is_full_backward_hook"
+_ON_A_MODULE = {name: OPTIONS.get(kind, ()) for name, kind in OF_MODULES}
+_NAMES = tuple(each for name, options in _ON_A_MODULE.items() for each in (name, *options))
+_tables_of = itemgetter(*_NAMES)
+_NOTHING: dict[Any, Any] = {}
+
+
+class HooksOfModule:
+    """The hooks of others on a module."""
+
+    __slots__ = ("_contents", "_full", "_module", "_tables")
+
+    def __init__(self, module: nn.Module) -> None:
+        own = vars(module)
+        self._module = module
+        self._full = own.get(_FULL)
+        self._tables: tuple[Table, ...] = _tables_of(own)
+        # By the name of the table, for those that hold anything; most modules have none.
+        self._contents = (
+            {name: dict(each) for name, each in zip(_NAMES, self._tables, strict=True) if each}
+            if any(self._tables)
+            else _NOTHING
+        )
+
+    def put_back(self) -> None:
+        """As they were."""
+        own = vars(self._module)
+        now = _tables_of(own)
+        same = all(map(is_, now, self._tables))
+        if same and not self._contents and not any(now):
+            return
+        before = dict(zip(_NAMES, self._tables, strict=True))
+        for name, options in _ON_A_MODULE.items():
+            kept = _kept(self._contents.get(name, _NOTHING), own[name])
+            if kept is None and own[name] is before[name]:
+                continue
+            kept = dict(own[name]) if kept is None else kept
+            for each in options:
+                flags = {**self._contents.get(each, _NOTHING), **own[each]}
+                own[each] = before[each]
+                _fill(own[each], {key: flag for key, flag in flags.items() if key in kept})
+            own[name] = before[name]
+            _fill(own[name], kept)
+            if self._full is None and not any(map(_is_ours, kept.values())):
+                own[_FULL] = None
+
+
+class HooksOfTensor:
+    """The hooks of others on a parameter."""
+
+    __slots__ = ("_contents", "_tensor")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._tensor = tensor
+        self._contents = [dict(table or _NOTHING) for table in _hooks_of(tensor)]
+
+    def put_back(self) -> None:
+        """As they were."""
+        for before, table in zip(self._contents, _hooks_of(self._tensor), strict=True):
+            if table:
+                kept = _kept(before, table)
+                if kept is not None:
+                    _fill(table, kept)
+
+
+def _hooks_of(tensor: torch.Tensor) -> list[Table | None]:
+    return [getattr(tensor, name, None) for name, _ in OF_TENSORS]
+
+
+def _is_ours(hook: object) -> bool:
+    return isinstance(hook, Hook)
+
+
+def _is_of_a_module(hook: object) -> bool:
+    hook = getattr(hook, "hook", hook)  # torch wraps those of `load_state_dict`
+    return isinstance(getattr(hook, "__self__", None), nn.Module)
+
+
+def _kept(before: dict[int, Any], now: Table) -> dict[int, Any] | None:
+    """What a table is to hold; None where it holds that."""
+    wanted = {
+        key: hook
+        for key, hook in [*before.items(), *now.items()]
+        if (key in before or _is_ours(hook)) and (key in now or _is_of_a_module(hook))
+    }
+    if wanted.keys() == now.keys():
+        return None
+    keys = merged_keys(
+        [key for key in before if key in wanted], [key for key in now if key in wanted]
+    )
+    return {key: wanted[key] for key in keys}
+
+
+def _fill(table: Table, contents: dict[int, Any]) -> None:
+    # The same dict object: the handles of others point to it.
+    table.clear()
+    table.update(contents)

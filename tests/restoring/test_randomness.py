@@ -1,0 +1,88 @@
+"""Random states of the process come back; devices that nobody has used stay unused."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from nethook.restoring import randomness
+from nethook.restoring.randomness import random_states_unchanged, seed_everything
+from nethook.restoring.unchanged import unchanged
+
+
+def drawn() -> tuple[float, float, float]:
+    return torch.rand(1).item(), random.random(), float(np.random.randn())
+
+
+def test_a_seed_holds_for_the_block_alone() -> None:
+    seed_everything(3)
+    np.random.randn()  # one of a pair: the other one waits
+    states = (torch.get_rng_state(), random.getstate(), np.random.get_state())
+    expected = drawn()
+    torch.set_rng_state(states[0]), random.setstate(states[1]), np.random.set_state(states[2])
+    seen = []
+    for _ in range(2):
+        with random_states_unchanged(seed=7):
+            seen.append(drawn())
+    assert seen[0] == seen[1] != expected
+    assert drawn() == expected
+
+
+class Accelerator:
+    """What torch's module of a device has."""
+
+    def __init__(self, **more: Any) -> None:
+        self.states, self.seeds = [torch.zeros(1), torch.ones(1)], []
+        vars(self).update(more)
+
+    def get_rng_state_all(self) -> list[torch.Tensor]:
+        return list(self.states)
+
+    def set_rng_state_all(self, states: list[torch.Tensor]) -> None:
+        self.states = states
+
+    def manual_seed_all(self, seed: int) -> None:
+        self.seeds.append(seed)
+        self.states = [torch.full((1,), float(seed))] * 2
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def put(devices: Any) -> Any:
+        kind = SimpleNamespace(type="cuda")
+        monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: kind)
+        monkeypatch.setattr(torch, "get_device_module", lambda _: devices)
+        return devices
+
+    return put
+
+
+def test_states_of_all_devices_come_back(use: Any) -> None:
+    devices = use(Accelerator(is_initialized=lambda: True))
+    before = list(devices.states)
+    with unchanged(nn.Identity(), seed=5):
+        assert devices.seeds == [5]
+    assert all(map(torch.equal, devices.states, before))
+
+
+def test_a_device_that_is_not_in_use_stays_so(use: Any) -> None:
+    untouched = use(SimpleNamespace(is_initialized=lambda: False))  # all else would be an error
+    with unchanged(nn.Identity(), seed=5):
+        assert randomness.devices_in_use() is None
+    assert randomness.devices_in_use("cuda") is None
+    del untouched.is_initialized  # one that cannot be asked: in use where tensors are on it
+    assert randomness.devices_in_use("cpu") is None
+    assert randomness.devices_in_use("cuda") is untouched
+
+
+def test_numpy_is_not_imported_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(randomness.sys.modules, "numpy")
+    with unchanged(nn.Identity(), seed=5):
+        pass
+    assert "numpy" not in randomness.sys.modules

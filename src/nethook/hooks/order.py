@@ -48,18 +48,8 @@ class Order:
 
     def _update(self, hooks: _Hooks) -> list[int]:
         """Takes in what was registered, removed and moved by others."""
-        keys = list(hooks)
-        placed = set(keys)
-        for at, key in enumerate(self._keys):
-            if key in self._resting:
-                ahead = next((k for k in reversed(self._keys[:at]) if k in placed), None)
-                behind = next((k for k in self._keys[at:] if k in placed), None)
-                if ahead is not None:
-                    keys.insert(keys.index(ahead) + 1, key)
-                else:
-                    keys.insert(0 if behind is None else keys.index(behind), key)
-                placed.add(key)
-        self._keys = keys
+        known = [key for key in self._keys if key in hooks or key in self._resting]
+        self._keys = keys = merged(known, list(hooks))
         return keys
 
 
@@ -75,3 +65,17 @@ def note_rest(reference: _Reference, hooks: _Hooks, key: int) -> Order:
         order._update(hooks)
     order._resting.add(key)
     return order
+
+
+def merged(before: list[int], now: list[int]) -> list[int]:
+    """The keys of `before` that are missing put back into `now`, each beside its old neighbour."""
+    keys = list(now)
+    for at, key in enumerate(before):
+        if key not in keys:
+            # Behind the one that stood before it; the first, before the one that stood behind it.
+            follower = next((each for each in before if each in now), None)
+            if at:
+                keys.insert(keys.index(before[at - 1]) + 1, key)
+            else:
+                keys.insert(0 if follower is None else keys.index(follower), key)
+    return keys

@@ -143,6 +143,24 @@ def test_outputs_may_be_nested():
     assert not h.requires_grad
 
 
+def test_an_object_is_retained_as_it_was():
+    class Out:
+        pass
+
+    class Holds(nn.Module):
+        def forward(self, x):
+            out = Out()
+            out.value = x * 2
+            return out
+
+    inst = InstrumentedModel(nn.Sequential(Holds()))
+    inst.retain_layer("0")
+    with torch.no_grad():
+        out = inst(torch.ones(2))
+        out.value.zero_()
+    assert inst.retained_layer().value.tolist() == [2, 2]
+
+
 # -- editing: the first generation ----------------------------------------------------------------
 
 

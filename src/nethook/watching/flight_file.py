@@ -19,6 +19,7 @@ from torch import nn
 
 from nethook.errors import NoSuchRunError, NotARunError
 from nethook.stats.shards import is_shared
+from nethook.tracing.foreign import NotRecorded
 
 VERSION: Final = 1
 _KEY: Final = "nethook_flight"
@@ -153,8 +154,9 @@ def _write(value: Any, name: str, tensors: dict[str, torch.Tensor], left_out: li
                 key: _write(each, f"{name}.{key}", tensors, left_out) for key, each in value.items()
             }
         }
-    left_out.append(f"{name} ({type(value).__name__})")
-    return {_LEFT_OUT: type(value).__name__}
+    kind = (value.kind if isinstance(value, NotRecorded) else type(value)).__name__
+    left_out.append(f"{name} ({kind})")
+    return {_LEFT_OUT: kind}
 
 
 def _read(value: Any, tensor: Any) -> Any:

@@ -540,9 +540,10 @@ def test_a_hook_costs_something_and_not_much():
 def test_measuring_a_hook_calls_no_hook_of_the_users_on_all_modules():
     seen = []
     handle = nn.modules.module.register_module_forward_hook(lambda *_: seen.append(1))
+    seconds_of_a_hook.cache_clear()
     try:
         assert 0 < seconds_of_a_hook() < 1e-4
         assert seen == []
     finally:
         handle.remove()
-    assert seconds_of_a_hook() < 1e-3
+        seconds_of_a_hook.cache_clear()

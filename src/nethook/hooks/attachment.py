@@ -234,21 +234,19 @@ class Resting:
         return len(self._hooks)
 
 
-def seconds_of_a_hook() -> float:
-    """What a module with a hook on it takes longer to be called, whatever the hook does.
-
-    Measured once in a process, in some tenths of a millisecond: the least of several tries. Hooks
-    on all modules would be called for it, and may be the user's: while there are any, a typical
-    number serves.
-    """
-    return _TYPICAL_SECONDS if has_any_global_hook() else _measured_seconds()
-
-
 _TYPICAL_SECONDS = 1.5e-6
 
 
 @functools.cache
-def _measured_seconds() -> float:
+def seconds_of_a_hook() -> float:
+    """What a module with a hook on it takes longer to be called, whatever the hook does.
+
+    Measured once in a process, in some tenths of a millisecond: the least of several tries. Hooks
+    on all modules would be called for it, and may be the user's: where there are any, a typical
+    number serves.
+    """
+    if has_any_global_hook():
+        return _TYPICAL_SECONDS
     module = nn.Identity()
 
     def least() -> float:

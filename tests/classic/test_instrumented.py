@@ -113,6 +113,18 @@ def test_features_are_a_copy_and_can_be_cleared(model, x):
         assert inst.retained_layer("last") is None
 
 
+def test_the_first_word_on_detaching_counts_until_retaining_is_stopped(model, x):
+    with InstrumentedModel(model) as inst:
+        inst.retain_layer("conv", detach=False)
+        inst.retain_layer("conv")
+        inst(x)
+        assert inst.retained_layer().requires_grad
+        inst.stop_retaining_layers(["conv"])
+        inst.retain_layer("conv")
+        inst(x)
+        assert not inst.retained_layer().requires_grad
+
+
 def test_retaining_can_be_stopped(model, x):
     with InstrumentedModel(model) as inst:
         inst.retain_layers(["conv", "last"])
@@ -129,6 +141,24 @@ def test_outputs_may_be_nested():
     output, (h, _) = inst.retained_layer()
     assert output.shape == (4, 2)
     assert not h.requires_grad
+
+
+def test_an_object_is_retained_as_it_was():
+    class Out:
+        pass
+
+    class Holds(nn.Module):
+        def forward(self, x):
+            out = Out()
+            out.value = x * 2
+            return out
+
+    inst = InstrumentedModel(nn.Sequential(Holds()))
+    inst.retain_layer("0")
+    with torch.no_grad():
+        out = inst(torch.ones(2))
+        out.value.zero_()
+    assert inst.retained_layer().value.tolist() == [2, 2]
 
 
 # -- editing: the first generation ----------------------------------------------------------------
@@ -197,8 +227,12 @@ def test_a_rule_is_called_with_what_it_takes(model, x):
         inst.edit_layer(("conv", "aka"), rule, strength=3)
         assert torch.allclose(inst(x), model_with(model, x, lambda y: y * 3), atol=1e-5)
         assert seen == {"imodel": inst, "name": "aka", "strength": 3}
-        inst.edit_layer(("conv", "aka"), strength=0)  # the rule stays, its argument changes
+        inst.edit_layer(("conv", "aka"), rule, strength=0)
         assert torch.allclose(inst(x), model_with(model, x, lambda y: y * 0))
+        inst.edit_layer(("conv", "aka"), strength=5)  # no rule: the blend, and nothing to blend
+        assert torch.allclose(inst(x), model_with(model, x, lambda y: y))
+        inst.edit_layer(("conv", "aka"), rule)  # arguments for rules add up
+        assert torch.allclose(inst(x), model_with(model, x, lambda y: y * 5), atol=1e-5)
         inst.edit_layer(("conv", "aka"), rule=torch.neg)
         assert torch.allclose(inst(x), model_with(model, x, torch.neg))
 
@@ -208,6 +242,11 @@ def test_a_rule_that_returns_none_changes_nothing(model, x):
     with InstrumentedModel(model) as inst:
         inst.edit_layer("conv", lambda x: None)
         assert torch.equal(inst(x), plain)
+
+
+def test_an_ablation_given_twice_is_an_error(model):
+    with pytest.raises(TypeError, match="given twice: by position and by name"):
+        InstrumentedModel(model).edit_layer("conv", 1.0, ablation=0.5)
 
 
 def test_edits_are_removed_one_by_one_or_all(model, x):
@@ -316,3 +355,34 @@ def test_a_fused_encoder_layer_is_retained_without_changing_its_bits():
         inst.edit_layer("0", 1.0)
         assert torch.equal(inst(x), plain * 0)
         assert torch.allclose(inst.retained_layer("0"), plain, atol=1e-5)
+
+
+# -- what follows from hooks in place of a replaced forward (docs/classic.md names it) -------------
+
+
+def test_a_layer_run_through_its_forward_is_not_seen(x):
+    class Direct(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Identity()
+
+        def forward(self, x):
+            return self.inner.forward(x)
+
+    with InstrumentedModel(Direct()) as inst:
+        inst.retain_layer("inner")
+        inst.edit_layer("inner", 1.0)
+        assert torch.equal(inst(x), x)
+        assert inst.retained_layer() is None
+
+
+def test_hooks_registered_before_see_the_unedited_value_and_later_ones_the_edited(x):
+    layer, seen = nn.Identity(), {}
+    model = nn.Sequential(layer)
+    layer.register_forward_hook(lambda _m, _i, output: seen.update(before=output))
+    with InstrumentedModel(model) as inst:
+        inst.edit_layer("0", 1.0)
+        layer.register_forward_hook(lambda _m, _i, output: seen.update(later=output))
+        inst(x)
+    assert torch.equal(seen["before"], x)
+    assert torch.equal(seen["later"], x * 0)

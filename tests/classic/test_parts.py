@@ -29,6 +29,9 @@ def test_a_sequential_is_run_in_part(sequential, direct):
         run(x, layer="7")
     with pytest.raises(AssertionError, match="not both"):
         run(x, layer="1", first_layer="1")
+    for first, last in [(2, 1), ("3", "0")]:
+        with pytest.raises(ValueError, match=rf"^Layer {last} comes before {first}$"):
+            run(x, first_layer=first, last_layer=last)
     assert torch.equal(run(x), whole)
 
 

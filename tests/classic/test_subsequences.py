@@ -101,6 +101,41 @@ def test_errors(model):
         subsequence(model, first_layer="a", after_layer="b")
 
 
+ORDER = ["a", "b", "b.x", "b.y", "b.z", "c", "c.0", "d"]
+RUNS = ["a", "b.x", "b.y", "b.z", "c.0", "d"]
+
+
+def in_part(name, leaf):
+    return leaf == name or leaf.startswith(f"{name}.")
+
+
+@pytest.mark.parametrize("end_kind", ["last_layer", "upto_layer"])
+@pytest.mark.parametrize("start_kind", ["first_layer", "after_layer"])
+@pytest.mark.parametrize("end", ORDER)
+@pytest.mark.parametrize("start", ORDER)
+def test_every_pair_of_ends_gives_what_lies_between_or_an_error(
+    model, start, end, start_kind, end_kind
+):
+    """Once a part that ended before it started was an empty Sequential or an error, by luck."""
+    of_start = [i for i, leaf in enumerate(RUNS) if in_part(start, leaf)]
+    of_end = [i for i, leaf in enumerate(RUNS) if in_part(end, leaf)]
+    begin = of_start[0] if start_kind == "first_layer" else of_start[-1] + 1
+    stop = of_end[-1] + 1 if end_kind == "last_layer" else of_end[0]
+    ends = {start_kind: start, end_kind: end}
+    overlap = set(of_start) & set(of_end)
+    if overlap:  # the same layer, or one inside the other; `c` and `c.0` are one leaf
+        wrong = (start_kind == "after_layer" and len(start) <= len(end)) or (
+            end_kind == "upto_layer" and len(end) < len(start)
+        )
+    else:
+        wrong = of_end[0] < of_start[0]
+    if wrong:
+        with pytest.raises(ValueError, match=rf"^Layer {end} (comes before|does not come after)"):
+            subsequence(model, **ends)
+    else:
+        assert leaves(subsequence(model, **ends)) == RUNS[begin:stop]
+
+
 def test_split_names(model):
     part = hierarchical_subsequence(model, ["b", "y"], None, None, ["d"], share_weights=True)
     assert leaves(part) == ["b.y", "b.z", "c.0"]

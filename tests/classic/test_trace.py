@@ -350,7 +350,12 @@ class Cache:
 
 
 class Opaque:
-    pass
+    """Equal to others of its kind: what is kept is a copy."""
+
+    def __eq__(self, other):
+        return type(other) is Opaque
+
+    __hash__ = None
 
 
 @pytest.mark.parametrize("options", [{"clone": True}, {"detach": True}, {"retain_grad": True}])
@@ -376,6 +381,45 @@ def test_a_transformers_cache_passes(x):
     with Trace(model, "layer", clone=True, detach=True) as ret:
         model(x)
     assert isinstance(ret.output[1], cache_utils.DynamicCache)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"clone": True}, {"detach": True}, {"retain_grad": True}, {"edit_output": lambda: None}],
+    ids=["plain", "clone", "detach", "retain_grad", "edit"],
+)
+def test_a_cache_is_kept_as_it_was_at_the_call(x, options):
+    cache_utils = pytest.importorskip("transformers.cache_utils")
+    cache = cache_utils.DynamicCache()
+    seen = []
+
+    class Grows(nn.Module):
+        def forward(self, x, cache=None):
+            cache.update(x[None, None] * 1, x[None, None] * 1, 0)
+            return x * 2, cache
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = Grows()
+
+        def forward(self, x):
+            for _ in range(3):
+                _, same = self.layer(x, cache=cache)
+                seen.append(same is cache)
+            return same
+
+    model = Model()
+    with Trace(model, "layer", retain_input=True, calls="all", **options) as ret:
+        model(x.requires_grad_())
+    assert seen == [True] * 3  # the network goes on with its own object
+    rows = len(x)
+    lengths = [call.output[1].get_seq_length() for call in ret.calls]
+    assert lengths == [rows, 2 * rows, 3 * rows]
+    given = [call.input_kw["cache"].get_seq_length() for call in ret.calls]
+    assert given == [0, rows, 2 * rows]
+    in_graph = not {"clone", "detach"} & set(options) or "clone" in options
+    assert ret.calls[0].output[1].layers[0].keys.requires_grad is in_graph
 
 
 def test_clone_has_memory_of_its_own(model, x):

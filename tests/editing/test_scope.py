@@ -378,3 +378,38 @@ def test_a_limit_by_call_is_refused_under_checkpointing(model, x):
     with pytest.raises(EditError, match="which call that is cannot be told"):
         with nethook.edit(model, outputs={"act": edits.scale(2, calls=0)}):
             checkpoint(model, x, use_reentrant=False).sum().backward()
+
+
+def test_tensors_inside_an_object_have_no_address():
+    class Out:
+        def __init__(self, value):
+            self.value = value
+
+    class Holds(nn.Module):
+        def forward(self, x):
+            return Out(x)
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.holds = Holds()
+
+        def forward(self, x):
+            return self.holds(x).value
+
+    model = Model()
+    by_path = {"holds": {".value": edits.zero()}}
+    with (
+        pytest.raises(
+            EditError, match=r"no such part .* and not into a Out\. Take the whole object"
+        ),
+        nethook.edit(model, outputs=by_path),
+    ):
+        model(torch.ones(2))
+    with (
+        pytest.raises(EditError, match=r"gave a Out, in which no tensor has an address\. Write"),
+        nethook.edit(model, outputs={"holds": edits.zero()}),
+    ):
+        model(torch.ones(2))
+    with nethook.edit(model, outputs={"holds": lambda out: Out(out.value * 2)}):
+        assert model(torch.ones(2)).tolist() == [2, 2]

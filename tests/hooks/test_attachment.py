@@ -9,7 +9,13 @@ from torch import nn
 
 import nethook
 from nethook.hooks import attachment
-from nethook.hooks.attachment import Attachment, Resting, put_last, register_on_tensor
+from nethook.hooks.attachment import (
+    Attachment,
+    Resting,
+    put_last,
+    register_on_tensor,
+    seconds_of_a_hook,
+)
 from nethook.hooks.hook import Hook, Owner
 from tests.hooks.common import Spy, all_hooks, net, signal_of
 
@@ -529,3 +535,15 @@ def test_what_a_hook_costs_is_the_difference_of_the_quickest_calls(monkeypatch):
 def test_a_hook_costs_something_and_not_much():
     attachment.seconds_of_a_hook.cache_clear()
     assert 0.0 <= attachment.seconds_of_a_hook() < 1e-2
+
+
+def test_measuring_a_hook_calls_no_hook_of_the_users_on_all_modules():
+    seen = []
+    handle = nn.modules.module.register_module_forward_hook(lambda *_: seen.append(1))
+    seconds_of_a_hook.cache_clear()
+    try:
+        assert 0 < seconds_of_a_hook() < 1e-4
+        assert seen == []
+    finally:
+        handle.remove()
+        seconds_of_a_hook.cache_clear()

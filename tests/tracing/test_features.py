@@ -330,3 +330,19 @@ def test_pooling_that_does_not_fit():
         nethook.features(Give(), TOKENS, at="", pool=lambda _: 1)
     with pytest.raises(ZeroDivisionError):
         nethook.features(Give(), TOKENS, at="", pool=lambda _: 1 / 0)
+
+
+def test_an_output_that_is_one_object_has_no_features():
+    class Out:
+        def __init__(self, value):
+            self.value = value
+
+    class Holds(nn.Module):
+        def forward(self, x):
+            return Out(x)
+
+    for options in ({}, {"pool": torch.neg}):
+        with pytest.raises(ReadError, match=r"no tensor that can be addressed: it is a Out\. Name"):
+            nethook.features(Holds(), torch.ones(2), at="", **options)
+        with pytest.raises(LookupError, match=r"paths lead into tuples, .* and not into a "):
+            nethook.features(Holds(), torch.ones(2), at={"": ".value"}, **options)

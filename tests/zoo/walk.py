@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 __all__ = ["held", "modules_of", "paired", "tensors_in"]
@@ -52,6 +53,8 @@ def modules_of(model: nn.Module) -> dict[str, nn.Module]:
 
 def parts_of(value: Any) -> list[Any] | None:
     """What lies in a container, in order; None for what nethook does not promise to open."""
+    if isinstance(value, torch.Size):  # numbers, and nothing else
+        return None
     if isinstance(value, list | tuple):
         return list(value)
     if isinstance(value, Mapping):

@@ -12,7 +12,7 @@ import dataclasses
 from collections import OrderedDict, UserDict
 from collections.abc import Callable, Iterator, MutableMapping
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import torch
 
@@ -20,6 +20,7 @@ from nethook.addresses.paths import Attribute, Item, Path
 from nethook.errors import NoSuchSiteError
 
 _NO_PATH: Path = ()
+_WITHOUT_ATTRIBUTES = frozenset({tuple, list, dict})
 _DATACLASS = "__dataclass_fields__"  # what `dataclasses.is_dataclass` looks at
 
 
@@ -53,30 +54,40 @@ def map_tensors(
     other: Callable[[Any], Any] | None = None,
     *,
     fresh: bool = False,
+    attributes: Attributes = "share",
 ) -> Any:
     """`value` with each tensor replaced by `function(tensor)`, in order.
 
     Containers keep their type, and a container in which nothing was replaced is returned itself;
     only one that holds itself is always made anew. With `fresh`, so is every container that
     somebody could change later. `other` is applied to what is neither a tensor nor a container.
+    `attributes` says what becomes of those that a container has besides its items (a list of a
+    class of the user's may have some): the new one shares them, or they are mapped like items, or
+    they are None.
     """
     if isinstance(value, torch.Tensor):
         return function(value)
-    return _map(value, function, other, {}, fresh)
+    return _map(value, _How(function, other, fresh, attributes), {})
 
 
-def _map(
-    value: Any,
-    function: Callable[[torch.Tensor], Any],
-    other: Callable[[Any], Any] | None,
-    above: dict[int, Any],
-    fresh: bool,
-) -> Any:
+Attributes = Literal["share", "map", "drop"]
+
+
+class _How(NamedTuple):
+    """What is done with the parts of a value."""
+
+    function: Callable[[torch.Tensor], Any]
+    other: Callable[[Any], Any] | None
+    fresh: bool
+    attributes: Attributes
+
+
+def _map(value: Any, how: _How, above: dict[int, Any]) -> Any:
     if isinstance(value, torch.Tensor):
-        return function(value)
+        return how.function(value)
     children = _children(value)
     if children is None:
-        return value if other is None else other(value)
+        return value if how.other is None else how.other(value)
     key = id(value)
     if key in above:
         # A container that holds itself: what it becomes is made before it is filled.
@@ -85,12 +96,34 @@ def _map(
         return value if above[key] is None else above[key]
     above[key] = None
     old = list(children)
-    new = [_map(child, function, other, above, fresh) for _, child in old]
+    new = [_map(child, how, above) for _, child in old]
+    changed: dict[str, Any] = {}
+    if how.attributes != "share" and type(value) not in _WITHOUT_ATTRIBUTES:
+        for name, held in _own_attributes(value, old):
+            now = _map(held, how, above) if how.attributes == "map" else None
+            if now is not held:
+                changed[name] = now
     twin = above.pop(key)
     same = twin is None and all(was is now for (_, was), now in zip(old, new, strict=True))
-    if same and not (fresh and not isinstance(value, tuple | MappingProxyType)):
+    cannot_change = isinstance(value, tuple | MappingProxyType)
+    if same and not changed and (cannot_change or not how.fresh):
         return value
-    return _rebuild(value, old, new, twin)
+    made = _rebuild(value, old, new, twin)
+    if changed:
+        vars(made).update(changed)
+    return made
+
+
+def _own_attributes(value: Any, items: list[tuple[Attribute | Item, Any]]) -> list[tuple[str, Any]]:
+    """What a container holds besides its items: attributes of a subclass."""
+    found = getattr(value, "__dict__", None)
+    if not found or type(found) is not dict:  # the attributes of some dicts are the dict itself
+        return []
+    named = {step.key for step, _ in items if isinstance(step, Attribute)}
+    if isinstance(value, MutableMapping) and not isinstance(value, dict):
+        # A mapping of the user's keeps its items in an attribute.
+        named |= {name for name, held in found.items() if isinstance(held, list | MutableMapping)}
+    return [(name, held) for name, held in found.items() if name not in named]
 
 
 def _children(value: object) -> Iterator[tuple[Attribute | Item, Any]] | None:
@@ -113,7 +146,9 @@ def _children(value: object) -> Iterator[tuple[Attribute | Item, Any]] | None:
         return (
             (Attribute(field.name), getattr(value, field.name))
             for field in dataclasses.fields(cast(Any, value))
-            if hasattr(value, field.name)  # a field may be left unset (init=False)
+            # A property is code of the user's; a field may be left unset (init=False).
+            if not isinstance(getattr(type(value), field.name, None), property)
+            and hasattr(value, field.name)
         )
     return None
 
@@ -232,5 +267,11 @@ def _same_step(
         by_position = isinstance(value, list | tuple) or hasattr(type(value), _DATACLASS)
         if by_position:
             return steps[index]
-    inside = ", ".join(str(each) for each in steps) or f"nothing: it is a {type(value).__name__}"
+    kind = type(value).__name__
+    if not (steps or value is None or isinstance(value, torch.Tensor)) and _children(value) is None:
+        raise NoSuchSiteError(
+            f"{step} has no address: paths lead into tuples, lists, dicts and dataclasses, and not "
+            f"into a {kind}. Take the whole object, and read or change it in a function."
+        )
+    inside = ", ".join(str(each) for each in steps) or f"nothing: it is a {kind}"
     raise NoSuchSiteError(f"{step} is not in the value, which holds {inside}.")

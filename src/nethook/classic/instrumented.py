@@ -68,8 +68,9 @@ class InstrumentedModel(nn.Module):
         layernames = list(layernames)
         self.add_hooks(layernames)
         for _, aka in map(_pair, layernames):
-            self._retained.setdefault(aka, None)
-            self._detach[aka] = detach
+            if aka not in self._retained:  # what is retained already stays as it was asked for
+                self._retained[aka] = None
+                self._detach[aka] = detach
 
     def stop_retaining_layers(self, layernames: Iterable[LayerName]) -> None:
         """Keeps the outputs of these layers no longer, and lets go of what was kept."""
@@ -109,19 +110,29 @@ class InstrumentedModel(nn.Module):
         A rule is called as `rule(x, imodel, name=aka, **kwargs)`, with those of the arguments
         that it takes, and returns the new output. The rule that is used without one is
         `x * (1 - ablation) + replacement * ablation`, each a number, an array or a tensor, with
-        fewer dimensions aligned at the channels. Repeated calls replace what they name.
+        fewer dimensions aligned at the channels.
+
+        A later call for the same layer replaces the rule, and without one it goes back to that
+        blend, with the ablation and the replacement of that call alone. Other arguments for rules
+        add up over the calls.
         """
         if rule is not None and not callable(rule):
+            if "ablation" in kwargs:
+                raise TypeError(
+                    "`ablation` was given twice: by position and by name. Give it once: "
+                    "edit_layer(name, ablation, replacement)."
+                )
             kwargs["ablation"], rule = rule, None
-        if replacement is not None:
+        if rule is None:
+            kwargs = {"ablation": None, **kwargs, "replacement": replacement}
+        elif replacement is not None:
             kwargs["replacement"] = replacement
         name, aka = _pair(layername)
         self.add_hooks([(name, aka)])
         self._hooked[aka].let_edit(self, aka)
         edit = self._edits.setdefault(aka, _LayerEdit())
         edit.arguments.update(kwargs)
-        if rule is not None:
-            edit.rule = OptionalArguments(rule)
+        edit.rule = None if rule is None else OptionalArguments(rule)
 
     def remove_edits(self, layername: LayerName | None = None) -> None:
         """Ends the edits of one layer, or of all."""

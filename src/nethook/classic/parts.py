@@ -72,4 +72,6 @@ def _part(children: dict[str, Any], layer: Any, first: Any, last: Any) -> dict[s
             raise AssertionError(f"{wanted} not found")
     begin = 0 if first is None else names.index(str(first))
     end = len(names) if last is None else names.index(str(last)) + 1
+    if last is not None and end <= begin:
+        raise ValueError(f"Layer {last} comes before {first}")
     return {name: children[name] for name in names[begin:end]}

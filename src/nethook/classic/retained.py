@@ -2,7 +2,7 @@
 
 The classic tools kept references, so that an in-place operation after the layer (`ReLU(inplace=
 True)`, `h += x`) changed what they had retained. Here each tensor has a lazy copy beside it, which
-costs memory only when somebody writes.
+costs memory only when somebody writes. Objects that hold tensors (caches) are copied with them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch
 from nethook.addresses.nested import map_tensors
 from nethook.hooks.lazy import cheap_copy
 from nethook.hooks.quiet import modes_are_active, unnoticed
+from nethook.tracing.foreign import Held, copier
 
 _Tensor = torch.Tensor
 
@@ -45,6 +46,16 @@ def quietly(make: Callable[[_Tensor], Any], tensor: torch.Tensor) -> Any:
 
 def retain(value: Any, *, clone: bool | None = False, detach: bool | None = False) -> Any:
     """A nested value as it is now; `read` gives it back."""
+    kept = _keeper(clone=clone, detach=detach)
+    return map_tensors(kept, value, copier(kept), fresh=True, attributes="map")
+
+
+def retain_objects(value: Any, *, clone: bool | None = False) -> Any:
+    """A nested value with its very tensors; the objects in it are as they are now."""
+    return map_tensors(_same, value, copier(_keeper(clone=clone, detach=False)))
+
+
+def _keeper(*, clone: bool | None, detach: bool | None) -> Callable[[_Tensor], Any]:
     copy: Callable[[_Tensor], _Tensor] = _Tensor.clone if clone else cheap_copy
 
     def kept(tensor: torch.Tensor) -> Any:
@@ -55,18 +66,22 @@ def retain(value: Any, *, clone: bool | None = False, detach: bool | None = Fals
     def own(tensor: torch.Tensor) -> torch.Tensor:
         return copy(tensor.detach() if detach else tensor)
 
-    return map_tensors(kept, value, fresh=True)
+    return kept
 
 
 def note(value: Any, *, clone: bool | None = False) -> Any:
     """A nested value as it is now; `read` gives the very tensors back that nobody wrote to."""
     copy: Callable[[_Tensor], _Tensor] = _Tensor.clone if clone else cheap_copy
-    return map_tensors(lambda tensor: Snapshot(tensor, copy), value, fresh=True)
+
+    def noted(tensor: torch.Tensor) -> Snapshot:
+        return Snapshot(tensor, copy)
+
+    return map_tensors(noted, value, copier(noted), fresh=True, attributes="map")
 
 
 def read(value: Any) -> Any:
     """What `retain` or `note` was given, as it was then."""
-    return map_tensors(_same, value, _read)
+    return map_tensors(_same, value, _read, attributes="map")
 
 
 def _version(tensor: torch.Tensor) -> int | None:
@@ -83,4 +98,6 @@ def _same(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _read(each: Any) -> Any:
+    if isinstance(each, Held):
+        return each.read({Snapshot: Snapshot.read})
     return each.read() if isinstance(each, Snapshot) else each

@@ -33,7 +33,7 @@ def subsequence(
         share_weights: whether the layers are those of the model, or deep copies.
 
     Raises:
-        ValueError: where there is no such layer, or the last comes before the first.
+        ValueError: where there is no such layer, or the end comes before the start.
         AssertionError: where a name leads through something that is no Sequential.
     """
     if single_layer is not None:
@@ -132,7 +132,15 @@ def _range(names: list[str], ends: _Ends, depth: int) -> tuple[int, int]:
         stop = place(ends.last) + 1
     if ends.upto is not None:
         stop = place(ends.upto) + (not innermost(ends.upto))
-    if stop < begin:
-        last, first = ends.last or ends.upto or [], ends.first or ends.after or []
-        raise ValueError(f"Layer {'.'.join(last)} comes before {'.'.join(first)}")
+    start, end = ends.first or ends.after, ends.last or ends.upto
+    if start is not None and end is not None:
+        # The layers are compared, not the numbers: between two neighbours there is nothing, and
+        # there would be nothing either in a part whose last layer stands just before its first.
+        if place(end) < place(start):
+            raise ValueError(f"Layer {'.'.join(end)} comes before {'.'.join(start)}")
+        if place(end) == place(start):  # one layer twice, or one of the two inside the other
+            behind = start is ends.after and innermost(start)
+            before = end is ends.upto and innermost(end) and not innermost(start)
+            if behind or before:
+                raise ValueError(f"Layer {'.'.join(end)} does not come after {'.'.join(start)}")
     return begin, stop

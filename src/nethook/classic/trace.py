@@ -13,7 +13,7 @@ from nethook.addresses.lookup import get_module
 from nethook.addresses.tree import Tree
 from nethook.classic.calling import OptionalArguments
 from nethook.classic.copying import recursive_copy
-from nethook.classic.retained import note, read, retain
+from nethook.classic.retained import note, read, retain, retain_objects
 from nethook.errors import OptionError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
@@ -203,7 +203,7 @@ class Trace:
             self._keep_input(call, *given)
         if self._retain_output and self._grad:
             kept = recursive_copy(new, clone=self._clone, retain_grad=True)
-            call.keep("output", kept)
+            call.keep("output", retain_objects(kept, clone=self._clone))
             new = recursive_copy(kept, clone=True)  # later in-place writes go to this one
         elif self._retain_output and records:
             call.keep("output", retain(new, clone=self._clone, detach=self._detach))

@@ -21,6 +21,7 @@ from nethook.hooks.attachment import register_on_tensor
 from nethook.hooks.backward_end import when_backward_ends
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.ops import unseen
+from nethook.hooks.sweep import sweep_at_the_end
 from nethook.hooks.threads import elsewhere, taken_off
 
 _graph_task = torch._C._current_graph_task_id
@@ -181,6 +182,7 @@ class ChangeOutputGradient(Change):
                 with unseen():
                     tensor = tensor.clone()
             register_on_tensor(tensor, ChangeGradient(self.owner, self.address, meant, self.calls))
+            sweep_at_the_end(self.owner)
             return tensor
 
         return map_tensors(hooked, value)

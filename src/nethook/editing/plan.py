@@ -131,8 +131,14 @@ class Entry:
 
     def _check_is_tensor(self, value: Any, site: str) -> None:
         if not isinstance(value, torch.Tensor):
-            paths = ", ".join(repr(show_path(path)) for path, _ in tensors(value)) or "none"
+            paths = ", ".join(repr(show_path(path)) for path, _ in tensors(value))
             name = type(self.edit).__name__
+            if not paths:
+                raise EditError(
+                    f"{name} at {self.what} wants a tensor, and {site!r} gave a "
+                    f"{type(value).__name__}, in which no tensor has an address. Write a function "
+                    f"that takes the object and returns another: {{{self.pattern!r}: function}}."
+                )
             raise EditError(
                 f"{name} at {self.what} wants a tensor, and {site!r} gave a "
                 f"{type(value).__name__} with tensors at: {paths}. Name one of them: "

@@ -17,7 +17,7 @@ from torch import nn
 
 from nethook.hooks.hook import Hook
 from nethook.hooks.listing import OF_MODULES, OF_TENSORS, OPTIONS
-from nethook.hooks.suspend import merged_keys
+from nethook.hooks.order import merged
 
 Table = MutableMapping[int, Any]
 _FULL = "_is_full_backward_hook"
@@ -107,9 +107,7 @@ def _kept(before: dict[int, Any], now: Table) -> dict[int, Any] | None:
     }
     if wanted.keys() == now.keys():
         return None
-    keys = merged_keys(
-        [key for key in before if key in wanted], [key for key in now if key in wanted]
-    )
+    keys = merged([key for key in before if key in wanted], [key for key in now if key in wanted])
     return {key: wanted[key] for key in keys}
 
 

@@ -14,6 +14,10 @@ The rules, each with a test:
   lost, and said to be.
 - A hook that holds the tensor it hangs on, or one computed from it, keeps the graph alive for
   ever. The hook holds the one who asked weakly.
+- After the scope a hook goes on hearing passes through the graph that was built inside it, and dies
+  with that graph. On a tensor that the model keeps (`sweep`) it goes when the scope ends, for later
+  graphs will be built on that tensor. If no gradient has come by then, the autograd node that made
+  the tensor is asked instead, for the first one that comes.
 """
 
 from __future__ import annotations
@@ -26,10 +30,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from nethook.hooks.attachment import register_on_tensor
-from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.attachment import register_on_node, register_on_tensor
+from nethook.hooks.hook import Handle, Hook, Owner
 from nethook.hooks.numbers import next_number
 from nethook.hooks.quiet import quiet
+from nethook.hooks.sweep import OnGraph, sweep_at_the_end
 
 
 class Sink:
@@ -69,10 +74,11 @@ def ask(
 
     `given` are the tensors that the module was called with, if `tensor` is what it returned.
     """
+    sweep_at_the_end(owner)
     if tensor.is_leaf:
         _OnLeaf.put_on(tensor, owner, address, sink, key)
         return
-    register_on_tensor(tensor, _OnTensor(owner, address, weakref.ref(sink), key))
+    register_on_tensor(tensor, _OnTensor(owner, address, weakref.ref(sink), key, tensor._version))
     if not tensor._is_view():
         return
     version = _Version(tensor)
@@ -127,19 +133,47 @@ def ask_quickly(tensor: torch.Tensor, hook: Hook, given: tuple[Any, ...] = ()) -
     hooks[next_number()] = hook
 
 
-class _OnTensor(Hook):
-    __slots__ = ("key", "sink")
+class _OnTensor(OnGraph):
+    __slots__ = ("_written", "key", "sink")
 
-    def __init__(self, owner: Owner, address: str, sink: weakref.ref[Sink], key: int) -> None:
+    def __init__(
+        self, owner: Owner, address: str, sink: weakref.ref[Sink], key: int, written: int = 0
+    ) -> None:
         super().__init__(owner, address)
         self.sink = sink
         self.key = key
+        self._written = written  # how often the tensor had been
 
     def __call__(self, grad: torch.Tensor | None) -> None:
         sink = self.sink()
         # One of several outputs of an operation may get None: nothing flows back through it.
         if sink is not None and grad is not None:
             sink.receive(self.key, grad)
+
+    def taken_off(self, tensor: torch.Tensor) -> None:
+        """Asks the node that made the tensor for the gradient that is still awaited."""
+        sink = self.sink()
+        heard = sink is None or any(self.key in grads for grads in sink.passes.values())
+        # After a write the tensor is that of another node.
+        if not heard and tensor._version == self._written:
+            _OnNode(self, tensor.grad_fn, tensor.output_nr)
+
+
+class _OnNode(Hook):
+    """Before the node that made a tensor runs: passes on one gradient, and goes."""
+
+    __slots__ = ("_at", "_handle", "_on_tensor")
+
+    def __init__(self, on_tensor: _OnTensor, node: Any, at: int) -> None:
+        super().__init__(on_tensor.owner, on_tensor.address)
+        self._on_tensor = on_tensor
+        self._at = at
+        self._handle: Handle = register_on_node(node, self, before=True)
+
+    def __call__(self, grads: tuple[torch.Tensor | None, ...]) -> None:
+        if grads[self._at] is not None:
+            self._handle.remove()
+            self._on_tensor(grads[self._at])
 
 
 class _OnLeaf(_OnTensor):
@@ -174,6 +208,10 @@ class _OnLeaf(_OnTensor):
         if not self.owner.alive:
             self._take_off()
 
+    def taken_off(self, tensor: torch.Tensor) -> None:
+        """It is a tensor of the model's own, as a parameter is."""
+        self._take_off()
+
     def _sink_is_gone(self, _: object) -> None:
         self._take_off()
 
@@ -202,6 +240,9 @@ class _OnBase(_OnTensor):
         offset = view.storage_offset() - base.storage_offset()
         self.layout = (view.size(), view.stride(), offset)
         self.base_layout = (base.size(), base.stride())
+
+    def taken_off(self, tensor: torch.Tensor) -> None:
+        """The hook on the view itself is asked instead."""
 
     def __call__(self, grad: torch.Tensor | None) -> None:
         if grad is None or not self.version.changed:

@@ -11,6 +11,7 @@ from nethook.addresses.tree import Tree
 from nethook.hooks.hook import Hook
 from nethook.hooks.listing import HookDict, global_hooks, hooks_on
 from nethook.hooks.ops import ModuleHook
+from nethook.hooks.order import merged
 from nethook.hooks.routing import Router
 
 
@@ -50,7 +51,7 @@ def take_off(place: HookDict, back: ExitStack) -> None:
     def put_back() -> None:
         alive = {key: hook for key, hook in ours.items() if hook.owner.alive}
         hooks = dict(place.hooks) | alive
-        keys = merged_keys([key for key in order if key in hooks], list(place.hooks))
+        keys = merged([key for key in order if key in hooks], list(place.hooks))
         # The same dict object: the handles of others point to it.
         place.hooks.clear()
         place.hooks.update({key: hooks[key] for key in keys})
@@ -58,20 +59,6 @@ def take_off(place: HookDict, back: ExitStack) -> None:
             each.update({key: flag for key, flag in saved.items() if key in alive})
 
     back.callback(put_back)
-
-
-def merged_keys(before: list[int], now: list[int]) -> list[int]:
-    """The keys of `before` that are missing put back into `now`, each beside its old neighbour."""
-    merged = list(now)
-    for at, key in enumerate(before):
-        if key not in merged:
-            # Behind the one that stood before it; the first, before the one that stood behind it.
-            follower = next((each for each in before if each in now), None)
-            if at:
-                merged.insert(merged.index(before[at - 1]) + 1, key)
-            else:
-                merged.insert(0 if follower is None else merged.index(follower), key)
-    return merged
 
 
 def _if_alive(hook: Hook, put_back: Callable[[], None]) -> Callable[[], None]:

@@ -136,6 +136,12 @@ class Call:
 
     def _passes(self, grads: Gradients | None, of: str) -> list[Any]:
         if grads is None:
+            if of == "the output" and not held_tensors(self._entry.output):
+                kind = type(self.output).__name__
+                raise NoGradientError(
+                    f"{of} of {self._what} holds no tensor that can be addressed: it is a {kind}. "
+                    "Trace the module or the operation that made the tensor inside it."
+                )
             raise NoGradientError(
                 f"{of} of {self._what} did not require a gradient when it ran: it was under "
                 "no_grad or inference_mode, or nothing before it requires one."

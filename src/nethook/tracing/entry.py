@@ -160,8 +160,8 @@ _PLACE = _Place()
 
 
 def outline(value: Any) -> Any:
-    """A nested value with its tensors taken out, so that gradients can be put there."""
-    return map_tensors(lambda _: _PLACE, value)
+    """A nested value with places for gradients instead of its tensors, and nothing else in it."""
+    return map_tensors(lambda _: _PLACE, value, lambda _: None, fresh=True, attributes="drop")
 
 
 def _fill(outline: Any, arrived: dict[int, Any]) -> Any:

@@ -15,6 +15,7 @@ from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.addresses.patterns import Pattern, flatten
 from nethook.errors import NoSuchSiteError, OptionError, PatternError, ReadError, SeveralCallsError
 from nethook.restoring.unchanged import unchanged
+from nethook.tracing.foreign import NotRecorded, is_plain
 from nethook.tracing.pooling import Mask, Pool, check_pool, find_mask, pooled
 from nethook.tracing.record import Record
 from nethook.tracing.scope import trace
@@ -208,7 +209,8 @@ class Reader:
             raise part.error
         if not isinstance(part, torch.Tensor):
             what = f"the part {show_path(path)} of the output" if path else "the output"
-            raise ReadError(f"{what} of {name!r} is a {type(part).__name__}, not a tensor.")
+            kind = part.kind if isinstance(part, NotRecorded) else type(part)
+            raise ReadError(f"{what} of {name!r} is a {kind.__name__}, not a tensor.")
         return part
 
 
@@ -232,7 +234,14 @@ def _only(output: Any, name: str) -> Any:
     if len(paths) == 1:
         return get(output, paths[0])
     if not paths:
-        raise ReadError(f"the output of {name!r} holds no tensor: it is a {type(output).__name__}.")
+        if is_plain(output) and not isinstance(output, NotRecorded):
+            kind = type(output).__name__
+            raise ReadError(f"the output of {name!r} holds no tensor: it is a {kind}.")
+        kind = (output.kind if isinstance(output, NotRecorded) else type(output)).__name__
+        raise ReadError(
+            f"the output of {name!r} holds no tensor that can be addressed: it is a {kind}. Name a "
+            "module inside it, or read the object with nethook.trace."
+        )
     shown = [show_path(path) for path in paths]
     raise ReadError(
         f"the output of {name!r} holds {len(shown)} tensors, at {', '.join(shown)}. Name one: "

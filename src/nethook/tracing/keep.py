@@ -21,6 +21,7 @@ from nethook.hooks.lazy import lazy_copy
 from nethook.hooks.ops import unseen
 from nethook.hooks.quiet import quiet, unnoticed
 from nethook.hooks.spread import arrived, is_spread
+from nethook.tracing.foreign import Held, copier, refuse
 
 _Tensor = torch.Tensor
 _function_modes = torch._C._len_torch_function_stack
@@ -78,15 +79,23 @@ def keeper(
     if transform is None:
         return keep_moved
     give = _unnoticed(own if copy else _detached_lazy if detach else _lazy)
+    return _Transformed(give, transform, keep_moved)
 
-    def keep(tensor: torch.Tensor) -> Any:
+
+class _Transformed:
+    """Keeps what a function of the user's makes of a tensor."""
+
+    def __init__(self, give: Keep, transform: Callable[[torch.Tensor], Any], keep: Keep) -> None:
+        self._give = give
+        self._transform = transform
+        self._keep = keep
+
+    def __call__(self, tensor: torch.Tensor) -> Any:
         # What it is given is a copy, mostly a lazy one: writing to it cannot reach the network.
-        given = give(tensor)
+        given = self._give(tensor)
         with unseen():
-            value = transform(given.tensor if isinstance(given, Reference) else given)
-        return keep_moved(value) if isinstance(value, torch.Tensor) else value
-
-    return keep
+            value = self._transform(given.tensor if isinstance(given, Reference) else given)
+        return self._keep(value) if isinstance(value, torch.Tensor) else value
 
 
 def _unnoticed(keep: Keep) -> Keep:
@@ -135,8 +144,13 @@ def _keep_reference(tensor: torch.Tensor) -> Any:
 
 
 def keep_value(keep: Keep, value: Any) -> Any:
-    """A nested value with each tensor kept, in containers that nobody else can change."""
-    return map_tensors(keep, value, fresh=True)
+    """A nested value with each tensor kept, in containers that nobody else can change.
+
+    Objects that are no containers are copied with the tensors in them; where a function of the
+    user's makes tensors smaller, keeping whole objects beside them would be for nothing.
+    """
+    other = copier(refuse if isinstance(keep, _Transformed) else keep)
+    return map_tensors(keep, value, other, fresh=True, attributes="map")
 
 
 def read_value(value: Any, what: str) -> Any:
@@ -145,7 +159,7 @@ def read_value(value: Any, what: str) -> Any:
         return value
     if isinstance(value, Reference):
         return value.read(what)
-    return map_tensors(_same, value, lambda each: _read_reference(each, what))
+    return map_tensors(_same, value, lambda each: _read(each, what), attributes="map")
 
 
 def held_tensors(value: Any) -> list[torch.Tensor]:
@@ -188,8 +202,12 @@ def _same(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _read_reference(each: Any, what: str) -> Any:
-    return each.read(what) if isinstance(each, Reference) else each
+def _read(each: Any, what: str) -> Any:
+    if isinstance(each, Reference):
+        return each.read(what)
+    if isinstance(each, Held):
+        return each.read({Reference: lambda reference: reference.read(what)})
+    return each
 
 
 _QUICKEST: dict[Keep, Keep] = {

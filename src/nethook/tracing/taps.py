@@ -19,6 +19,7 @@ from nethook.hooks.nodes import HeldNode, next_number
 from nethook.hooks.quiet import quiet
 from nethook.hooks.threads import elsewhere, taken_off
 from nethook.tracing.entry import Entry, Gradients, Nodes, Stack, State, outline
+from nethook.tracing.foreign import is_plain
 from nethook.tracing.keep import Keep, keep_value
 from nethook.tracing.order import StopPlan
 from nethook.tracing.parameters import ParameterRecord
@@ -171,8 +172,14 @@ def nodes_of(value: Any, begin: int) -> Nodes:
     """The nodes that made the tensors of an output, of a call that began at the number `begin`."""
     end = next_number()
     with quiet():
-        made = map_tensors(lambda each: HeldNode(each) if each.requires_grad else None, value)
+        made = map_tensors(
+            _held_node, value, lambda each: each if is_plain(each) else None, attributes="drop"
+        )
     return Nodes(made, begin, end, get_ident())
+
+
+def _held_node(tensor: torch.Tensor) -> HeldNode | None:
+    return HeldNode(tensor) if tensor.requires_grad else None
 
 
 class ParameterTap(Hook):

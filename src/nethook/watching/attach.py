@@ -24,6 +24,7 @@ from nethook.hooks.in_graph import shown
 from nethook.hooks.ops import watch_ops
 from nethook.hooks.optimizers import on_every_step
 from nethook.hooks.routing import RouterPair, routed_modules
+from nethook.hooks.sweep import sweep_at_the_end
 from nethook.hooks.threads import Threads, stay
 from nethook.runs.about import command
 from nethook.runs.writer import RunWriter
@@ -237,6 +238,7 @@ class _Builder:
         hooks.add(WhenCompiling(lambda: hidden.compiles(True), lambda: hidden.compiles(False)))
         for name, tree in self._trees.items():
             self._model(name, tree)
+        sweep_at_the_end(hooks.owner)
         facts: list[tuple[ParameterFacts, ParameterSite, dict[str, Any]]] = []
         known: set[int] = set()
         for name, sites in self._parameters.items():

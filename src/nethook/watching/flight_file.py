@@ -22,6 +22,7 @@ from nethook.stats import guard
 from nethook.stats.memory import bytes_held
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared
+from nethook.tracing.foreign import NotRecorded
 
 VERSION: Final = 1
 _KEY: Final = "nethook_flight"
@@ -171,8 +172,9 @@ def _write(value: Any, name: str, tensors: dict[str, torch.Tensor], left_out: li
                 key: _write(each, f"{name}.{key}", tensors, left_out) for key, each in value.items()
             }
         }
-    left_out.append(f"{name} ({type(value).__name__})")
-    return {_LEFT_OUT: type(value).__name__}
+    kind = (value.kind if isinstance(value, NotRecorded) else type(value)).__name__
+    left_out.append(f"{name} ({kind})")
+    return {_LEFT_OUT: kind}
 
 
 def _why_not(tensor: torch.Tensor) -> str:

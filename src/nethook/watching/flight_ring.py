@@ -10,9 +10,10 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from nethook.addresses.nested import tensors
+from nethook.addresses.nested import map_tensors, tensors
 from nethook.restoring.randomness import devices_in_use
 from nethook.stats.memory import bytes_held
+from nethook.tracing.foreign import NotRecorded, is_plain
 
 CAP: Final = 256 << 20
 """Bytes of inputs that the ring holds on to; a batch that does not fit is not kept."""
@@ -111,6 +112,8 @@ class Ring:
         self._open(step)
         args, kwargs = inputs
         found = _tensors(args, kwargs)
+        if not (found and len(args) == 1 and args[0] is found[0] and not kwargs):
+            args, kwargs = _own(args, kwargs)
         size = sum([bytes_held(tensor) for tensor in found])
         fits = self._held + size <= CAP and len(self._steps[-1]) < MOST_CALLS
         call = Call(
@@ -196,6 +199,25 @@ def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor
     if not kwargs and len(args) == 1 and type(args[0]) is torch.Tensor:
         return [args[0]]
     return [tensor for _, tensor in tensors((args, kwargs))]
+
+
+def _own(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same tensors in containers of our own: the script may put others into its batch.
+
+    Objects that are neither are not held: they cannot be saved, and nobody knows their size.
+    """
+    own: tuple[tuple[Any, ...], dict[str, Any]] = map_tensors(
+        _same, (args, kwargs), _if_plain, fresh=True, attributes="drop"
+    )
+    return own
+
+
+def _same(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
+
+
+def _if_plain(value: Any) -> Any:
+    return value if is_plain(value) else NotRecorded(type(value), "which a replay cannot use")
 
 
 def _versions(found: list[torch.Tensor]) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""Files that somebody else may have put there: a pipe must not hang us, nor a device answer.
+"""Opening and writing files by name, whatever the name stands for.
 
-What a name stands for is looked at before it is opened. Opening a pipe waits for a writer, opening
-a device may do anything, and a file of a terabyte does not fit into memory.
+What it stands for is looked at before it is opened: opening a pipe waits for a writer, opening a
+device may do anything, and a file of a terabyte does not fit into memory.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -89,6 +90,34 @@ def read_file(path: Path, *, most: int, links: bool = True) -> bytes:
                 errno.EFBIG, f"it has {found.st_size:,} bytes, and at most {most:,} are expected"
             )
         return stream.read(most + 1)[:most]
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Writes a file that is there as a whole, old or new, whoever opens it meanwhile.
+
+    Raises:
+        OSError: it cannot be written; then nothing of it is left.
+    """
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "embedded null byte")
+    if exists(path) and (kind := not_a_file(path)):  # a pipe would be replaced by a file
+        raise OSError(errno.EINVAL, f"it is {kind}, where a file was expected")
+    # A name of its own: that of the file may be as long as names can be.
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".nethook-", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def is_full(error: BaseException) -> bool:

@@ -18,11 +18,17 @@ from safetensors.torch import save_file
 from torch import nn
 
 from nethook.errors import NoSuchRunError, NotARunError
+from nethook.files import is_file
 from nethook.stats.shards import is_shared
 
 VERSION: Final = 1
 _KEY: Final = "nethook_flight"
 _MOST_TEXT: Final = 1 << 24
+
+# What reading a damaged file raises: its JSON may be of any form, its tensors of any type.
+_FAILURES: Final = (
+    SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError,
+)  # fmt: skip
 
 WEIGHTS_CAP: Final = 1 << 30
 """Bytes of weights that are saved; larger models are replayed with the weights they have."""
@@ -83,7 +89,7 @@ def load(path: str | Path) -> Flight:
     """
     given = Path(path)
     place = given if given.suffix == ".safetensors" else flight_path(given)
-    if not place.is_file():
+    if not is_file(place):
         raise NoSuchRunError(
             f"There is no {str(place)!r}: a run has such a file only after nethook.watch has seen "
             "a NaN or an infinity in it, with `batches` above 0."
@@ -95,7 +101,7 @@ def load(path: str | Path) -> Flight:
                 raise NotARunError(f"{str(place)!r} was not written by nethook.watch.")
             described = json.loads(text)
             return _read_all(described, file, place)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except _FAILURES as error:
         if isinstance(error, NotARunError):
             raise
         raise NotARunError(f"{str(place)!r} cannot be read: {error}") from None

@@ -47,11 +47,11 @@ def test_no_name_raises(tmp_path: Path, name: str) -> None:
 def test_a_file_is_read_up_to_a_size(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"12345")
     assert read_file(tmp_path / "a", most=5) == b"12345"
-    with pytest.raises(OSError, match="it has 5 bytes, and at most 4 are expected"):
+    with pytest.raises(OSError, match="it is larger than 4 bytes"):
         read_file(tmp_path / "a", most=4)
     with (tmp_path / "holes").open("wb") as stream:
         stream.truncate(1 << 40)
-    with pytest.raises(OSError, match="1,099,511,627,776 bytes"):
+    with pytest.raises(OSError, match="larger than 1,000 bytes"):
         read_file(tmp_path / "holes", most=1000)
 
 

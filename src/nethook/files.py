@@ -78,17 +78,15 @@ def read_file(path: Path, *, most: int, links: bool = True) -> bytes:
         OSError: it is something else, larger than that, or cannot be read.
     """
     if kind := not_a_file(path, links=links):
-        raise OSError(errno.EINVAL, f"it is {kind}, where a file was expected")
+        raise OSError(f"it is {kind}, where a file was expected")
     # It may have been replaced since: without waiting, and looked at again.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as stream:
         found = os.fstat(stream.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is no longer a file")
+            raise OSError("it is no longer a file")
         if found.st_size > most:
-            raise OSError(
-                errno.EFBIG, f"it has {found.st_size:,} bytes, and at most {most:,} are expected"
-            )
+            raise OSError(f"it is larger than {most:,} bytes")
         return stream.read(most + 1)[:most]
 
 
@@ -101,7 +99,7 @@ def write_file(path: Path, data: bytes) -> None:
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "embedded null byte")
     if exists(path) and (kind := not_a_file(path)):  # a pipe would be replaced by a file
-        raise OSError(errno.EINVAL, f"it is {kind}, where a file was expected")
+        raise OSError(f"it is {kind}, where a file was expected")
     # A name of its own: that of the file may be as long as names can be.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".nethook-", suffix=".part")
     try:

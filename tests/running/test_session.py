@@ -25,6 +25,7 @@ class Recorder:
     """A stand-in for a watch: remembers what it was given, and when forwards had run."""
 
     paths: ClassVar[list[Path]] = [Path("nowhere.db")]
+    problems: ClassVar[list[str]] = []
 
     def __init__(self, _: RunOptions, models: Mapping[str, nn.Module]) -> None:
         self.given: list[dict[str, nn.Module]] = []

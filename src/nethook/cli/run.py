@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from nethook.errors import RunFileError
 from nethook.running.apart import keep_apart
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
@@ -153,8 +154,8 @@ def _chosen(options: Any, program: Program) -> RunOptions:
 
     try:
         to = run_file(options.to, options.name or program.title)
-    except FileExistsError as error:
-        _parser().error(str(error))
+    except RunFileError as error:  # one that exists, or a path that can never be written
+        _parser().error(str(error).replace("`to`", "--to"))
     return RunOptions(
         to=to,
         name=options.name or program.title,

@@ -79,7 +79,7 @@ def load(path: str | Path) -> dict[str, Any]:
         return _load(path)
     except RecipeError:
         raise
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError, SafetensorError) as error:
+    except (OSError, ValueError, RecursionError, MemoryError, SafetensorError) as error:
         raise RecipeError(f"{_shown(path)} is not a recipe that can be read: {error}") from None
 
 

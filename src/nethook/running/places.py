@@ -6,9 +6,13 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import Final
 
 from nethook.errors import RunExistsError
-from nethook.runs.paths import STAMP, parent_started, rank_path
+from nethook.files import exists
+from nethook.runs.paths import STAMP, check_path, parent_started, rank_path
+
+_TITLE: Final = 50  # characters of a script's name in that of its run, each of up to 4 bytes
 
 
 def run_file(to: str | None, title: str) -> str:
@@ -20,23 +24,31 @@ def run_file(to: str | None, title: str) -> str:
 
     Raises:
         RunExistsError: the file that was asked for is there already.
+        RunFileError: it can never be written.
     """
     rank = _number("RANK")
     if to is not None:
-        path = Path(to.replace("{time}", _stamp(launched()))).expanduser().absolute()
-        if rank_path(path, rank).exists():
+        path = check_path(Path(to.replace("{time}", _stamp(launched()))), rank)
+        if exists(rank_path(path, rank)):
             raise RunExistsError(
                 f"{str(rank_path(path, rank))!r} exists, and a run is never overwritten: name "
                 "another file, or leave --to out and let the time name it."
             )
         return str(path)
-    plain = re.sub(r"[^\w.+-]+", "-", title).strip("-.") or "run"
-    path = Path("runs", f"{plain}-{_stamp(launched())}.db").absolute()
+    plain = re.sub(r"[^\w.+-]+", "-", title).strip("-.")[:_TITLE] or "run"
+    path = Path(_folder(), "runs", f"{plain}-{_stamp(launched())}.db")
     chosen, count = path, 1
-    while rank_path(chosen, rank).exists():  # two runs in one second
+    while exists(rank_path(chosen, rank)):  # two runs in one second
         count += 1
         chosen = path.with_name(f"{path.stem}-{count}{path.suffix}")
     return str(chosen)
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - before the script may change it
+    except OSError:  # it was removed: the script may not care, and the run says so
+        return os.curdir
 
 
 def launched() -> float:

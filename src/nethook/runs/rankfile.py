@@ -35,7 +35,7 @@ from nethook.runs.schema import (
     scalar_key,
 )
 from nethook.runs.sparse import unpack_bits, unpack_counts
-from nethook.runs.texts import from_file, from_json
+from nethook.runs.texts import from_file, from_json, name_from_file
 from nethook.stats.fields import BINS, WIDTH, Matrix, empty_rows
 
 Integers = npt.NDArray[np.int64]
@@ -107,13 +107,15 @@ class RankFile:
     def info(self) -> dict[str, Any]:
         """What ran."""
         found = self._file.rows("SELECT key, value FROM info ORDER BY key", most=10_000)
-        return {from_file(name): from_json(value) for name, value in found}
+        return {name_from_file(name): from_json(value) for name, value in found}
 
     def sites(self) -> list[Site]:
         """The sites, in the order in which they were added."""
         query = "SELECT address, kind, info FROM sites ORDER BY id"
         found = self._file.rows(query, most=MAX_SERIES)
-        return [Site(from_file(a), from_file(kind), _mapping(info)) for a, kind, info in found]
+        return [
+            Site(name_from_file(a), name_from_file(kind), _mapping(info)) for a, kind, info in found
+        ]
 
     def series(self) -> tuple[list[SeriesInfo], Basis]:
         """The series in the order of their rows, and what their records are relative to.
@@ -147,7 +149,13 @@ class RankFile:
                 raise NotARunError(f"{str(self.path)!r} has series that are not in order.")
             basis.add(units, elements, binned)
             infos.append(
-                SeriesInfo(from_file(address), from_file(quantity), units, elements, _mapping(info))
+                SeriesInfo(
+                    name_from_file(address),
+                    name_from_file(quantity),
+                    units,
+                    elements,
+                    _mapping(info),
+                )
             )
         return infos, basis
 
@@ -310,7 +318,7 @@ class RankFile:
         """Name of a scalar -> its id, and how many points are kept (0: all)."""
         query = "SELECT id, name, keep FROM scalar_names ORDER BY id"
         found = self._file.rows(query, most=MAX_ROWS)
-        return {from_file(name): (_small(at), _small(keep)) for at, name, keep in found}
+        return {name_from_file(name): (_small(at), _small(keep)) for at, name, keep in found}
 
     def scalar(self, name: int, keep: int) -> Matrix:
         """The points (points, 3) of a scalar: step, time, value."""
@@ -329,7 +337,7 @@ class RankFile:
         query = "SELECT name, step, phase, data FROM losses ORDER BY id"
         found = self._file.rows(query, most=MAX_ROWS)
         return [
-            (from_file(name), _whole(step), from_file(phase), from_json(data))
+            (name_from_file(name), _whole(step), name_from_file(phase), from_json(data))
             for name, step, phase, data in found
         ]
 
@@ -340,8 +348,8 @@ class RankFile:
             (
                 _whole(step),
                 _real(when),
-                from_file(kind),
-                from_file(address),
+                name_from_file(kind),
+                name_from_file(address),
                 from_file(message),
                 from_json(data),
                 _whole(repeats),
@@ -358,17 +366,22 @@ class RankFile:
         found = self._file.rows(
             "SELECT step, shape, CASE WHEN length(data) <= ? THEN data END FROM snapshots "
             "WHERE address = ? ORDER BY id",
-            (5 * MAX_SNAPSHOT, address),
+            (5 * MAX_SNAPSHOT, self._raw_address(address)),
             most=MAX_ROWS,
         )
         return [(_whole(step), _snapshot(shape, data)) for step, shape, data in found]
+
+    def _raw_address(self, address: str) -> object:
+        """An address as it stands in the file, where control characters are not spelt out."""
+        found = self._file.rows("SELECT DISTINCT address FROM snapshots", most=MAX_SERIES)
+        return next((raw for (raw,) in found if name_from_file(raw) == address), address)
 
     def snapshot_sites(self) -> list[str]:
         """The sites of which there are snapshots."""
         if not self._file.rows("SELECT name FROM sqlite_master WHERE name = 'snapshots'", most=1):
             return []
         found = self._file.rows("SELECT DISTINCT address FROM snapshots", most=MAX_SERIES)
-        return [from_file(address) for (address,) in found]
+        return [name_from_file(address) for (address,) in found]
 
     def findings(self) -> list[dict[str, Any]]:
         """Findings, as plain data."""

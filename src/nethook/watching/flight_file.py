@@ -28,6 +28,7 @@ _MOST_TEXT: Final = 1 << 24
 # What reading a damaged file raises: its JSON may be of any form, its tensors of any type.
 _FAILURES: Final = (
     SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError,
+    MemoryError,
 )  # fmt: skip
 
 WEIGHTS_CAP: Final = 1 << 30

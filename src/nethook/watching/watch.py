@@ -153,6 +153,11 @@ class Watch:
         return self._diagnosis.found if self._closed else self._diagnosis.look()
 
     @property
+    def problem(self) -> str | None:
+        """Why nothing is being written at the moment, or was to the end; None where all is well."""
+        return self._session.writer.problem
+
+    @property
     def step(self) -> int:
         """The step that is under way, from 0."""
         return self._session.step
@@ -230,8 +235,8 @@ class Watch:
         self._diagnosis.close()
         session.writer.close()
         self._ended = True
-        if session.writer.problem is not None:
-            text += f"; not all of it could be written ({session.writer.problem})"
+        if self.problem is not None:
+            text += f"; not all of it could be written ({self.problem})"
         if text and not session.silent:
             _say(text)
 

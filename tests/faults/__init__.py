@@ -11,4 +11,7 @@ Each file has the same three names, and `KINDS` lists the files:
 
 from __future__ import annotations
 
-KINDS: tuple[str, ...] = ("damaged_files",)
+KINDS: tuple[str, ...] = (
+    "damaged_files",
+    "hostile_folders",
+)

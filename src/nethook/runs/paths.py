@@ -36,6 +36,11 @@ def is_rank_file(path: Path) -> bool:
     return bool(_RANK.search(path.stem))
 
 
+def split_rank(path: Path) -> tuple[str, str]:
+    """What a path has before and after the number of its rank: `runs/NAME` and `.db`."""
+    return _RANK.sub("", str(path.with_suffix(""))), path.suffix
+
+
 def rank_files(path: Path) -> dict[int, Path]:
     """The files of all ranks that lie beside `path`, which may itself be that of any rank."""
     stem = _RANK.sub("", path.stem)

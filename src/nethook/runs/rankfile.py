@@ -361,27 +361,27 @@ class RankFile:
 
     def snapshots(self, address: str) -> list[tuple[int, npt.NDArray[np.float32]]]:
         """Outputs of a site that were kept: step, and the values."""
-        if not self._file.rows("SELECT name FROM sqlite_master WHERE name = 'snapshots'", most=1):
-            return []  # a file of an older version
+        written = self._snapshot_sites().get(address)
+        if written is None:
+            return []
         found = self._file.rows(
             "SELECT step, shape, CASE WHEN length(data) <= ? THEN data END FROM snapshots "
             "WHERE address = ? ORDER BY id",
-            (5 * MAX_SNAPSHOT, self._raw_address(address)),
+            (5 * MAX_SNAPSHOT, written),
             most=MAX_ROWS,
         )
         return [(_whole(step), _snapshot(shape, data)) for step, shape, data in found]
 
-    def _raw_address(self, address: str) -> object:
-        """An address as it stands in the file, where control characters are not spelt out."""
-        found = self._file.rows("SELECT DISTINCT address FROM snapshots", most=MAX_SERIES)
-        return next((raw for (raw,) in found if name_from_file(raw) == address), address)
-
     def snapshot_sites(self) -> list[str]:
         """The sites of which there are snapshots."""
+        return list(self._snapshot_sites())
+
+    def _snapshot_sites(self) -> dict[str, str]:
+        """Address as it is shown -> as it is written in the file."""
         if not self._file.rows("SELECT name FROM sqlite_master WHERE name = 'snapshots'", most=1):
-            return []
+            return {}  # a file of an older version
         found = self._file.rows("SELECT DISTINCT address FROM snapshots", most=MAX_SERIES)
-        return [name_from_file(address) for (address,) in found]
+        return {name_from_file(address): address for (address,) in found}
 
     def findings(self) -> list[dict[str, Any]]:
         """Findings, as plain data."""

@@ -20,7 +20,7 @@ from nethook.errors import (
 from nethook.files import exists, is_file, whole_path
 from nethook.runs.align import add_onto, common_axis, course_onto, merge_courses
 from nethook.runs.owner import is_alive
-from nethook.runs.paths import is_rank_file, rank_files, rank_path
+from nethook.runs.paths import is_rank_file, rank_files, split_rank
 from nethook.runs.rankfile import RankFile, SeriesInfo, Site
 from nethook.runs.ranks import OfRank, best_counts, is_root, part_in, together
 from nethook.runs.results import (
@@ -115,21 +115,25 @@ class Run:
     def world_size(self) -> int:
         """How many ranks the run has."""
         size = self._first.info().get("world_size")
-        known = max([*self._files, *self._problems], default=0) + 1
+        known = max(self._files, default=0) + 1
         # A number from the file: no run has more ranks than machines have.
         return max(known, min(size, 1 << 16)) if isinstance(size, int) else known
 
     @property
     def ranks(self) -> tuple[Rank, ...]:
         """Every rank of the run, with those that are missing."""
-        main = rank_path(self._first.path, 0)
+        size = self.world_size
+        beyond = sorted(rank for rank in self._problems if rank >= size)
+        # Put together by hand: of many ranks that are missing, paths would take seconds.
+        name, suffix = split_rank(self._first.path)
         shown = []
-        for rank in range(self.world_size) if self._only is None else (self._only,):
+        for rank in (*range(size), *beyond) if self._only is None else (self._only,):
             file = self._files.get(rank)
             if file is None:
                 problem = self._problems.get(rank, "")
                 state = "unreadable" if problem else "missing"
-                shown.append(Rank(rank, str(rank_path(main, rank)), state, -1, problem))
+                place = f"{name}.rank{rank}{suffix}" if rank else f"{name}{suffix}"
+                shown.append(Rank(rank, place, state, -1, problem))
             else:
                 windows = file.windows("train")
                 last = int(windows.last_step[-1]) if len(windows) else -1

@@ -26,7 +26,7 @@ from tests.runs.made import write_run
 
 TITLE = "mutated run files"
 TRIES = 300
-SHORT = 24
+SHORT = 12
 
 BLOBS = ("records", "overviews", "histograms", "unit_bits", "scalars", "snapshots")
 TEXTS = [("info", "value"), ("sites", "info"), ("series", "info"), ("losses", "data")]

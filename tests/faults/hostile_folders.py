@@ -25,7 +25,7 @@ from tests.runs.made import write_run
 
 TITLE = "hostile folders"
 TRIES = 300
-SHORT = 20
+SHORT = 12
 
 PRECIOUS = b"what lies outside must stay as it is"
 

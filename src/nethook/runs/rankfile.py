@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -34,6 +32,7 @@ from nethook.runs.schema import (
     number_of,
     scalar_key,
 )
+from nethook.runs.snapshots import unpack_snapshot
 from nethook.runs.sparse import unpack_bits, unpack_counts
 from nethook.runs.texts import from_file, from_json, name_from_file
 from nethook.stats.fields import BINS, WIDTH, Matrix, empty_rows
@@ -370,7 +369,7 @@ class RankFile:
             (5 * MAX_SNAPSHOT, written),
             most=MAX_ROWS,
         )
-        return [(_whole(step), _snapshot(shape, data)) for step, shape, data in found]
+        return [(_whole(step), unpack_snapshot(shape, data)) for step, shape, data in found]
 
     def snapshot_sites(self) -> list[str]:
         """The sites of which there are snapshots."""
@@ -412,25 +411,6 @@ class RankFile:
         )
         for packed, data in found:
             yield number_of(packed), data
-
-
-def _snapshot(shape: object, data: object) -> npt.NDArray[np.float32]:
-    sizes = from_json(shape)
-    if not isinstance(sizes, list) or not all(
-        isinstance(each, int) and 0 <= each <= MAX_SNAPSHOT for each in sizes
-    ):
-        raise NotARunError("a snapshot in the file has no shape")
-    count = math.prod(sizes)
-    if not isinstance(data, bytes) or not 0 < count <= MAX_SNAPSHOT:
-        raise NotARunError("a snapshot in the file is larger than nethook writes any")
-    unpacker = zlib.decompressobj()
-    try:
-        raw = unpacker.decompress(data, 4 * count + 1)
-    except zlib.error as error:
-        raise NotARunError(f"a snapshot in the file cannot be unpacked: {error}") from None
-    if len(raw) != 4 * count:
-        raise NotARunError("a snapshot in the file has another size than its shape says")
-    return np.frombuffer(raw, "<f4").reshape(sizes)
 
 
 def _windows(table: Integers, path: Path, begin: int = 0) -> Windows:

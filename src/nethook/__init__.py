@@ -9,13 +9,11 @@
 
 The names below are all that is public. Each is loaded when it is first used, so that `import
 nethook` and `nethook --help` import neither torch nor numpy: a script that sets `OMP_NUM_THREADS`
-before its own `import torch` must find it obeyed.
+before its own `import torch` must find it obeyed. Nothing at all is imported here: with `python -m
+nethook` the folder that it is called in comes first, and a `typing.py` there is not Python's.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Final
+TYPE_CHECKING = False  # which type checkers take for true
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook import classic as classic
@@ -117,7 +115,7 @@ __all__ = [
 ]
 
 # Public name -> the module that holds it; the names of modules stand below.
-_SOURCES: Final = {
+_SOURCES = {
     "Callbacks": "nethook.editing.callbacks",
     "Finding": "nethook.doctor.finding",
     "Inputs": "nethook.addresses.inputs",
@@ -165,7 +163,7 @@ _SOURCES: Final = {
     "retain_layer_output": "nethook.classic.layers",
     "retain_layers": "nethook.classic.layers",
 }
-_MODULES: Final = {
+_MODULES = {
     "classic": "nethook.classic",
     "edits": "nethook.editing.edits",
     "errors": "nethook.errors",
@@ -176,6 +174,8 @@ _MODULES: Final = {
 
 def _load(name: str) -> object:
     """Load a public name on its first use."""
+    import importlib
+
     value: object
     if name in _SOURCES:
         value = getattr(importlib.import_module(_SOURCES[name]), name)

@@ -1,6 +1,7 @@
 """Recipes: edits as data, saved and loaded without running code."""
 
 import json
+import os
 import pickle
 
 import pytest
@@ -207,3 +208,62 @@ def test_whatever_a_file_holds_it_loads_as_edits_or_is_refused(
     except NethookError as error:  # pragma: no cover
         pytest.fail(f"another error than RecipeError: {error!r}")
     assert all(isinstance(one, edits.Edit) for *_, one in flat(loaded))
+
+
+def recipe_of(path, edit, arguments, calls=None):
+    row = {"quantity": "outputs", "pattern": "0", "path": "", "edit": edit, "calls": calls}
+    path.write_text(json.dumps({"nethook_recipe": 1, "entries": [row | {"arguments": arguments}]}))
+
+
+@pytest.mark.parametrize(
+    ("edit", "arguments", "message"),
+    [
+        ("scale", {"factor": 10**400}, "must fit into 64 bits; got one of more than 100 digits"),
+        ("add", {"other": 2**63}, "must fit into 64 bits; got one of 19 digits"),
+        ("scale", {"factor": float("nan")}, "must not be NaN"),
+        ("zero_units", {"units": [0, -(10**30)], "dim": 1}, "must fit into 64 bits"),
+        ("patch", {"source": [], "index": [{"slice": [None, None, -1]}]}, "cannot go backwards"),
+        ("patch", {"source": [], "index": [{"slice": [0, 5, 0]}]}, "nor a slice"),
+        ("patch", {"source": [], "index": [{"slice": [10**30, None, None]}]}, "64 bits"),
+    ],
+)
+def test_numbers_that_no_tensor_holds_are_refused(tmp_path, edit, arguments, message):
+    recipe_of(tmp_path / "r.json", edit, arguments)
+    with pytest.raises(RecipeError, match=message):
+        edits.load(tmp_path / "r.json")
+
+
+def test_an_infinity_is_a_number(tmp_path):
+    given = {"0": [edits.replace(float("-inf")), edits.clip_norm(1.0, float("inf"))]}
+    edits.save(tmp_path / "r.json", outputs=given)
+    assert edits.load(tmp_path / "r.json")["outputs"]["0"][""] == given["0"]
+    with pytest.raises(RecipeError, match="must not be NaN"):
+        edits.save(tmp_path / "r.json", outputs={"0": edits.scale(float("nan"))})
+
+
+def test_a_version_is_a_number(tmp_path):
+    (tmp_path / "r.json").write_text('{"nethook_recipe": true, "entries": []}')
+    with pytest.raises(RecipeError, match="version True"):
+        edits.load(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize("name", ["r.json", "r.safetensors"])
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_something_else_than_a_file_is_refused_at_once(tmp_path, name, kind):
+    """A pipe would have waited for ever, to be read and to be written."""
+    edits.save(tmp_path / "r.json", outputs={"fc": edits.steer(DIRECTION)})
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name) if kind == "pipe" else (tmp_path / name).mkdir()
+    with pytest.raises(RecipeError, match=f"is a {kind}"):
+        edits.load(tmp_path / "r.json")
+    with pytest.raises(RecipeError, match=f"cannot be written: it is a {kind}"):
+        edits.save(tmp_path / "r.json", outputs={"fc": edits.steer(DIRECTION)})
+
+
+@pytest.mark.parametrize("name", ["a\0b.json", "x" * 300 + ".json", "no/such/r.json"])
+def test_a_name_that_cannot_be(tmp_path, name):
+    with pytest.raises(RecipeError) as caught:
+        edits.load(tmp_path / name)
+    with pytest.raises(RecipeError, match="cannot be written"):
+        edits.save(tmp_path / name, outputs={"fc": edits.zero()})
+    assert "\0" not in str(caught.value)

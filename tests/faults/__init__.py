@@ -14,5 +14,7 @@ from __future__ import annotations
 # One name per line: branches add to it.
 KINDS: tuple[str, ...] = (
     "attach_cycles",
+    "damaged_files",
+    "hostile_folders",
     "kills",
 )

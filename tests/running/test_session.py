@@ -26,6 +26,7 @@ class Recorder:
 
     paths: ClassVar[list[Path]] = [Path("nowhere.db")]
     notes: ClassVar[list[str]] = []
+    problems: ClassVar[list[str]] = []
 
     def __init__(self, _: RunOptions, models: Mapping[str, nn.Module]) -> None:
         self.given: list[dict[str, nn.Module]] = []

@@ -22,6 +22,7 @@ import nethook
 from nethook.errors import RunFileError
 from nethook.runs import storage
 from nethook.runs.writer import RunWriter
+from tests.runs.disks import small_disk
 from tests.runs.made import fold, write_run
 
 ROOT = Path(__file__).parents[2]
@@ -123,23 +124,6 @@ def test_kill_9_while_it_is_being_made(tmp_path: Path) -> None:
 
 
 # A full disk
-
-
-@contextlib.contextmanager
-def small_disk(folder: Path, size: str = "2m") -> Iterator[Path]:
-    """A disk of two megabytes; only root can make one."""
-    folder.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],
-        capture_output=True,
-        check=False,
-    )
-    if made.returncode != 0:
-        pytest.skip("a small disk cannot be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_a_full_disk_is_said_once_and_recording_goes_on_when_there_is_room(tmp_path: Path) -> None:
@@ -254,6 +238,7 @@ import nethook
 from nethook.errors import RunFileError
 from nethook.runs.run import open_run
 from nethook.runs.writer import RunWriter
+from tests.runs.disks import small_disk
 from tests.runs.made import fold, write_run
 importlib.metadata.version("nethook")
 # What is imported late is imported now: the folder of the packages may be closed to others.

@@ -335,3 +335,86 @@ def test_no_pickle_and_no_code_in_this_room() -> None:
     source = "\n".join(file.read_text(encoding="utf-8") for file in room.glob("*.py"))
     assert not re.search(r"^\s*(import|from) (pickle|marshal|shelve|dill)", source, re.MULTILINE)
     assert not re.search(r"\b(eval|exec)\(|allow_pickle=True|load_extension", source)
+
+
+# Other files in the same folder
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link", "nowhere"])
+@pytest.mark.parametrize("live", [False, True])
+def test_what_lies_beside_a_run_is_not_trusted(
+    path: Path, tmp_path: Path, end: str, kind: str, live: bool
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious" * 5000)
+    if live and end != "-wal":
+        Path(f"{path}-wal").write_bytes(b"")  # SQLite then looks at the others, too
+    beside = Path(f"{path}{end}")
+    if kind == "folder":
+        beside.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(beside)
+    else:
+        beside.symlink_to(victim if kind == "link" else tmp_path / "nowhere")
+    assert "NllLoss" in read_everything(path)
+    assert victim.read_bytes() == b"precious" * 5000
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_rank_that_is_a_link_is_not_followed(path: Path, tmp_path: Path) -> None:
+    """What lies beside a run was not asked for, and may lead to anywhere."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    shutil.copy(path, outside / "other.db")
+    (tmp_path / "run.rank1.db").symlink_to(outside / "other.db")
+    os.mkfifo(tmp_path / "run.rank2.db")
+    (tmp_path / "run.rank3.db").mkdir()
+    run = nethook.open_run(path)
+    assert [rank.state for rank in run.ranks] == ["finished"] + 3 * ["unreadable"]
+    assert all("is not a regular file" in rank.problem for rank in run.ranks[1:])
+    run.close()
+    # By its own name it is asked for, and opened.
+    linked = nethook.open_run(tmp_path / "run.rank1.db")
+    assert linked.ranks[1].state == "finished"
+    linked.close()
+
+
+def test_a_number_of_ranks_beyond_all_machines(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.rank99999999999.db").touch()
+    change(path, "UPDATE info SET value = '999999999999' WHERE key = 'world_size'")
+    assert nethook.open_run(path).world_size == 1 << 16
+
+
+@pytest.mark.parametrize(
+    "name", ["a\0b.db", "x" * 300 + ".db", "x" * 253, "no/such/folder/x.db", "run.db/x.db"]
+)
+def test_a_name_that_nothing_has(path: Path, name: str) -> None:
+    with pytest.raises(RunFileError):
+        nethook.open_run(path.with_name(name) if "/" not in name else path.parent / name)
+
+
+def test_a_folder_that_may_not_be_looked_at_is_said(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert len(nethook.open_run(path).ranks) == 1
+
+
+def test_a_path_that_sqlite_does_not_open_is_said(path: Path) -> None:
+    deep = path.parent.joinpath(*["d" * 100] * 5)
+    deep.mkdir(parents=True)
+    shutil.copy(path, deep / "a.db")
+    with pytest.raises(RunFileError, match="more than 504 bytes, which SQLite does not open"):
+        nethook.open_run(deep / "a.db")
+
+
+def test_a_wal_of_holes_is_not_copied(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path(f"{path}-wal").open("wb") as stream:
+        stream.truncate(1 << 42)
+    os.mkfifo(f"{path}-shm")
+    with pytest.raises(RunFileError, match="no room for a copy"):
+        nethook.open_run(path)

@@ -65,3 +65,18 @@ def test_ranks_lie_beside_one_another(tmp_path: Path) -> None:
     want = {0: main, 1: tmp_path / "a [x].rank1.db", 11: tmp_path / "a [x].rank11.db"}
     assert rank_files(main) == want
     assert rank_files(tmp_path / "a [x].rank11.db") == want
+
+
+def test_names_of_ranks_are_taken_as_nethook_spells_them(tmp_path: Path) -> None:
+    """Zeros in front, other digits and ranks beyond all machines are other files."""
+    main = tmp_path / "a.db"
+    for name in ("a.db", "a.rank2.db", "a.rank02.db", "a.rank0.db", "a.rank٣.db"):
+        (tmp_path / name).touch()
+    (tmp_path / "a.rank99999999999999.db").touch()
+    assert rank_files(main) == {0: main, 2: tmp_path / "a.rank2.db"}
+
+
+def test_a_link_that_leads_nowhere_takes_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.db").symlink_to(tmp_path / "nowhere.db")
+    with pytest.raises(RunExistsError):
+        new_run_path(tmp_path / "a.db")

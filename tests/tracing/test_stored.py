@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
 import random
 import shutil
@@ -17,7 +18,13 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 import nethook
-from nethook.errors import NethookError, NoSuchFeaturesError, NoSuchSiteError, NotFeaturesError
+from nethook.errors import (
+    FeaturesError,
+    NethookError,
+    NoSuchFeaturesError,
+    NoSuchSiteError,
+    NotFeaturesError,
+)
 from nethook.tracing.shards import read_shard
 
 X = torch.randn(20, 6, generator=torch.Generator().manual_seed(0))
@@ -349,3 +356,47 @@ def test_the_reader_agrees_with_safetensors(tmp_path):
     for name, tensor in load_file(tmp_path / "a.safetensors").items():
         assert torch.equal(mapped[name].view(torch.uint8), tensor.view(torch.uint8))
         assert mapped[name].shape == tensors[name].shape
+
+
+# -- what a name stands for -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["index.json", SHARD])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
+def test_something_else_than_a_file_is_refused_at_once(folder, name, kind):
+    """A pipe would have waited for ever."""
+    (folder / name).rename(folder.parent / "elsewhere")
+    if kind == "pipe":
+        os.mkfifo(folder / name)
+    elif kind == "folder":
+        (folder / name).mkdir()
+    else:
+        (folder / name).symlink_to(folder.parent / "elsewhere")
+    refused(folder, "pipe|folder|link")
+
+
+def test_an_index_of_holes_is_not_read(folder):
+    with (folder / "index.json").open("r+b") as stream:
+        stream.truncate(1 << 40)
+    refused(folder, "larger than 64,000,000 bytes")
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "no/such/folder"])
+def test_a_folder_that_cannot_be(tmp_path, name):
+    with pytest.raises(FeaturesError):
+        nethook.load_features(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "file/x"])
+def test_nothing_is_extracted_into_a_folder_that_cannot_be(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(FeaturesError, match="cannot be made"):
+        nethook.extract(nn.Sequential(nn.Identity()), [X], at="0", to=tmp_path / name)
+
+
+def test_the_lock_of_an_extraction_is_no_link(tmp_path):
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to" / "rank-00000.lock").symlink_to(tmp_path / "made")
+    with pytest.raises(FeaturesError, match="nothing can be written into"):
+        nethook.extract(nn.Sequential(nn.Identity()), [X], at="0", to=tmp_path / "to")
+    assert not (tmp_path / "made").exists()

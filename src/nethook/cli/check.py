@@ -84,12 +84,12 @@ def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
 
 
 def _lines(run: Path, found: list[Finding]) -> list[str]:
-    from nethook.runs.texts import clean
+    from nethook.runs.texts import clean_name
     from nethook.views.finding_lines import finding_lines, healthy_line
     from nethook.views.paragraphs import Style
 
     style = Style(colour=sys.stdout.isatty())
-    head = clean(str(run))
+    head = clean_name(str(run))
     if not found:
         return [head, healthy_line(style)]
     plain: list[dict[str, Any]] = [each.to_dict() for each in found]

@@ -4,13 +4,15 @@
 imported, and its errors must not pass through typer's hands.
 """
 
-from __future__ import annotations
-
 import sys
 
 
 def main() -> None:
     """Run the command line."""
+    if not sys.flags.safe_path:
+        # The folder of the command; with `python -m` the one that it was called in. What lies there
+        # is not for nethook to import. (So nothing has been imported up to here.)
+        del sys.path[0]
     if sys.argv[1:2] == ["run"]:
         from nethook.cli.run import main as run
 

@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from nethook.errors import RunFileError
+from nethook.running.apart import keep_apart
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
 from nethook.running.runner import Outcome, run_program
 from nethook.running.session import Session
 
 SEVERITIES: Final = ("info", "warning", "error")
+_COMMANDS: Final = frozenset({"check", "report"})  # that are recommended at the end
 _WITH_VALUE: Final = (
     *("--to", "--step", "--name", "--budget", "--include", "--exclude", "--fail-on"),
 )
@@ -48,6 +50,9 @@ def main(arguments: Sequence[str]) -> None:
     program = _program(rest)
     if program is None:
         _parser().error("which script? Type `nethook run train.py`, or `-m` and a module.")
+    if again := keep_apart(program.folder, sys.path):
+        again(__name__).main(arguments)  # this module was imported before that
+        return
     chosen = _chosen(options, program)
     from nethook.running.children import Children
     from nethook.running.follow import start_watching
@@ -184,8 +189,8 @@ def _chosen(options: Any, program: Program) -> RunOptions:
             resume=options.resume,
             arguments=program.args,
         )
-    except RunFileError as error:
-        _parser().error(str(error))
+    except RunFileError as error:  # one that exists, or a path that can never be written
+        _parser().error(str(error).replace("`to`", "--to"))
     return RunOptions(
         to=to,
         name=options.name or program.title,
@@ -240,7 +245,6 @@ class _Closing:
         with _suppressed():
             if sys.stdout is not None:
                 sys.stdout.flush()  # what the script printed comes before
-        commands = _commands()
         with _suppressed():
             colour = stream.isatty() and not os.environ.get("NO_COLOR")
             text = closing_text(
@@ -249,13 +253,13 @@ class _Closing:
                 self._children.notes(),
                 colour=colour,
                 quiet=self._options.quiet,
-                commands=commands,
+                commands=_COMMANDS,
             )
             stream.write(text)
             stream.flush()
         if self._options.open and not self._options.ui:
             with _suppressed():
-                _open_report(self._session, commands)
+                _open_report(self._session)
 
 
 def _live(session: Session) -> Any:
@@ -271,17 +275,7 @@ def _suppressed() -> Any:
     return contextlib.suppress(Exception)
 
 
-def _commands() -> frozenset[str]:
-    """The commands that there are, so that only those are recommended."""
-    from nethook.cli.main import app
-
-    return frozenset(
-        command.name or getattr(command.callback, "__name__", "")
-        for command in app.registered_commands
-    )
-
-
-def _open_report(session: Session, commands: frozenset[str]) -> None:
+def _open_report(session: Session) -> None:
     """Makes the report beside the run file and opens it, with nethook's own command."""
     import subprocess
     import webbrowser
@@ -289,10 +283,11 @@ def _open_report(session: Session, commands: frozenset[str]) -> None:
     from nethook.running.closing import written_files
 
     paths = written_files(session)
-    if not paths or "report" not in commands:
+    if not paths:
         return
     path = paths[0]
     report = path.with_suffix(".html")
-    command = [sys.executable, "-m", "nethook", "report", str(path), "-o", str(report)]
+    # -P: what lies in the folder that the script works in is not for nethook to import.
+    command = [sys.executable, "-P", "-m", "nethook", "report", str(path), "-o", str(report)]
     if subprocess.run(command, check=False, stdout=sys.__stderr__).returncode == 0:
         webbrowser.open(report.as_uri())

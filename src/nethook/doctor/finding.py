@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from nethook.views.escape import line
+
 Severity: TypeAlias = Literal["info", "warning", "error"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
 """From the least to the most severe."""
@@ -61,4 +63,5 @@ class Finding:
 
     def __str__(self) -> str:
         where = f" at {', '.join(self.sites[:3])}" if self.sites else ""
-        return f"{self.code} ({self.severity}){where}, since step {self.first_step}: {self.message}"
+        said = f"{self.code} ({self.severity}){where}, since step {self.first_step}: {self.message}"
+        return line(said)  # names in it are those of the user's modules

@@ -12,22 +12,26 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from safetensors.torch import save as serialize
 
 from nethook.addresses.paths import show_path
 from nethook.editing import edits as catalogue
 from nethook.editing.edits import Edit, Limit
 from nethook.editing.plan import Entry, Quantity, read
 from nethook.errors import NethookError, RecipeError
+from nethook.files import exists, not_a_file, read_file, write_file
 
 _VERSION = 1
 _MOST_BYTES = 16_000_000  # of JSON; a recipe of thousands of edits is far below
+_LARGEST = 1 << 63  # torch has no larger whole numbers
 _FIELDS = {"quantity", "pattern", "path", "edit", "arguments", "calls"}
 _EDITS = {
     name: value
@@ -53,9 +57,12 @@ def save_entries(path: str | Path, entries: list[Entry]) -> None:
     rows = [_write(entry, tensors) for entry in entries]
     path = Path(path)
     text = json.dumps({"nethook_recipe": _VERSION, "entries": rows}, indent=1)
-    if tensors:
-        save_file(tensors, _beside(path))
-    path.write_text(text, encoding="utf-8")
+    try:
+        if tensors:
+            write_file(_beside(path), serialize(tensors))
+        write_file(path, text.encode())
+    except (OSError, ValueError) as error:
+        raise RecipeError(f"{_shown(path)} cannot be written: {error}") from error
 
 
 def load(path: str | Path) -> dict[str, Any]:
@@ -72,12 +79,17 @@ def load(path: str | Path) -> dict[str, Any]:
         return _load(path)
     except RecipeError:
         raise
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError, SafetensorError) as error:
-        raise RecipeError(f"{path.name} is not a recipe that can be read: {error}") from None
+    except (OSError, ValueError, RecursionError, MemoryError, SafetensorError) as error:
+        raise RecipeError(f"{_shown(path)} is not a recipe that can be read: {error}") from None
 
 
 def _beside(path: Path) -> Path:
     return path.with_suffix(".safetensors")
+
+
+def _shown(path: Path) -> str:
+    name = path.name
+    return name if name.isprintable() and len(name) < 100 else f"{name!r:.100}"
 
 
 def _write(entry: Entry, tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
@@ -115,17 +127,15 @@ def _to_data(value: Any, tensors: dict[str, torch.Tensor], what: str) -> Any:
     if isinstance(value, list | tuple):
         return [_to_data(each, tensors, what) for each in value]
     if value is None or isinstance(value, bool | int | float | str):
-        return value
+        return _number(value)  # what could not be loaded is not saved
     raise RecipeError(f"{value!r} in the edit at {what} cannot be written as data.")
 
 
 def _load(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > _MOST_BYTES:
-        raise RecipeError(f"{path.name} is larger than {_MOST_BYTES:,} bytes: not a recipe.")
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = json.loads(read_file(path, most=_MOST_BYTES).decode())
     if not isinstance(data, dict) or "nethook_recipe" not in data:
         raise RecipeError(f"{path.name} is not a recipe: it lacks the field 'nethook_recipe'.")
-    if data["nethook_recipe"] != _VERSION:
+    if type(data["nethook_recipe"]) is not int or data["nethook_recipe"] != _VERSION:
         raise RecipeError(
             f"{path.name} is a recipe of version {data['nethook_recipe']!r}; this nethook reads "
             f"version {_VERSION}."
@@ -133,7 +143,7 @@ def _load(path: Path) -> dict[str, Any]:
     rows = data.get("entries")
     if not isinstance(rows, list):
         raise RecipeError(f"{path.name} lacks its list of entries.")
-    tensors = load_file(_beside(path)) if _beside(path).exists() else {}
+    tensors = _load_tensors(_beside(path))
     given: dict[str, dict[str, dict[str, list[Edit]]]] = {}
     for number, row in enumerate(rows):
         quantity, pattern, inside, edit = _read_row(row, number, tensors)
@@ -142,6 +152,14 @@ def _load(path: Path) -> dict[str, Any]:
     for name, each in given.items():
         read(_quantity(name), each)  # the paths, too, must be ones that can be read
     return given
+
+
+def _load_tensors(path: Path) -> Mapping[str, torch.Tensor]:
+    if not exists(path):
+        return {}
+    if kind := not_a_file(path):  # a pipe would never answer
+        raise RecipeError(f"{_shown(path)} is {kind}, where the recipe's tensors should be.")
+    return load_file(path)
 
 
 def _read_row(
@@ -166,7 +184,8 @@ def _read_row(
         calls: Limit = _from_data(row["calls"], tensors)
         edit = cls(**values, calls=calls)
         edit.check()
-    except NethookError as error:
+        _check_index(getattr(edit, "index", None))
+    except (NethookError, TypeError) as error:
         raise RecipeError(f"entry {number}: {error}") from None
     return _quantity(row["quantity"]), row["pattern"], row["path"], edit
 
@@ -179,12 +198,28 @@ def _from_data(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
             return tensors[value["tensor"]]
         parts: Any = value.get("slice")
         three = set(value) == {"slice"} and isinstance(parts, list) and len(parts) == 3
-        if three and all(part is None or type(part) is int for part in parts):
-            return slice(*parts)
+        if three and all(part is None or type(part) is int for part in parts) and parts[2] != 0:
+            return slice(*(_number(part) for part in parts))
         raise RecipeError("a value that is neither a number, a text, a tensor nor a slice.")
     if isinstance(value, list):
         return [_from_data(each, tensors) for each in value]
+    return _number(value)
+
+
+def _number(value: Any) -> Any:
+    """A value that may be a number: of those, one that a tensor can hold."""
+    if isinstance(value, float) and math.isnan(value):
+        raise RecipeError("a number must not be NaN: every value that it touched would be, too.")
+    if type(value) is int and not -_LARGEST <= value < _LARGEST:
+        digits = len(str(value)) if abs(value) < 10**100 else "more than 100"
+        raise RecipeError(f"a whole number must fit into 64 bits; got one of {digits} digits.")
     return value
+
+
+def _check_index(index: Any) -> None:
+    for each in index if isinstance(index, list | tuple) else ():
+        if isinstance(each, slice) and each.step is not None and each.step < 0:
+            raise RecipeError("a slice of a tensor cannot go backwards: its step must be positive.")
 
 
 def _quantity(name: str) -> Quantity:

@@ -18,6 +18,7 @@ from typing import Final
 
 from nethook.errors import RunFileError
 from nethook.figures.reading import Reading
+from nethook.files import exists, is_file
 from nethook.runs.paths import is_rank_file, rank_files
 from nethook.views.escape import shorten
 
@@ -65,7 +66,7 @@ class Folder:
     def __init__(self, place: Path, *, wait: bool = False) -> None:
         self.place = place.expanduser().absolute()
         # A file that is still to be written is served as soon as it is there.
-        self.single = wait or self.place.is_file() or self.place.suffix == ".db"
+        self.single = wait or is_file(self.place) or self.place.suffix == ".db"
         self._entries: dict[str, Entry] = {}
         self._opened: OrderedDict[str, Opened] = OrderedDict()
         self._lock = threading.Lock()
@@ -144,8 +145,8 @@ class Folder:
         if self.single:
             # Of a run whose first rank is missing, the file of another stands for it.
             ranks = rank_files(self.place)
-            if self.place.exists() or ranks:
-                yield self.place if self.place.exists() else next(iter(ranks.values()))
+            if exists(self.place) or ranks:
+                yield self.place if exists(self.place) else next(iter(ranks.values()))
             return
         root, seen, given = self.place.resolve(), 0, set()
         for folder, below, names in os.walk(self.place):  # does not follow links to folders
@@ -159,7 +160,8 @@ class Folder:
                     ranks = rank_files(path)
                     if 0 in ranks or next(iter(ranks.values())) != path:
                         continue
-                if path.is_symlink() and root not in path.resolve().parents:
+                # `realpath` ends also where links lead in a circle.
+                if path.is_symlink() and root not in Path(os.path.realpath(path)).parents:
                     continue  # leads out of the folder
                 if path not in given:
                     given.add(path)

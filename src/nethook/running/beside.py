@@ -37,8 +37,8 @@ def start_page(to: str, *, show: bool = False) -> None:
     """
     import subprocess
 
-    # The script's settings for warnings are not the page's.
-    python = [sys.executable, "-W", "ignore"]
+    # The script's settings for warnings are not the page's, nor are its files (-P).
+    python = [sys.executable, "-P", "-W", "ignore"]
     page = [*python, "-m", "nethook", "ui", to, "--wait", "--beside", str(os.getpid())]
     page += ["--open"] if show else []
     launcher = [*python, "-c", _LAUNCH, *page]

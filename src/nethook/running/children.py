@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nethook.hooks.importing import when_imported
+from nethook.running.apart import keep_apart, kept_apart, leave_to_script
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
 from nethook.running.runner import run_program
@@ -28,19 +29,28 @@ from nethook.running.session import Session
 from nethook.runs.masking import masked_text
 
 _ROOT: Final = str(Path(__file__).parents[2])
+# In a new process the folder that it is started in comes first. What lies there is for the script.
 _SPAWNED: Final = """\
 import sys
+before = list(sys.modules)
+first = [] if sys.flags.safe_path else sys.path[:1]
+del sys.path[:len(first)]
 sys.path.append({root!r})
 try:
-    from nethook.running.children import begin_spawned
-    begin_spawned({options!r})
+    from importlib import import_module as load
+    apart = {apart!r}
+    if apart is not None:
+        from nethook.running.apart import adopt
+        load = adopt(*apart, before)
+    load("nethook.running.children").begin_spawned({options!r})
 except Exception:
     pass
 finally:
+    sys.path[:0] = first
     sys.path.remove({root!r})
 """
 _AGAIN: Final = (
-    "import sys; sys.path.append({root!r}); "
+    "import sys; sys.flags.safe_path or sys.path.pop(0); sys.path.append({root!r}); "
     "from nethook.running.children import run_again; run_again({options!r})"
 )
 
@@ -142,7 +152,8 @@ class _Told:
         self._options = options
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
-        return exec, (_SPAWNED.format(root=_ROOT, options=self._options.to_json()),)
+        text = _SPAWNED.format(root=_ROOT, options=self._options.to_json(), apart=kept_apart())
+        return exec, (text,)
 
 
 def begin_spawned(text: str) -> None:
@@ -155,17 +166,21 @@ def begin_spawned(text: str) -> None:
     when_imported("torch", session.begin)
     # The way in which processes of multiprocessing end; `atexit` is not asked in all of them.
     util.Finalize(None, session.end, exitpriority=-100)
+    leave_to_script()
 
 
 def run_again(text: str) -> None:
     """In a process that was started in the place of the same script: run it, and follow it."""
-    from nethook.running.follow import start_watching
-
     options = RunOptions.from_json(text)
     words = sys.argv[1:]
     program = Program(words[0], tuple(words[1:]))
     if words[0] == "-m":
         program = Program(words[1], tuple(words[2:]), module=True)
+    if again := keep_apart(program.folder, sys.path):
+        again(__name__).run_again(text)  # this module was imported before that
+        return
+    from nethook.running.follow import start_watching
+
     session = Session(options, start_watching)
     Children(options, program)
     run_program(program, session, lambda _: None)

@@ -14,7 +14,7 @@ from nethook.errors import RunFileError
 from nethook.running.runner import Outcome
 from nethook.running.session import Session
 from nethook.runs.paths import rank_files
-from nethook.runs.texts import clean
+from nethook.runs.texts import clean, clean_name
 
 _MOST: Final = 4
 """Runs that are shown one by one; a script may train a hundred."""
@@ -41,11 +41,11 @@ def closing_text(
     """
     paths = written_files(session)
     if quiet:
-        return f"{clean(str(paths[0]))}\n" if paths else ""
+        return f"{clean_name(str(paths[0]))}\n" if paths else ""
     lines = [_rule()]
     for path in paths[:_MOST]:
         if len(paths) > 1:
-            lines.append(f"run {clean(path.name)}")
+            lines.append(f"run {clean_name(path.name)}")
         lines += _verdict(path, outcome if path == paths[-1] else Outcome(), colour)
     if len(paths) > _MOST:
         lines.append(f"and {len(paths) - _MOST} more runs beside them")
@@ -55,7 +55,7 @@ def closing_text(
         lines += _paragraph(clean(note))
     if not paths:
         return "\n".join(lines) + "\n"
-    return "\n".join([*lines, *_next(paths[0], commands), clean(str(paths[0]))]) + "\n"
+    return "\n".join([*lines, *_next(paths[0], commands), clean_name(str(paths[0]))]) + "\n"
 
 
 def written_files(session: Session) -> list[Path]:
@@ -120,7 +120,7 @@ def _nothing(outcome: Outcome) -> Iterable[str]:
 
 
 def _next(path: Path, commands: Collection[str]) -> list[str]:
-    shown = shlex.quote(_short(path))
+    shown = clean_name(shlex.quote(_short(path)))
     options = {
         "report": f"nethook report {shown} -o report.html",
         "check": f"nethook check {shown}",

@@ -35,12 +35,18 @@ class Watches:
         self._paths: list[Path] = []
         self.notes: list[str] = []
         """What a person should know of runs that were gone on with."""
+        self._problems: list[str] = []
         self.add(models)
 
     @property
     def paths(self) -> list[Path]:
         """The files of all runs, the first one first."""
         return list(self._paths)
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be written of the runs that have ended, and why."""
+        return list(self._problems)
 
     def add(self, models: Mapping[str, nn.Module]) -> None:
         """Begins another run."""
@@ -100,6 +106,8 @@ class Watches:
         self._open = [each for each in self._open if each[0] not in over]
         for watch in over:
             watch.close()
+            if watch.problem is not None:
+                self._problems.append(f"Not all of the run could be written: {watch.problem}.")
 
     def close(self) -> None:
         """Ends all runs."""

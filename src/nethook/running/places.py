@@ -7,11 +7,15 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from nethook.errors import RunExistsError, RunFileError
+from nethook.files import exists
 from nethook.running.resumable import check_resumable, last_run
-from nethook.runs.paths import STAMP, parent_started, rank_path
+from nethook.runs.paths import STAMP, check_path, parent_started, rank_path
 from nethook.runs.stubs import is_stub
+
+_TITLE: Final = 50  # characters of a script's name in that of its run, each of up to 4 bytes
 
 
 def run_file(
@@ -27,7 +31,8 @@ def run_file(
 
     Raises:
         RunExistsError: the file that was asked for is there already.
-        RunFileError: it cannot be gone on with, or it is not clear which run is meant.
+        RunFileError: it can never be written, it cannot be gone on with, or it is not clear which
+            run is meant.
     """
     rank = _number("RANK")
     if to is not None:
@@ -35,26 +40,34 @@ def run_file(
             raise RunFileError(
                 f"--resume goes on in the run that --to names, and {to!r} is a new file every time."
             )
-        path = Path(to.replace("{time}", _stamp(launched()))).expanduser().absolute()
+        path = check_path(Path(to.replace("{time}", _stamp(launched()))), rank)
         own = rank_path(path, rank)
         if resume:
             check_resumable(own)
-        elif own.exists() and not is_stub(own):
+        elif exists(own) and not is_stub(own):
             raise RunExistsError(
                 f"{str(own)!r} exists, and a run is never overwritten: go on in it with --resume, "
                 "name another file, or leave --to out and let the time name it."
             )
         return str(path)
-    plain = re.sub(r"[^\w.+-]+", "-", title).strip("-.") or "run"
-    if resume and (last := last_run(Path("runs"), plain, arguments)) is not None:
+    plain = re.sub(r"[^\w.+-]+", "-", title).strip("-.")[:_TITLE] or "run"
+    folder = Path(_folder(), "runs")
+    if resume and (last := last_run(folder, plain, arguments)) is not None:
         check_resumable(rank_path(last, rank))
         return str(last)
-    path = Path("runs", f"{plain}-{_stamp(launched())}.db").absolute()
+    path = folder / f"{plain}-{_stamp(launched())}.db"
     chosen, count = path, 1
-    while rank_path(chosen, rank).exists():  # two runs in one second
+    while exists(rank_path(chosen, rank)):  # two runs in one second
         count += 1
         chosen = path.with_name(f"{path.stem}-{count}{path.suffix}")
     return str(chosen)
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - before the script may change it
+    except OSError:  # it was removed: the script may not care, and the run says so
+        return os.curdir
 
 
 def launched() -> float:

@@ -61,30 +61,43 @@ class Program:
         """How it is called, after `python`."""
         return [*(("-m",) if self.module else ()), self.name, *self.args]
 
+    @property
+    def folder(self) -> str | None:
+        """What will be the first of `sys.path` while it runs; None where nothing is put there."""
+        if not self.module and self.name != "-" and _holds_main(self.name):
+            return _absolute(self.name)
+        if sys.flags.safe_path:  # -P and -I
+            return None
+        if self.module:
+            return _current_folder()
+        if self.name == "-":
+            return ""
+        return os.path.dirname(os.path.realpath(_absolute(self.name)))  # noqa: PTH120
+
     def run(self) -> None:
         """Run it to its end. What it raises is raised, also `SystemExit`."""
         main = _fresh_main()
         _set_orig_argv(self.command)
         if self.module:
             sys.argv[:] = ["-m", *self.args]
-            _first_on_path(_current_folder())
+            _first_on_path(self.folder)
             _run_module_as_main(self.name, True)
             return
         sys.argv[:] = [self.name, *self.args]
         if self.name == "-":
-            _first_on_path("")
+            _first_on_path(self.folder)
             code = _compiled(sys.stdin.buffer.read(), "<stdin>")
             main.__dict__.update({"__file__": "<stdin>", "__cached__": None})
             _from_top(exec, code, main.__dict__)
             return
         if _holds_main(self.name):
             # As `python folder/`: the folder comes first, whatever else is said of safe paths.
-            _first_on_path(_absolute(self.name), always=True)
+            _first_on_path(self.folder)
             _run_module_as_main("__main__", False)
             return
         path = _absolute(self.name)
         code, loader = _load(path)
-        _first_on_path(os.path.dirname(os.path.realpath(path)))  # noqa: PTH120
+        _first_on_path(self.folder)
         main.__loader__ = loader
         main.__dict__.update({"__file__": path, "__cached__": None})
         _from_top(exec, code, main.__dict__)
@@ -122,11 +135,9 @@ def _set_orig_argv(command: Sequence[str]) -> None:
     sys.orig_argv[:] = [*options, *command]
 
 
-def _first_on_path(folder: str, *, always: bool = False) -> None:
-    """Puts a folder where the one of nethook's command stood."""
-    if not sys.flags.safe_path:  # -P and -I: there is none
-        sys.path[0] = folder
-    elif always:
+def _first_on_path(folder: str | None) -> None:
+    """Puts a folder before all others; that of nethook's own command was taken off."""
+    if folder is not None:
         sys.path.insert(0, folder)
 
 

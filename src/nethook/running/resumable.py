@@ -47,7 +47,7 @@ def last_run(folder: Path, title: str, arguments: Sequence[str]) -> Path | None:
         shown = shlex.join(map(str, had)) or "no arguments"
         raise RunFileError(
             f"the last run of this script, {str(last)!r}, had other arguments ({shown}). To go on "
-            f"in it, name it: --resume --to {shlex.quote(str(folder / last.name))}. For a new run "
+            f"in it, name it: --resume --to {shlex.quote(str(Path(folder.name, last.name)))}. For a new run "
             "leave --resume out."
         )
     return last

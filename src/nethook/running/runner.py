@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from nethook.hooks.importing import when_imported
+from nethook.running.apart import leave_to_script, world_of_ours
 from nethook.running.program import Program
 from nethook.running.session import Session
 from nethook.running.tracebacks import one_line, show
@@ -59,13 +60,15 @@ def run_program(
     def finish() -> None:
         if os.getpid() == pid:
             outcome.seconds = outcome.seconds or time.monotonic() - outcome.began
-            session.end()
-            close(outcome)
+            with world_of_ours():
+                session.end()
+                close(outcome)
             if outcome.interrupted:
                 _mark_as_interrupted()
 
     atexit.register(finish)
     when_imported("torch", session.begin)
+    leave_to_script()
     error = _error_of(program)
     # Not inside `except`: what a hook of the script raises now has no context.
     if error is not None and not isinstance(error, SystemExit):

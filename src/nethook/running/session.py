@@ -55,6 +55,10 @@ class Watcher(Protocol):
     def notes(self) -> Sequence[str]:
         """What a person should know of them, in sentences."""
 
+    @property
+    def problems(self) -> list[str]:
+        """What could not be written of the runs that have ended, in sentences."""
+
 
 class Session:
     """One process of a run. Nothing in here raises into the script.
@@ -120,6 +124,7 @@ class Session:
             self._ended = True
             try:
                 self.watcher.close()
+                self.notes += self.watcher.problems
             except Exception as error:
                 self.notes.append(f"The run could not be closed: {one_line(error)}.")
 

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
+from nethook.files import read_file
 from nethook.runs.masking import masked_arguments
 
 _PACKAGES: Final = ("nethook", "torch", "numpy", "transformers", "lightning", "accelerate")
@@ -17,7 +18,10 @@ def about_this_process() -> dict[str, Any]:
     """Plain data about the running program, with secrets masked."""
     script = _script()
     # A notebook or a prompt has no script; its folder is the one that people know it by.
-    start = Path(script).resolve().parent if Path(script).is_file() else Path.cwd()
+    try:
+        start = Path(script).resolve().parent if Path(script).is_file() else Path.cwd()
+    except OSError:  # the folder that it works in was removed
+        start = Path("/")
     return {
         "command": command(),
         "versions": _versions(),
@@ -65,24 +69,28 @@ def git_revision(folder: Path) -> dict[str, str] | None:
 
 def _head(git: Path) -> dict[str, str] | None:
     if git.is_file():  # a worktree or a submodule: "gitdir: path"
-        git = git.parent / git.read_text(encoding="utf-8").partition(":")[2].strip()
+        git = git.parent / _text(git).partition(":")[2].strip()
     common = git
     if (pointer := git / "commondir").is_file():
-        common = git / pointer.read_text(encoding="utf-8").strip()
-    head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        common = git / _text(pointer).strip()
+    head = _text(git / "HEAD").strip()
     if not head.startswith("ref:"):
         return {"commit": head[:64]}
     ref = head.partition(":")[2].strip()
     branch = ref.removeprefix("refs/heads/")
     for place in (git / ref, common / ref):
         if place.is_file():
-            return {"commit": place.read_text(encoding="utf-8").strip()[:64], "branch": branch}
+            return {"commit": _text(place).strip()[:64], "branch": branch}
     if (packed := common / "packed-refs").is_file():
-        for line in packed.read_text(encoding="utf-8").splitlines():
+        for line in _text(packed).splitlines():
             commit, _, name = line.partition(" ")
             if name == ref:
                 return {"commit": commit[:64], "branch": branch}
     return {"branch": branch}  # no commit yet
+
+
+def _text(path: Path) -> str:
+    return read_file(path, most=1 << 24).decode()
 
 
 def _versions() -> dict[str, str]:

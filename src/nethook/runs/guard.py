@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -13,7 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from nethook.errors import NoSuchRunError, NotARunError, RunFileError
+from nethook.files import exists, is_file
 from nethook.runs.checks import check_header, check_schema
+from nethook.runs.paths import LONGEST_PATH
 from nethook.runs.schema import MAX_BLOB
 from nethook.runs.texts import clean
 
@@ -51,6 +55,7 @@ class GuardedFile:
 
     def __init__(self, path: Path, timeout: float = TIMEOUT) -> None:
         self.path = path
+        self._real = path
         self._timeout = timeout
         self._deadline = 0.0
         self._lock = threading.Lock()
@@ -88,10 +93,14 @@ class GuardedFile:
         """How the file is to be opened, and what must stay as it is for that to hold."""
         try:
             stat = self.path.stat()
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a NUL in the name
             raise NoSuchRunError(f"there is no run {str(self.path)!r}.") from None
-        wal = Path(f"{self.path}-wal")
-        if wal.exists():
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
+        # What was named may be a link; the other files lie beside what it leads to.
+        self._real = Path(os.path.realpath(self.path))
+        # SQLite would wait for a pipe, and a folder or a link was not made by a writer.
+        if is_file(Path(f"{self._real}-wal"), links=False):
             return "shared", stat.st_dev, stat.st_ino
         return "immutable", stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size
 
@@ -100,17 +109,22 @@ class GuardedFile:
         if self._connection is not None and state == self._opened_as:
             return self._connection
         self._disconnect()
-        if not self.path.is_file():  # a folder, a pipe that would never answer, a device
+        if not is_file(self.path):  # a folder, a pipe that would never answer, a device
             raise NotARunError(f"{str(self.path)!r} is not a file.")
         try:
             check_header(self.path)
         except OSError as error:
             if isinstance(error, RunFileError):
                 raise
-            raise RunFileError(f"{str(self.path)!r} cannot be read: {error.strerror}.") from None
+            raise _unreadable(self.path, error) from None
+        if len(os.fsencode(self._real)) > LONGEST_PATH:
+            raise RunFileError(
+                f"{str(self.path)!r} has a path of more than {LONGEST_PATH} bytes, which SQLite "
+                "does not open: move it to a folder that is less deep."
+            )
         try:
             if state[0] == "immutable":
-                self._connection = self._open(self.path, "mode=ro&immutable=1")
+                self._connection = self._open(self._real, "mode=ro&immutable=1")
             else:
                 self._connection = self._open_shared()
         except _FAILURES as error:
@@ -119,21 +133,39 @@ class GuardedFile:
         return self._connection
 
     def _open_shared(self) -> sqlite3.Connection:
+        # SQLite opens these as well, and would wait for a pipe.
+        others = [Path(f"{self._real}{end}") for end in ("-shm", "-journal")]
+        if all(is_file(each, links=False) or not exists(each) for each in others):
+            try:
+                return self._open(self._real, "mode=ro")
+            except sqlite3.OperationalError:
+                # Read-only media or a full disk, with the -wal file of a run that was cut off:
+                # SQLite wants to write beside it. A copy has room for that.
+                pass
         try:
-            return self._open(self.path, "mode=ro")
-        except sqlite3.OperationalError:
-            # Read-only media, with the -wal file of a run that was cut off: SQLite wants to write
-            # beside it. A copy has room for that.
-            folder = tempfile.mkdtemp(prefix="nethook-read-")
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            copy = Path(folder) / "run.db"
-            shutil.copyfile(self.path, copy)
-            shutil.copyfile(f"{self.path}-wal", f"{copy}-wal")
-            return self._open(copy, "mode=ro")
+            return self._open(self._copy(), "mode=ro")
+        except OSError as error:
+            if isinstance(error, RunFileError):
+                raise
+            raise _unreadable(self.path, error) from None
+
+    def _copy(self) -> Path:
+        """A copy of the file and of its -wal file, in a folder of our own."""
+        folder = Path(tempfile.mkdtemp(prefix="nethook-read-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        parts = [(Path(f"{self._real}{end}"), folder / f"run.db{end}") for end in ("", "-wal")]
+        # A file that is mostly holes says that it is far larger than what it takes.
+        if sum(part.stat().st_size for part, _ in parts) > shutil.disk_usage(folder).free:
+            raise OSError(
+                errno.ENOSPC, f"there is no room for a copy of it in {str(folder.parent)!r}"
+            )
+        for part, copy in parts:
+            shutil.copyfile(part, copy)
+        return folder / "run.db"
 
     def _open(self, path: Path, options: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?{options}",
+            f"{path.as_uri()}?{options}",
             uri=True,
             isolation_level=None,
             timeout=5.0,
@@ -173,6 +205,10 @@ class GuardedFile:
         if isinstance(error, sqlite3.OperationalError) and "locked" in said:
             return RunFileError(f"{str(self.path)!r} is locked by another program: {said}.")
         return NotARunError(f"{str(self.path)!r} is damaged or not a run of nethook: {said}.")
+
+
+def _unreadable(path: Path, error: OSError) -> RunFileError:
+    return RunFileError(f"{str(path)!r} cannot be read: {error.strerror}.")
 
 
 def _text(data: bytes) -> str:

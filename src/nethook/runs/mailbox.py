@@ -170,10 +170,17 @@ class Mailbox:
             delivery.notes.append(self._notes.popleft())
         return delivery
 
-    def put_back(self, catalogue: list[Any]) -> None:
-        """Sites and series that could not be written: they come first the next time."""
+    def put_back(self, catalogue: list[Any], notes: list[tuple[str, Any]]) -> None:
+        """What was taken out and could not be written waits again, before all that came since.
+
+        Without its catalogue a run could not be read. Notes wait as long as there is room.
+        """
         with self.changed:
-            self._catalogue[:0] = catalogue
+            self._catalogue = [*catalogue, *self._catalogue]
+        room = max(0, MAX_NOTES - len(self._notes))
+        kept = notes[max(0, len(notes) - room) :]
+        self._notes.extendleft(reversed(kept))
+        self._dropped += len(notes) - len(kept)
 
     def give_back(self, window: Window) -> None:
         """A window was written: empty it, here and not on the training thread, and keep it."""

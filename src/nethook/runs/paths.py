@@ -6,14 +6,25 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import Final
 
 from nethook.errors import RunExistsError, RunFileError
+from nethook.files import exists, is_full, whole_path
 from nethook.runs.stubs import is_stub
 
 STAMP = "%Y-%m-%dT%H-%M-%S"
 """How a time is spelt in a name."""
 
-_RANK = re.compile(r"\.rank(\d+)$")
+LONGEST_PATH: Final = 504
+"""Bytes of a path that SQLite opens."""
+
+# Bytes that a file system takes for one name, and what must stay free behind that of a run: its
+# flight recorder's file, while that is written, has the longest.
+_LONGEST_NAME: Final = 255
+_BEHIND: Final = len(".flight.safetensors.part") - len(".db")
+
+# As `rank_path` spells it, and no higher than any run has ranks: names come from strangers, too.
+_RANK = re.compile(r"\.rank([1-9][0-9]{0,4})$")
 
 
 def rank_path(path: Path, rank: int) -> Path:
@@ -26,17 +37,30 @@ def is_rank_file(path: Path) -> bool:
     return bool(_RANK.search(path.stem))
 
 
+def split_rank(path: Path) -> tuple[str, str]:
+    """What a path has before and after the number of its rank: `runs/NAME` and `.db`."""
+    return _RANK.sub("", str(path.with_suffix(""))), path.suffix
+
+
 def rank_files(path: Path) -> dict[int, Path]:
     """The files of all ranks that lie beside `path`, which may itself be that of any rank."""
     stem = _RANK.sub("", path.stem)
     main = path.with_name(f"{stem}{path.suffix}")
-    found = {0: main} if main.exists() else {}
+    found = {0: main} if exists(main) else {}
     # The name may hold what a glob would read as a pattern, so it is compared instead.
-    for other in path.parent.iterdir() if path.parent.is_dir() else ():
+    for other in _beside(path):
         rank = _RANK.search(other.stem)
         if rank and other.suffix == path.suffix and other.stem[: rank.start()] == stem:
             found[int(rank[1])] = other
     return dict(sorted(found.items()))
+
+
+def _beside(path: Path) -> list[Path]:
+    """What lies in the same folder; nothing where that cannot be read."""
+    try:
+        return list(path.parent.iterdir())
+    except (OSError, ValueError):
+        return []
 
 
 def parent_started() -> float:
@@ -68,22 +92,28 @@ def new_run_path(
         rank: the rank of this process.
         world_size: how many there are; of several, the time is that of their launcher.
         resume: whether a run that is there already is continued.
+
+    Raises:
+        RunFileError: a path that can never be written. A disk that is full is none: see `Storage`.
     """
     if not str(path).strip():
         raise RunFileError("the path of a run is empty: name a file, such as 'runs/mnist.db'.")
     timed = "{time}" in str(path)
     moment = parent_started() if world_size > 1 else time.time()
     now = time.strftime(STAMP, time.localtime(moment))
-    plain = Path(str(path).replace("{time}", now)).expanduser().absolute()
+    plain = check_path(Path(str(path).replace("{time}", now)), rank)
     chosen = rank_path(plain, rank)
+    folder = False
     try:
         chosen.parent.mkdir(parents=True, exist_ok=True)
+        folder = chosen.is_dir()
     except OSError as error:
-        raise RunFileError(f"the folder of {str(path)!r} cannot be made: {error}") from error
-    if chosen.is_dir():
+        if not is_full(error):
+            raise RunFileError(f"the folder of {str(path)!r} cannot be made: {error}") from error
+    if folder:
         raise RunFileError(f"{str(chosen)!r} is a folder: name a file, such as 'runs/mnist.db'.")
     count = 1
-    while chosen.exists() and not resume:
+    while exists(chosen) and not resume:
         if not timed:
             if is_stub(chosen):
                 break
@@ -95,3 +125,42 @@ def new_run_path(
         count += 1  # two runs in one second
         chosen = rank_path(plain.with_name(f"{plain.stem}-{count}{plain.suffix}"), rank)
     return chosen
+
+
+def check_path(path: Path, rank: int = 0) -> Path:
+    """The absolute path, if a run can be written to it at all, on any disk.
+
+    Raises:
+        RunFileError: the name has a NUL, or is too long for a file system or for SQLite.
+    """
+    if "\0" in str(path):
+        raise RunFileError(
+            f"`to` must be the path of a file; got {_shown(path)}, which has a NUL character in "
+            "it. Leave that out."
+        )
+    try:
+        whole = whole_path(path)
+    except OSError as error:
+        raise RunFileError(
+            f"`to` must be the path of a file; got {_shown(path)}, which cannot be made absolute "
+            f"({error}). Name the whole path."
+        ) from None
+    name = len(os.fsencode(rank_path(whole, rank).name))
+    most = _LONGEST_NAME - _BEHIND
+    if name > most:
+        raise RunFileError(
+            f"`to` must be a file whose name has at most {most} bytes, for other files are named "
+            f"after it; got {_shown(path)}, of {name} bytes. Choose a shorter one."
+        )
+    length = len(os.fsencode(rank_path(whole, rank)))
+    if length > LONGEST_PATH:
+        raise RunFileError(
+            f"`to` must be a path of at most {LONGEST_PATH} bytes, which is all that SQLite opens; "
+            f"got {_shown(path)}, of {length} bytes. Choose a folder that is less deep."
+        )
+    return whole
+
+
+def _shown(path: Path) -> str:
+    text = repr(str(path))
+    return text if len(text) <= 100 else f"{text[:60]}…{text[-30:]}"

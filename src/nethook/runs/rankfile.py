@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -34,8 +32,9 @@ from nethook.runs.schema import (
     number_of,
     scalar_key,
 )
+from nethook.runs.snapshots import unpack_snapshot
 from nethook.runs.sparse import unpack_bits, unpack_counts
-from nethook.runs.texts import from_file, from_json
+from nethook.runs.texts import from_file, from_json, name_from_file
 from nethook.stats.fields import BINS, WIDTH, Matrix, empty_rows
 
 Integers = npt.NDArray[np.int64]
@@ -107,13 +106,15 @@ class RankFile:
     def info(self) -> dict[str, Any]:
         """What ran."""
         found = self._file.rows("SELECT key, value FROM info ORDER BY key", most=10_000)
-        return {from_file(name): from_json(value) for name, value in found}
+        return {name_from_file(name): from_json(value) for name, value in found}
 
     def sites(self) -> list[Site]:
         """The sites, in the order in which they were added."""
         query = "SELECT address, kind, info FROM sites ORDER BY id"
         found = self._file.rows(query, most=MAX_SERIES)
-        return [Site(from_file(a), from_file(kind), _mapping(info)) for a, kind, info in found]
+        return [
+            Site(name_from_file(a), name_from_file(kind), _mapping(info)) for a, kind, info in found
+        ]
 
     def series(self) -> tuple[list[SeriesInfo], Basis]:
         """The series in the order of their rows, and what their records are relative to.
@@ -147,7 +148,13 @@ class RankFile:
                 raise NotARunError(f"{str(self.path)!r} has series that are not in order.")
             basis.add(units, elements, binned)
             infos.append(
-                SeriesInfo(from_file(address), from_file(quantity), units, elements, _mapping(info))
+                SeriesInfo(
+                    name_from_file(address),
+                    name_from_file(quantity),
+                    units,
+                    elements,
+                    _mapping(info),
+                )
             )
         return infos, basis
 
@@ -316,7 +323,7 @@ class RankFile:
         """Name of a scalar -> its id, and how many points are kept (0: all)."""
         query = "SELECT id, name, keep FROM scalar_names ORDER BY id"
         found = self._file.rows(query, most=MAX_ROWS)
-        return {from_file(name): (_small(at), _small(keep)) for at, name, keep in found}
+        return {name_from_file(name): (_small(at), _small(keep)) for at, name, keep in found}
 
     def scalar(self, name: int, keep: int) -> Matrix:
         """The points (points, 3) of a scalar: step, time, value."""
@@ -335,7 +342,7 @@ class RankFile:
         query = "SELECT name, step, phase, data FROM losses ORDER BY id"
         found = self._file.rows(query, most=MAX_ROWS)
         return [
-            (from_file(name), _whole(step), from_file(phase), from_json(data))
+            (name_from_file(name), _whole(step), name_from_file(phase), from_json(data))
             for name, step, phase, data in found
         ]
 
@@ -346,8 +353,8 @@ class RankFile:
             (
                 _whole(step),
                 _real(when),
-                from_file(kind),
-                from_file(address),
+                name_from_file(kind),
+                name_from_file(address),
                 from_file(message),
                 from_json(data),
                 _whole(repeats),
@@ -359,22 +366,27 @@ class RankFile:
 
     def snapshots(self, address: str) -> list[tuple[int, npt.NDArray[np.float32]]]:
         """Outputs of a site that were kept: step, and the values."""
-        if not self._file.rows("SELECT name FROM sqlite_master WHERE name = 'snapshots'", most=1):
-            return []  # a file of an older version
+        written = self._snapshot_sites().get(address)
+        if written is None:
+            return []
         found = self._file.rows(
             "SELECT step, shape, CASE WHEN length(data) <= ? THEN data END FROM snapshots "
             "WHERE address = ? ORDER BY id",
-            (5 * MAX_SNAPSHOT, address),
+            (5 * MAX_SNAPSHOT, written),
             most=MAX_ROWS,
         )
-        return [(_whole(step), _snapshot(shape, data)) for step, shape, data in found]
+        return [(_whole(step), unpack_snapshot(shape, data)) for step, shape, data in found]
 
     def snapshot_sites(self) -> list[str]:
         """The sites of which there are snapshots."""
+        return list(self._snapshot_sites())
+
+    def _snapshot_sites(self) -> dict[str, str]:
+        """Address as it is shown -> as it is written in the file."""
         if not self._file.rows("SELECT name FROM sqlite_master WHERE name = 'snapshots'", most=1):
-            return []
+            return {}  # a file of an older version
         found = self._file.rows("SELECT DISTINCT address FROM snapshots", most=MAX_SERIES)
-        return [from_file(address) for (address,) in found]
+        return {name_from_file(address): address for (address,) in found}
 
     def findings(self) -> list[dict[str, Any]]:
         """Findings, as plain data."""
@@ -405,25 +417,6 @@ class RankFile:
         )
         for packed, data in found:
             yield number_of(packed), data
-
-
-def _snapshot(shape: object, data: object) -> npt.NDArray[np.float32]:
-    sizes = from_json(shape)
-    if not isinstance(sizes, list) or not all(
-        isinstance(each, int) and 0 <= each <= MAX_SNAPSHOT for each in sizes
-    ):
-        raise NotARunError("a snapshot in the file has no shape")
-    count = math.prod(sizes)
-    if not isinstance(data, bytes) or not 0 < count <= MAX_SNAPSHOT:
-        raise NotARunError("a snapshot in the file is larger than nethook writes any")
-    unpacker = zlib.decompressobj()
-    try:
-        raw = unpacker.decompress(data, 4 * count + 1)
-    except zlib.error as error:
-        raise NotARunError(f"a snapshot in the file cannot be unpacked: {error}") from None
-    if len(raw) != 4 * count:
-        raise NotARunError("a snapshot in the file has another size than its shape says")
-    return np.frombuffer(raw, "<f4").reshape(sizes)
 
 
 def _windows(table: Integers, path: Path, begin: int = 0) -> Windows:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from nethook.errors import NoSuchRunError, NoSuchSiteError, OptionError, RunFileError
+from nethook.errors import (
+    NoSuchRunError,
+    NoSuchSiteError,
+    NotARunError,
+    OptionError,
+    RunFileError,
+)
+from nethook.files import exists, is_file, whole_path
 from nethook.runs.align import add_onto, common_axis, course_onto, merge_courses
 from nethook.runs.owner import is_alive
-from nethook.runs.paths import is_rank_file, rank_files, rank_path
+from nethook.runs.paths import is_rank_file, rank_files, split_rank
 from nethook.runs.rankfile import RankFile, SeriesInfo, Site
 from nethook.runs.ranks import OfRank, best_counts, is_root, part_in, together
 from nethook.runs.results import (
@@ -61,7 +69,12 @@ def open_run(path: str | Path) -> Run:
         NoSuchRunError: there is no such file.
         NotARunError: the file is foreign, newer than this nethook, or damaged.
     """
-    return Run(Path(path).expanduser().absolute())
+    try:
+        return Run(whole_path(path))
+    except OSError as error:
+        if isinstance(error, RunFileError):
+            raise
+        raise RunFileError(f"{str(path)!r} cannot be opened: {error}.") from None
 
 
 class Run:
@@ -73,11 +86,14 @@ class Run:
         self._problems: dict[int, str] = {}
         found = rank_files(path)
         # A run whose rank 0 is missing is still a run; another rank's file was asked for by name.
-        if not path.exists() and (is_rank_file(path) or not found):
+        if not exists(path) and (is_rank_file(path) or not found):
             raise NoSuchRunError(_no_run(path))
         for rank, file in found.items():
             if only is None or rank == only:
                 try:
+                    # What was named may be a link. What lies beside it was not asked for.
+                    if file != path and not is_file(file, links=False):
+                        raise NotARunError(_not_beside(file))
                     self._files[rank] = RankFile(file)
                 except RunFileError as error:
                     # What was asked for by name is an error; a broken neighbour is shown as such.
@@ -108,21 +124,25 @@ class Run:
     def world_size(self) -> int:
         """How many ranks the run has."""
         size = self._first.info().get("world_size")
-        known = max([*self._files, *self._problems], default=0) + 1
+        known = max(self._files, default=0) + 1
         # A number from the file: no run has more ranks than machines have.
-        return max(known, min(size, 1 << 20)) if isinstance(size, int) else known
+        return max(known, min(size, 1 << 16)) if isinstance(size, int) else known
 
     @property
     def ranks(self) -> tuple[Rank, ...]:
         """Every rank of the run, with those that are missing."""
-        main = rank_path(self._first.path, 0)
+        size = self.world_size
+        beyond = sorted(rank for rank in self._problems if rank >= size)
+        # Put together by hand: of many ranks that are missing, paths would take seconds.
+        name, suffix = split_rank(self._first.path)
         shown = []
-        for rank in range(self.world_size) if self._only is None else (self._only,):
+        for rank in (*range(size), *beyond) if self._only is None else (self._only,):
             file = self._files.get(rank)
             if file is None:
                 problem = self._problems.get(rank, "")
                 state = "unreadable" if problem else "missing"
-                shown.append(Rank(rank, str(rank_path(main, rank)), state, -1, problem))
+                place = f"{name}.rank{rank}{suffix}" if rank else f"{name}{suffix}"
+                shown.append(Rank(rank, place, state, -1, problem))
             else:
                 windows = file.windows("train")
                 last = int(windows.last_step[-1]) if len(windows) else -1
@@ -462,9 +482,16 @@ def _check_phase(phase: str) -> None:
         raise OptionError(f"there is no phase {phase!r}: it is one of {', '.join(PHASES)}.")
 
 
+def _not_beside(path: Path) -> str:
+    return (
+        f"{str(path)!r} is not a regular file: the files of a run's ranks lie in one folder, and "
+        "links that lead elsewhere are not followed. Name it alone to open it."
+    )
+
+
 def _no_run(path: Path) -> str:
     message = f"there is no run {str(path)!r}."
-    if path.parent.is_dir():
+    with suppress(OSError, ValueError):  # no such folder, or one that may not be read
         others = [other.name for other in path.parent.iterdir() if other.suffix == ".db"]
         if close := get_close_matches(path.name, others, n=1):
             message += f" Did you mean {str(path.with_name(close[0]))!r}?"

@@ -16,7 +16,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
-from nethook.errors import RunFileError
+from nethook.errors import NotARunError, RunFileError
+from nethook.files import is_file, is_full, not_a_file
 from nethook.runs.checks import check_header, check_schema
 from nethook.runs.filesystems import on_network
 from nethook.runs.schema import APPLICATION_ID, PAGE_SIZE, TABLES, VERSION
@@ -28,8 +29,26 @@ WAL_LIMIT: Final = 64 << 20
 _PUBLISH: Final = 5.0  # seconds between two publications; longer where one takes long
 
 
+_PASSING: Final = frozenset(
+    # Of SQLite's results: a full disk, one that fails, and no memory for a page.
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+)
+
+
 class WalRefusedError(Exception):
     """This disk cannot have a WAL."""
+
+
+class DiskError(RunFileError):
+    """The disk is full or fails: nothing is wrong with the path, and it may pass."""
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether an error is that of a disk which is full or fails, and not that of a path."""
+    if isinstance(error, sqlite3.Error):
+        # The lowest byte is the kind of failure, the others say where it came from.
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING
+    return isinstance(error, DiskError) or is_full(error)
 
 
 class Storage:
@@ -62,8 +81,14 @@ class Storage:
         """Whether this made the file."""
         try:
             if not existing:
+                # Where the disk was full there may be no folder yet.
+                path.parent.mkdir(parents=True, exist_ok=True)
                 # Nobody else can have made it in between, and a folder that is read-only says so.
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+            elif kind := not_a_file(path):  # SQLite would wait for a pipe
+                raise NotARunError(
+                    f"{str(path)!r} is {kind} and not a run: it cannot be continued."
+                )
             elif not os.access(path, os.W_OK):
                 raise PermissionError(13, "the file is read-only")
             if existing and not stub:
@@ -77,22 +102,26 @@ class Storage:
         except (OSError, sqlite3.Error) as error:
             # A lock is another's, who found the file empty and took it over.
             if self.made and not isinstance(error, FileExistsError) and "locked" not in str(error):
-                with suppress(OSError):
-                    path.unlink(missing_ok=True)
+                remove_run(path)
             if isinstance(error, RunFileError):
                 raise
-            raise RunFileError(f"the run {str(path)!r} cannot be written: {error}") from error
+            failure = DiskError if may_pass(error) else RunFileError
+            raise failure(f"the run {str(path)!r} cannot be written: {error}") from error
         self._identity = _identity(path)
 
     def _use_scratch(self, *, existing: bool) -> None:
         folder = Path(tempfile.mkdtemp(prefix="nethook-"))
         self.scratch = folder / self.path.name
-        if existing:
-            for end in ("", "-wal"):  # what a writer that was killed left there belongs to it
-                if (part := Path(f"{self.path}{end}")).exists():
-                    shutil.copyfile(part, f"{self.scratch}{end}")
-        self.scratch.touch()
-        self.connection = _connect(self.scratch, existing=existing, vfs=None)
+        try:
+            if existing:
+                for end in ("", "-wal"):  # what a writer that was killed left there belongs to it
+                    if is_file(part := Path(f"{self.path}{end}"), links=end == ""):
+                        shutil.copyfile(part, f"{self.scratch}{end}")
+            self.scratch.touch()
+            self.connection = _connect(self.scratch, existing=existing, vfs=None)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
     @property
     def file(self) -> Path:
@@ -158,6 +187,13 @@ class Storage:
             shutil.rmtree(self.scratch.parent, ignore_errors=True)
 
 
+def remove_run(path: Path) -> None:
+    """Takes away what there is of a run that could not be begun."""
+    for end in ("", "-wal", "-shm", "-journal"):
+        with suppress(OSError):  # a folder in the place of one of them was there before
+            Path(f"{path}{end}").unlink(missing_ok=True)
+
+
 def _connect(path: Path, *, existing: bool, vfs: str | None) -> sqlite3.Connection:
     option = f"&vfs={vfs}" if vfs else ""
     connection = sqlite3.connect(
@@ -179,6 +215,11 @@ def _connect(path: Path, *, existing: bool, vfs: str | None) -> sqlite3.Connecti
             # A WAL that is granted and then cannot be used fails at its first transaction.
             connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
+            name = getattr(error, "sqlite_errorname", "")
+            # Shared memory that cannot be had is what a disk without WAL says, also by an IOERR.
+            lacks_wal = name.startswith("SQLITE_IOERR_SHM") or name.endswith("LOCK")
+            if may_pass(error) and not lacks_wal:
+                raise
             if "lock" in str(error) and "protocol" not in str(error):
                 raise
             raise WalRefusedError from error

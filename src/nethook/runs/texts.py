@@ -61,6 +61,16 @@ def from_file(value: object) -> str:
     return clean(_text(value))
 
 
+def name_from_file(value: object) -> str:
+    """A name of the file: a text of one line."""
+    return clean_name(_text(value))
+
+
+def clean_name(name: str) -> str:
+    """A name, or a path, that takes one line wherever it is shown."""
+    return clean(name).replace("\n", "\\u000a")
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise NotARunError(f"the file has {type(value).__name__} where a text belongs")

@@ -7,19 +7,21 @@ import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from nethook.errors import RunFileError
 from nethook.runs.mailbox import Delivery, Mailbox
-from nethook.runs.storage import Storage
+from nethook.runs.opening import Opening, OpenRun, words_of
+from nethook.runs.storage import DiskError, Storage
 from nethook.runs.store import Event, NewSeries, Store
 
 FLUSH: Final = 1.0
 """Seconds between two transactions."""
 
-_LONGEST_PAUSE: Final = 60.0  # between two tries on a disk that is full
+_FIRST_PAUSE: Final = 0.5  # between two tries on a disk that is full, doubled each time ...
+_LONGEST_PAUSE: Final = 60.0  # ... up to this
 
 
 class LostError(Exception):
@@ -53,13 +55,16 @@ class Health:
 
 
 def write_until_stopped(
-    storage: Storage, store: Store, mailbox: Mailbox, health: Health, flush_every: float
+    run: OpenRun | Opening, mailbox: Mailbox, health: Health, flush_every: float
 ) -> None:
-    """The body of the writer thread."""
+    """The body of the writer thread; `run` is open, or could not be opened so far."""
+    storage: Storage | None = None
     try:
+        opened = _open_at_last(run, mailbox) if isinstance(run, Opening) else run
+        storage = opened.storage
         # A run is full of infinities and NaN: numpy has nothing to say about them here.
         with np.errstate(all="ignore"):
-            _Loop(storage, store, mailbox, health, flush_every).run()
+            _Loop(storage, opened.store, mailbox, health, flush_every).run()
     except LostError as error:
         health.fail(str(error), ends=True)
     except Exception as error:  # a mistake of ours must not print a traceback into a training run
@@ -68,7 +73,28 @@ def write_until_stopped(
         with mailbox.changed:
             mailbox.stopped = True
             mailbox.changed.notify_all()
-        storage.close(keep=health.problem is not None)
+        if storage is not None:
+            storage.close(keep=health.problem is not None)
+
+
+def _open_at_last(run: Opening, mailbox: Mailbox) -> OpenRun:
+    """Opens a run on a disk that was full when it began, as soon as there is room."""
+    pause = _FIRST_PAUSE
+    while True:
+        if not mailbox.stopping:
+            mailbox.sleep(pause)
+        stopping = mailbox.stopping
+        try:
+            return run.open()
+        except DiskError as error:
+            if stopping:
+                raise LostError(words_of(error)) from None
+        except RunFileError as error:
+            raise LostError(str(error)) from None
+        pause = min(2 * pause, _LONGEST_PAUSE)
+        with mailbox.changed:  # nobody waits for what cannot be written
+            mailbox.flushed = mailbox.flushes
+            mailbox.changed.notify_all()
 
 
 class _Loop:
@@ -83,9 +109,10 @@ class _Loop:
         self._health = health
         self._every = flush_every
         self._committed = time.monotonic()
-        self._catalogue: list[Any] = []  # sites and series that are not committed yet
+        self._taken: list[Delivery] = []  # since the last commit
+        self._to_undo = False  # whether a failed transaction is still to be undone
         self._retry_at = 0.0
-        self._pause = 0.5
+        self._pause = _FIRST_PAUSE
 
     def run(self) -> None:
         """Until the writer is closed."""
@@ -118,6 +145,8 @@ class _Loop:
         """Write what is waiting; commit when it is time, or now."""
         if not now and time.monotonic() < self._retry_at:
             return
+        if self._to_undo:
+            self._undo()
         lost = self._storage.lost()
         if lost and self._storage.scratch is None:
             raise LostError(lost)
@@ -129,13 +158,14 @@ class _Loop:
             # The transaction first: where it cannot begin, nothing has been taken out.
             self._store.begin()
             delivery = self._mailbox.take()
+            self._taken.append(delivery)
             self._write(delivery)
             more = self._mailbox.waiting()
             if self._is_time() or (now and not more):
                 if last and not more:
                     self._store.put_info({"finished": time.time()})
                 self._store.commit()
-                self._catalogue = []
+                self._taken.clear()
                 self._committed = time.monotonic()
                 self._recovered()
                 if not lost:
@@ -150,7 +180,6 @@ class _Loop:
 
     def _write(self, delivery: Delivery) -> None:
         store = self._store
-        self._catalogue += delivery.catalogue
         for entry in delivery.catalogue:
             if isinstance(entry, NewSeries):
                 store.add_series(entry)
@@ -183,17 +212,26 @@ class _Loop:
         self._health.fail(problem, ends=False)
         self._retry_at = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        with suppress(sqlite3.OperationalError):  # a disk that fails may fail here, too
+            self._undo()
+
+    def _undo(self) -> None:
+        """Go back to the last commit; what had been taken out since waits again."""
+        self._to_undo = True
         self._store.rollback()
-        # Windows that follow mean nothing without their series.
-        self._mailbox.put_back(self._catalogue)
-        self._catalogue = []
+        self._to_undo = False
+        catalogue = [entry for each in self._taken for entry in each.catalogue]
+        # Snapshots are large: they are not held on to.
+        notes = [note for each in self._taken for note in each.notes if note[0] != "snapshot"]
+        self._taken.clear()
+        self._mailbox.put_back(catalogue, notes)
 
     def _recovered(self) -> None:
         """A commit succeeded; if it had not for a while, the run says so."""
         if self._health.problem is None:
             return
         problem, self._health.problem = self._health.problem, None
-        self._retry_at, self._pause = 0.0, 0.5
+        self._retry_at, self._pause = 0.0, _FIRST_PAUSE
         self._store.begin()
         self._say("recording-interrupted", f"nothing could be written for a while: {problem}")
         self._store.commit()

@@ -13,22 +13,20 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from nethook.errors import OptionError, RunInUseError
+from nethook.errors import OptionError
 from nethook.runs.about import about_this_process
 from nethook.runs.mailbox import CAPACITY, Mailbox
-from nethook.runs.owner import this_process
+from nethook.runs.opening import Opening, words_of
 from nethook.runs.paths import new_run_path
-from nethook.runs.rank_steps import common_step
-from nethook.runs.resuming import Model, begin_session, check_same_model
+from nethook.runs.resuming import Model
 from nethook.runs.schema import MAX_SERIES, MAX_SNAPSHOT, MAX_UNITS, PHASES
-from nethook.runs.storage import WAL_LIMIT, Storage
+from nethook.runs.storage import WAL_LIMIT, DiskError
 from nethook.runs.store import (
     Event,
     LossRecord,
     NewSeries,
     NewSite,
     NewSnapshot,
-    Store,
     layout_info,
 )
 from nethook.runs.thread import FLUSH, Health, write_until_stopped
@@ -56,8 +54,8 @@ class RunWriter:
                 writer.submit_provisional(window)
         writer.close(window)
 
-    Making one raises when the file cannot be made. After that nothing raises: a full disk or a lost
-    folder costs records, one warning says so, and `problem` keeps it.
+    Making one raises when the path is wrong. After that nothing raises: a disk that is full, now or
+    later, or a lost folder costs records, one warning says so, and `problem` keeps it.
 
     Arguments:
         path: where to; `{time}` in it becomes the time. An existing run is refused ...
@@ -88,52 +86,46 @@ class RunWriter:
         if not 0 <= rank < world_size:
             raise OptionError(f"rank is {rank} and world_size is {world_size}: 0 <= rank < size.")
         self.path = new_run_path(path, rank=rank, world_size=world_size, resume=resume)
-        storage = Storage(self.path, resume=resume, vfs=vfs, wal_limit=wal_limit)
-        mark = this_process()
-        try:
-            store = Store(storage.connection, mark)
-            try:
-                self.earlier = store.claim()
-                """The facts about the run as its last writer left them; none in a new run."""
-            except RunInUseError as error:
-                storage.made = False  # it is another's
-                raise RunInUseError(f"{str(self.path)!r} is in use: {error}.") from None
-            self.earlier_sites = store.sites()
-            """What the file had of each site: its kind, and what was known of it."""
-            if model is not None:
-                check_same_model(self.path, self.earlier_sites, model)
-            if step is None and resume and world_size > 1:
-                step = common_step(self.path, self.earlier, store.last_step)
-            facts = {
+        self._health = Health(self.path)
+        opening = Opening(
+            self.path,
+            {
                 **about_this_process(),
                 **(info or {}),
                 "rank": rank,
                 "world_size": world_size,
                 "layout": layout_info(),
-            }
-            self.next_step = begin_session(store, self.earlier, facts, step)
-            """The step that a run which is continued goes on with; 0 for a new one."""
-            if isinstance(totals := self.earlier.get("totals"), dict):
-                totals["steps"] = store.steps()  # a writer that was killed had no time to say so
-            store.commit()
-            storage.publish(now=True)
-        except BaseException:
-            storage.close()
-            if storage.made:
-                self.path.unlink(missing_ok=True)
-            raise
-        self._series = dict(store.series)
-        self._units = list(store.basis.units)
+            },
+            resume=resume,
+            step=step,
+            model=model,
+            vfs=vfs,
+            wal_limit=wal_limit,
+        )
+        opened = None
+        try:
+            opened = opening.open()
+        except DiskError as error:
+            if resume and self.path.exists():
+                raise  # where it goes on is in the file
+            self._health.fail(words_of(error), ends=False)  # the thread tries again
+        self.earlier: dict[str, Any] = opened.earlier if opened else {}
+        """The facts about the run as its last writer left them; none in a new run."""
+        self.earlier_sites: Mapping[str, tuple[str, Any]] = opened.sites if opened else {}
+        """What the file had of each site: its kind, and what was known of it."""
+        self.next_step = opened.next_step if opened else step or 0
+        """The step that a run which is continued goes on with; 0 for a new one."""
+        self._series = dict(opened.store.series) if opened else {}
+        self._units = list(opened.store.basis.units) if opened else []
         self._layout = layout_of(self._units)
         self._mailbox = Mailbox(capacity)
-        self._health = Health(self.path)
         self._provisional = time.monotonic()
         self._pid = os.getpid()
         self._thread = threading.Thread(
             # The thread holds the connection, and not this object: a child that is forked gets a
             # copy of this object but not of the thread, and so can never close what is not its own.
             target=write_until_stopped,
-            args=(storage, store, self._mailbox, self._health, flush_every),
+            args=(opened or opening, self._mailbox, self._health, flush_every),
             name="nethook-writer",
             daemon=True,
         )

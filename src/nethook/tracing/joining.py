@@ -21,6 +21,7 @@ from typing import Any, Literal
 import torch
 
 from nethook.errors import FeaturesError, NoSuchFeaturesError, NotFeaturesError, ResumeError
+from nethook.files import exists, read_file
 from nethook.tracing.columns import NUMBERS, Kind, check_stored
 from nethook.tracing.setup import differences
 from nethook.tracing.shards import Shard, read_shard, write_whole
@@ -88,9 +89,7 @@ def write_index(path: Path, index: Index) -> None:
 def read_index(path: Path) -> Index:
     """Reads an index and checks its form. The shards are checked by `open_shards`."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise NotFeaturesError(f"{path.name} is larger than any index of features.")
-        return _read(json.loads(path.read_text(encoding="utf-8")), path.name)
+        return _read(json.loads(read_file(path, most=_MOST_BYTES, links=False)), path.name)
     except (NotFeaturesError, FileNotFoundError):
         raise
     except (OSError, ValueError, RecursionError) as error:
@@ -99,9 +98,18 @@ def read_index(path: Path) -> Index:
 
 def find_index(folder: Path) -> Index:
     """The index of a folder; where only the parts of all processes are there, they are joined."""
+    try:
+        return _find_index(folder)
+    except OSError as error:
+        if isinstance(error, FeaturesError):
+            raise
+        raise FeaturesError(f"the folder {str(folder)!r} cannot be read: {error}") from None
+
+
+def _find_index(folder: Path) -> Index:
     if not folder.is_dir():
         raise NoSuchFeaturesError(f"there is no folder {str(folder)!r}.")
-    if (folder / INDEX).exists():
+    if exists(folder / INDEX):
         return read_index(folder / INDEX)
     joined = join_parts(folder)
     if joined is not None:
@@ -251,7 +259,7 @@ def _is_count(value: Any) -> bool:
 def own_shards(folder: Path, rank: int) -> list[Shard]:
     """The shards that this process wrote earlier, in order, up to the first that is missing."""
     shards: list[Shard] = []
-    while (path := folder / shard_name(rank, len(shards))).exists():
+    while exists(path := folder / shard_name(rank, len(shards))):
         shards.append(read_shard(path))
     return shards
 
@@ -260,5 +268,5 @@ def make_folder(folder: Path) -> None:
     """Makes a folder for features, if there is none."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a NUL in the name
         raise FeaturesError(f"the folder {str(folder)!r} cannot be made: {error}") from error

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -189,7 +189,11 @@ def alone(folder: Path, rank: int, world: int) -> Iterator[None]:
         return
     path = folder / f"rank-{rank:05}.lock"
     ours = [f"rank-{rank:05}*.tmp"] + (["index.json.*.tmp"] if world == 1 else [])
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        # A link there would have a file made, or locked, that is somewhere else.
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        raise FeaturesError(f"nothing can be written into {str(folder)!r}: {error}") from error
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -199,7 +203,8 @@ def alone(folder: Path, rank: int, world: int) -> Iterator[None]:
             ) from error
         try:
             for left in (path for each in ours for path in folder.glob(each)):
-                left.unlink(missing_ok=True)  # of a run that was killed
+                with suppress(OSError):  # what is not ours to remove stays
+                    left.unlink()  # of a run that was killed
             yield
         finally:
             path.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from nethook.errors import NoSuchRunError, NotARunError
+from nethook.files import is_file
 from nethook.stats import guard
 from nethook.stats.memory import bytes_held
 from nethook.stats.repeats import unexpanded
@@ -35,6 +36,12 @@ _SAVED: Final = frozenset(
         *("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "complex64"),
     )
 )
+
+# What reading a damaged file raises: its JSON may be of any form, its tensors of any type.
+_FAILURES: Final = (
+    SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError,
+    MemoryError,
+)  # fmt: skip
 
 WEIGHTS_CAP: Final = 1 << 30
 """Bytes of weights that are saved; larger models are replayed with the weights they have."""
@@ -96,7 +103,7 @@ def load(path: str | Path) -> Flight:
     """
     given = Path(path)
     place = given if given.suffix == ".safetensors" else flight_path(given)
-    if not place.is_file():
+    if not is_file(place):
         raise NoSuchRunError(
             f"There is no {str(place)!r}: a run has such a file only after nethook.watch has seen "
             "a NaN or an infinity in it, with `batches` above 0."
@@ -108,7 +115,7 @@ def load(path: str | Path) -> Flight:
                 raise NotARunError(f"{str(place)!r} was not written by nethook.watch.")
             described = json.loads(text)
             return _read_all(described, file, place)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except _FAILURES as error:
         if isinstance(error, NotARunError):
             raise
         raise NotARunError(f"{str(place)!r} cannot be read: {error}") from None

@@ -16,6 +16,7 @@ from nethook.addresses.patterns import Pattern
 from nethook.errors import InputsError, OptionError
 from nethook.hooks.threads import Threads, check_threads
 from nethook.runs import names
+from nethook.views.escape import line
 from nethook.watching.attach import attach, given_models, given_optimizers
 from nethook.watching.diagnosis import Diagnosis
 from nethook.watching.session import Session
@@ -87,6 +88,8 @@ def watch(
         RunExistsError: there is a file at `to` already.
         OtherModelError: the run to go on in has other sites or shapes than this model.
         RunInUseError: another process is writing it.
+        RunFileError: `to` is a path that can never be written. A disk that is full is said in one
+            warning instead, and the run is written when there is room.
         OptionError, NoSuchSiteError: an argument that means nothing.
 
     An error inside nethook while it watches is caught, said once, and written to the run's events.
@@ -137,7 +140,7 @@ class Watch:
             earlier = known() if known is not None else None
             if earlier is not None and not earlier.closed:
                 earlier.close()
-                _say(f"nethook: the earlier watch of this model ended ({earlier.path})")
+                _say(f"nethook: the earlier watch of this model ended ({line(earlier.path)})")
         self._closed = False
         self._ended = False  # closed, and written to its end
         self._lines: list[str] = []
@@ -165,6 +168,11 @@ class Watch:
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong with the run so far; to look takes a fraction of a second."""
         return self._diagnosis.found if self._closed else self._diagnosis.look()
+
+    @property
+    def problem(self) -> str | None:
+        """Why nothing is being written at the moment, or was to the end; None where all is well."""
+        return self._session.writer.problem
 
     @property
     def step(self) -> int:
@@ -249,6 +257,8 @@ class Watch:
         self._diagnosis.close()
         session.writer.close()
         self._ended = True
+        if self.problem is not None:
+            text += f"; not all of it could be written ({self.problem})"
         if text and not session.silent:
             _say(text)
 
@@ -265,7 +275,7 @@ class Watch:
         capped = "" if turns == 1 else f", each update in every {turns}. of these ({kept})"
         return (
             f"nethook: {steps:,} steps of {len(session.catalogue.keys):,} series in "
-            f"{session.writer.path}; watching cost {shown}{thin}{capped}"
+            f"{line(session.writer.path)}; watching cost {shown}{thin}{capped}"
         )
 
     def __enter__(self) -> Self:

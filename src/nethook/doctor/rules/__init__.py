@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 from collections.abc import Iterator
 from functools import cache
@@ -15,7 +14,8 @@ from nethook.doctor.rule import Rule
 def own_rules() -> tuple[Rule, ...]:
     """The rules of this folder, in the order of what explains what."""
     names = [each.name for each in pkgutil.iter_modules(__path__)]
-    found = [importlib.import_module(f"{__name__}.{name}").RULE for name in names]
+    # As an import statement does it, which `nethook run` can tell from the script's.
+    found = [__import__(f"{__name__}.{name}", fromlist=("RULE",)).RULE for name in names]
     return tuple(sorted(found, key=lambda rule: (rule.cause, rule.code)))
 
 

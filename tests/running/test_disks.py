@@ -1,0 +1,51 @@
+"""Where a run cannot be written, `nethook run` still runs the script."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nethook.errors import RunFileError
+from nethook.running.places import run_file
+from tests.running.both import under
+from tests.running.test_apart import TRAIN
+from tests.runs.disks import small_disk
+
+
+def test_a_full_disk_does_not_stop_the_script(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    with small_disk(tmp_path / "disk", "400k") as disk:
+        done = under("train.py", ours=("--to", str(disk / "a.db")), cwd=tmp_path)
+        assert list(disk.iterdir()) == []
+    assert done.code == 0
+    assert float(done.out) > 0
+    assert done.err.count("RuntimeWarning: nethook cannot write") == 1
+    assert "Not all of the run could be written: database or disk is full." in done.closing
+
+
+def test_a_long_title_names_a_file_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for title in ("x" * 250, "ü" * 200, "a\nb\0c", "…" * 50):
+        path = Path(run_file(None, title))
+        assert len(os.fsencode(path.name)) < 234
+        assert path.name.isprintable()
+
+
+@pytest.mark.parametrize("to", ["a\0b.db", "x" * 250, "d/" * 300 + "a.db"])
+def test_a_path_that_can_never_be_written_is_refused_before_the_script(to: str) -> None:
+    with pytest.raises(RunFileError, match="`to` must be"):
+        run_file(to, "title")
+
+
+def test_a_folder_that_was_removed_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert run_file(None, "title").endswith(".db")

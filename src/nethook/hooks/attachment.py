@@ -10,6 +10,7 @@ import functools
 import itertools
 import time
 import weakref
+from collections import OrderedDict
 from types import TracebackType
 from typing import Any, Self
 
@@ -111,7 +112,17 @@ class Attachment:
             for late in list(self.owner.late.values()):
                 late.remove()
         while self._handles:
-            self._handles.pop().remove()
+            handle = self._handles[-1]
+            try:
+                handle.remove()
+            except Exception:
+                self._forget(handle)
+                raise
+            self._forget(handle)  # not before: an interrupt would leave it on for good
+
+    def _forget(self, handle: Handle) -> None:
+        if self._handles and self._handles[-1] is handle:
+            self._handles.pop()
 
     def __len__(self) -> int:
         """How many hooks are on."""
@@ -150,8 +161,8 @@ class _OnModule:
 
     __slots__ = ("_before", "_hooks", "_key", "_options")
 
-    def __init__(self, hooks: dict[int, Any], *options: dict[int, bool]) -> None:
-        self._hooks = weakref.ref(hooks)
+    def __init__(self, hooks: Any, *options: dict[int, bool]) -> None:
+        self._hooks: weakref.ref[OrderedDict[int, Any]] = weakref.ref(hooks)
         self._options = options
         self._key = next(_keys)
         self._before: frozenset[int] | None = None  # the keys before it, once it has rested
@@ -166,7 +177,7 @@ class _OnModule:
                 # After a rest: behind it are those that were registered later, as they were.
                 ahead = self._before | {self._key}
                 for key in [each for each in hooks if each not in ahead]:
-                    hooks[key] = hooks.pop(key)
+                    hooks.move_to_end(key)  # in one go: no interrupt loses a hook of others
 
     def rest(self) -> None:
         """Takes the hook off, to be put back where it was."""
@@ -220,10 +231,10 @@ class Resting:
     def wake(self) -> None:
         """Puts all of them back, unless their attachment was removed meanwhile."""
         if not self.awake and self._owner.alive:
-            self.awake = True
             # Each knows what stood before it when it was taken off: the last comes back first.
             for handle, hook in reversed(self._hooks):
                 handle.put_on(hook)
+            self.awake = True  # not before: what an interrupt has left out is put on the next time
 
     def __len__(self) -> int:
         return len(self._hooks)

@@ -28,7 +28,7 @@ def _try(job: tuple[str, int]) -> tuple[int, str | None]:
     with tempfile.TemporaryDirectory(prefix="nethook-faults-") as folder:
         try:
             module.attempt(seed, Path(folder))
-        except BaseException:  # noqa: BLE001 - an interrupt that escaped is a failure like any other
+        except BaseException:
             return seed, traceback.format_exc()
     return seed, None
 
@@ -39,8 +39,10 @@ def _results(kind: str, seeds: range) -> Iterator[tuple[int, str | None]]:
         yield _try(jobs[0])
         return
     # One process serves many tries, and each try runs in its main thread: signals need that.
+    # By its full name: the workers do not run this file as `__main__`.
+    one_try = importlib.import_module("tests.faults.__main__")._try
     with multiprocessing.get_context("spawn").Pool(WORKERS) as pool:
-        yield from pool.imap_unordered(_try, jobs, chunksize=8)
+        yield from pool.imap_unordered(one_try, jobs, chunksize=8)
 
 
 def main() -> int:

@@ -65,7 +65,9 @@ def fold_(
         bits: uint8, one a unit; `unit` is their dimension in `x`.
         near: where an element is near the ends of its bounds: `x <= near[0]`, `x >= near[1]`.
     """
-    with torch.no_grad():
+    was_on = torch.is_grad_enabled()
+    try:  # and no `with torch.no_grad()`, which a signal that raises may leave on
+        torch._C._set_grad_enabled(False)
         x = _values(x.detach())
         fresh = measure(x, row.dtype, near)
         if histogram is not None and turn is not None:
@@ -80,6 +82,8 @@ def fold_(
             bits.bitwise_or_(active.to(bits.dtype))
             row[INDEX["units"]] = x.shape[unit]
             row[INDEX["active"]] = bits.sum()
+    finally:
+        torch._C._set_grad_enabled(was_on)
 
 
 def measure(x: Tensor, real: torch.dtype, near: tuple[float, float] | None = None) -> Tensor:

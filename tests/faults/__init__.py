@@ -11,4 +11,4 @@ Each file has the same three names, and `KINDS` lists the files:
 
 from __future__ import annotations
 
-KINDS: tuple[str, ...] = ()
+KINDS: tuple[str, ...] = ("interrupts",)

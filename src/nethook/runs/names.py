@@ -168,12 +168,14 @@ FAILED: Final = "watch-failed"
 """Something in nethook failed; that part of watching is off, and training goes on."""
 CLOSED: Final = "watch-closed"
 """Watching ended: what was seen, and what it cost."""
+INTERRUPTED: Final = "interrupted"
+"""An exception, caught by the script or not, cut a call of the loop short."""
 NON_FINITE: Final = "non-finite"
 """The first NaN or infinity, and what made it."""
 
 EVENTS: Final = (
     ORDER, MODE, GROUPS, PARAMETERS, MODEL_CHANGED, THREAD, STEP_SKIPPED, SCALE_CHANGED, CLOCK,
-    THINNED, FAILED, CLOSED, NON_FINITE,
+    THINNED, FAILED, INTERRUPTED, CLOSED, NON_FINITE,
 )  # fmt: skip
 """Every kind of event that watching writes."""
 

@@ -9,6 +9,7 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.addresses.paths import Path, show_path
+from nethook.hooks.quiet import unrecorded
 from nethook.runs import names
 from nethook.stats.flat import fingerprint
 from nethook.stats.rows import Slot
@@ -161,23 +162,23 @@ def _held(found: list[tuple[Path, torch.Tensor]]) -> list[tuple[Path, torch.Tens
     return [(path, tensor) for path, tensor in held if tensor is not None]
 
 
+@unrecorded
 def spread(tensor: torch.Tensor) -> torch.Tensor:
     """How much samples differ: root of the mean variance between them, by the root mean square."""
-    with torch.no_grad():
-        some = tensor.detach()[:SAMPLES].reshape(min(SAMPLES, len(tensor)), -1)
-        step = max(1, some.shape[1] // ELEMENTS)
-        some = some[:, ::step][:, :ELEMENTS]
-        some = some.abs() if some.is_complex() else some
-        some = some.float() if some.device.type == "mps" else some.double()
-        size = some.square().mean().sqrt()
-        between = (some - some.mean(0)).square().mean().sqrt()
-        return torch.where(size > 0, between / size, torch.zeros_like(size))
+    some = tensor.detach()[:SAMPLES].reshape(min(SAMPLES, len(tensor)), -1)
+    step = max(1, some.shape[1] // ELEMENTS)
+    some = some[:, ::step][:, :ELEMENTS]
+    some = some.abs() if some.is_complex() else some
+    some = some.float() if some.device.type == "mps" else some.double()
+    size = some.square().mean().sqrt()
+    between = (some - some.mean(0)).square().mean().sqrt()
+    return torch.where(size > 0, between / size, torch.zeros_like(size))
 
 
+@unrecorded
 def distinct(tensor: torch.Tensor) -> torch.Tensor:
     """Different values among up to 4,096 elements."""
-    with torch.no_grad():
-        flat = tensor.detach().reshape(-1)
-        flat = flat.abs() if flat.is_complex() else flat
-        some = flat[:: max(1, flat.numel() // DISTINCT)][:DISTINCT].double().sort().values
-        return (some[1:] != some[:-1]).sum() + 1
+    flat = tensor.detach().reshape(-1)
+    flat = flat.abs() if flat.is_complex() else flat
+    some = flat[:: max(1, flat.numel() // DISTINCT)][:DISTINCT].double().sort().values
+    return (some[1:] != some[:-1]).sum() + 1

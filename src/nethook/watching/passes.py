@@ -133,7 +133,7 @@ class Passes:
         if window is None:
             window = session.writer.window(phase)
             self._clocks[phase] = WindowClock()
-        window = self._sheet.fill(window)
+        window = self._sheet.fill(session.writer.still_open(window))
         window.add_step(session.step)
         if self._clocks[phase].ends_with(number) and session.writer.waiting < session.queue:
             window = session.writer.submit(window)

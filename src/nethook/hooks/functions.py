@@ -62,15 +62,17 @@ def _stub_of(placed: Any) -> Stub | None:
 
 
 class WrappedFunction:
-    """A handle: one wrapper around one torch function, which is on when it is made.
+    """A handle: one wrapper around one torch function.
 
     Arguments:
         holder: what the function is looked up in: the name of a module or class, or the class.
         name: its name there.
         wrapper: called as `wrapper(function, *args, **kwargs)`; returns what the call returns.
+        on: whether it is on when it is made. Who is called amid a training makes it first, keeps
+            it, and puts it on then: an interrupt in between leaves nothing behind.
     """
 
-    def __init__(self, holder: str | type, name: str, wrapper: Hook) -> None:
+    def __init__(self, holder: str | type, name: str, wrapper: Hook, *, on: bool = True) -> None:
         place = holder if isinstance(holder, str) else f"{holder.__module__}.{holder.__qualname__}"
         self.function = f"{place}.{name}"
         self.wrapper = wrapper
@@ -78,11 +80,8 @@ class WrappedFunction:
         self._name = name
         self._stub: Stub | None = None
         hide_from_warnings(type(wrapper).__call__)
-        try:
+        if on:
             self.put_on()
-        except BaseException:  # an interrupt, say: nobody has this handle to take it off with
-            self.remove()
-            raise
 
     def put_on(self) -> None:
         """Puts the wrapper on again after it was taken off. A second call does nothing."""

@@ -405,7 +405,10 @@ def wrap_loop(hooks: Attachment, loop: Loop) -> None:
 
     def put(holder: str | type, name: str, wrapper: type[_Wrapper]) -> None:
         where = holder if isinstance(holder, str) else holder.__qualname__
-        hooks.add(WrappedFunction(holder, name, wrapper(hooks.owner, f"{where}.{name}", loop)))
+        function = wrapper(hooks.owner, f"{where}.{name}", loop)
+        handle = WrappedFunction(holder, name, function, on=False)
+        hooks.add(handle)
+        handle.put_on()
 
     put("torch.autograd", "backward", _OnBackward)
     put(torch.optim.Optimizer, "zero_grad", _OnZeroGrad)

@@ -70,8 +70,7 @@ class Passes:
             self._session.order.note("evaluation")
             if self._losses is None:
                 self._losses = LossFunctions(Owner("nethook.watch"), self._saw_loss)
-            else:
-                self._losses.put_on()
+            self._losses.put_on()
         self.calls += 1
         if not module.training:
             self._evaluates = True

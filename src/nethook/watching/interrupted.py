@@ -60,7 +60,7 @@ class Interruptions:
         self.error = type(error).__name__
         if self._told == id(error):
             return  # by a call inside this one
-        if self.in_step:
+        if self.in_step or self._session.ending:
             self.look()  # maybe a step of an optimizer, inside that of a loss scaler
         if self.error:  # and that was not it
             self._tell(call)

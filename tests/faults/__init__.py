@@ -16,5 +16,6 @@ KINDS: tuple[str, ...] = (
     "attach_cycles",
     "damaged_files",
     "hostile_folders",
+    "interrupts",
     "kills",
 )

@@ -34,6 +34,7 @@ class Seen:
 def seen():
     seen = Seen()
     handle = LossFunctions(Owner("test"), seen)
+    handle.put_on()
     seen.handle = handle
     yield seen
     handle.remove()
@@ -119,6 +120,7 @@ def test_a_mode_of_the_user_sees_what_it_would_see_without(seen):
 def test_off_means_torch_is_as_it_was():
     originals = _functions()
     handle = LossFunctions(Owner("test"), Seen())
+    handle.put_on()
     assert all(_functions()[place] is not originals[place] for place in LOSSES)
     handle.remove()
     handle.remove()
@@ -155,6 +157,7 @@ def test_an_audit_lists_them(seen):
 def test_when_the_owner_is_gone_nothing_is_told():
     owner, seen = Owner("test"), Seen()
     handle = LossFunctions(owner, seen)
+    handle.put_on()
     owner.alive = False
     with torch.no_grad():
         F.l1_loss(torch.ones(2), torch.zeros(2))

@@ -21,9 +21,10 @@ from tests.watching.loops import Net, batches, state, unwatched
 from tests.watching.test_identity import same
 
 ROOMS = (
-    "batches", "budget", "catalogue", "facts", "flight", "hidden", "loss_values", "losses",
+    "batches", "budget", "catalogue", "facts", "flight", "hidden", "interrupted", "loss_values",
+    "losses",
     "loop", "numbers", "open_window", "ops", "optimizers", "order", "parameters", "passes",
-    "resolve", "session", "snapshots", "taps", "telling",
+    "resolve", "session", "snapshots", "taps", "telling", "track",
 )  # fmt: skip
 # What the loss record and the flight recorder call: each of these two fails alone.
 PARTS = (
@@ -45,7 +46,7 @@ GUARDS = {
     "turn_off",
     "guarded",
     "on",
-    "_tell_failure",
+    "tell_failure",
     "_give_up",
     "_saw_loss",
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import time
 import weakref
+from collections import OrderedDict
 from types import TracebackType
 from typing import Any, Self
 
@@ -136,10 +137,20 @@ class Attachment:
             for late in list(self.owner.late.values()):
                 late.remove()
         while self._handles:
-            self._handles.pop().remove()
+            handle = self._handles[-1]
+            try:
+                handle.remove()
+            except Exception:
+                self._forget(handle)
+                raise
+            self._forget(handle)  # not before: an interrupt would leave it on for good
         if self._left_out is not None:
             self._left_out.remove()
             self._left_out = None
+
+    def _forget(self, handle: Handle) -> None:
+        if self._handles and self._handles[-1] is handle:
+            self._handles.pop()
 
     def __len__(self) -> int:
         """How many hooks are on."""
@@ -175,8 +186,8 @@ class _OnModule:
 
     __slots__ = ("_hooks", "_key", "_options", "_order")
 
-    def __init__(self, hooks: dict[int, Any], *options: dict[int, Any]) -> None:
-        self._hooks = weakref.ref(hooks)
+    def __init__(self, hooks: Any, *options: dict[int, Any]) -> None:
+        self._hooks: weakref.ref[OrderedDict[int, Any]] = weakref.ref(hooks)
         self._options = options
         self._key = next_number()
         self._order: Order | None = None  # while it rests
@@ -249,9 +260,9 @@ class Resting:
     def wake(self) -> None:
         """Puts all of them back, unless their attachment was removed meanwhile."""
         if not self.awake and self._owner.alive:
-            self.awake = True
             for handle, hook in self._hooks:
                 handle.put_on(hook)
+            self.awake = True  # not before: what an interrupt has left out is put on the next time
 
     def __len__(self) -> int:
         return len(self._hooks)

@@ -10,7 +10,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import torch
 from torch import nn
@@ -176,6 +176,10 @@ class _Around(Hook):
         module = self._where()
         if module is not None and module._compiled_call_impl is self:
             module._compiled_call_impl = self._original
+
+
+CALL_OF_COMPILED: Final = _Around.__call__.__code__
+"""What runs while a module that was compiled in place is called; `module` is that module."""
 
 
 class _Silent:

@@ -62,15 +62,17 @@ def _stub_of(placed: Any) -> Stub | None:
 
 
 class WrappedFunction:
-    """A handle: one wrapper around one torch function, which is on when it is made.
+    """A handle: one wrapper around one torch function.
 
     Arguments:
         holder: what the function is looked up in: the name of a module or class, or the class.
         name: its name there.
         wrapper: called as `wrapper(function, *args, **kwargs)`; returns what the call returns.
+        on: whether it is on when it is made. Who is called amid a training makes it first, keeps
+            it, and puts it on then: an interrupt in between leaves nothing behind.
     """
 
-    def __init__(self, holder: str | type, name: str, wrapper: Hook) -> None:
+    def __init__(self, holder: str | type, name: str, wrapper: Hook, *, on: bool = True) -> None:
         place = holder if isinstance(holder, str) else f"{holder.__module__}.{holder.__qualname__}"
         self.function = f"{place}.{name}"
         self.wrapper = wrapper
@@ -78,7 +80,8 @@ class WrappedFunction:
         self._name = name
         self._stub: Stub | None = None
         hide_from_warnings(type(wrapper).__call__)
-        self.put_on()
+        if on:
+            self.put_on()
 
     def put_on(self) -> None:
         """Puts the wrapper on again after it was taken off. A second call does nothing."""
@@ -89,22 +92,25 @@ class WrappedFunction:
         if stub is None:
             ours = self._stub  # from the last time: making one costs more than all the rest
             stub = ours if ours is not None and ours.kept is current else Stub(current)
-            setattr(self._holder, self._name, stub.placed)
-        stub.wrappers.append(self.wrapper)
+        # In the order in which `remove` can take off what an interrupt has left half-way.
         self._stub = stub
         _ON.append(self)
+        stub.wrappers.append(self.wrapper)
+        if current is not stub.placed:
+            setattr(self._holder, self._name, stub.placed)
 
     def remove(self) -> None:
         """Takes the wrapper off. A second call does nothing."""
         if self not in _ON:
             return
-        _ON.remove(self)
         stub = self._stub
         assert stub is not None
-        stub.wrappers.remove(self.wrapper)
+        if self.wrapper in stub.wrappers:
+            stub.wrappers.remove(self.wrapper)
         in_place = vars(self._holder).get(self._name) is stub.placed
         if in_place and not stub.wrappers:
             setattr(self._holder, self._name, stub.kept)
+        _ON.remove(self)
 
 
 def _module_or_class(name: str) -> Any:

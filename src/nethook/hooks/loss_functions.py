@@ -52,9 +52,9 @@ Seen = Callable[[str, tuple[Any, ...], dict[str, Any], Any], object]
 class LossFunctions:
     """A handle: `seen` is told of every call of torch's loss functions without gradient.
 
-        calls = LossFunctions(owner, seen)   # they are on now
+        calls = LossFunctions(owner, seen)
+        calls.put_on()                       # they are on now; it takes some 15 µs
         calls.remove()                       # and off; any number of times
-        calls.put_on()                       # and on again, for some 15 µs
 
     Calls that a graph is built for, and those that a mode of the user's or a compiler sees, are
     passed on and not told.
@@ -62,17 +62,13 @@ class LossFunctions:
 
     def __init__(self, owner: Owner, seen: Seen) -> None:
         list_functions()
-        self._handles: list[WrappedFunction] = []
-        try:
-            for (holder, name), kind in LOSSES.items():
-                wrapper = _OnLoss(owner, f"{holder}.{name}", kind, seen)
-                self._handles.append(WrappedFunction(holder, name, wrapper))
-        except BaseException:
-            self.remove()
-            raise
+        self._handles = [
+            WrappedFunction(holder, name, _OnLoss(owner, f"{holder}.{name}", kind, seen), on=False)
+            for (holder, name), kind in LOSSES.items()
+        ]
 
     def put_on(self) -> None:
-        """Puts the wrappers on again."""
+        """Puts the wrappers on."""
         for handle in self._handles:
             handle.put_on()
 

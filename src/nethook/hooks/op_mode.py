@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -45,13 +45,19 @@ class Running:
         return self.watcher.meet(call.place, name, k)
 
 
+class Block(Protocol):
+    """A block of code that a frame runs."""
+
+    frame: FrameType
+
+
 class OpMode(TorchFunctionMode):
     """Sees the functions of torch that are called in one thread."""
 
     def __init__(self) -> None:
         super().__init__()
         self.running: list[Running] = []  # in the order in which they were attached
-        self.paused = 0
+        self.paused: list[Block] = []  # blocks whose torch calls are none of the model's
         self.is_on = False
 
     def __torch_function__(
@@ -141,11 +147,12 @@ class OpMode(TorchFunctionMode):
 
     def forget_the_dead(self) -> None:
         """Ends what was left by an exception of which no hook was told."""
-        if self.running:
+        if self.running or self.paused:
             alive = _frames()
             for running in list(self.running):
                 if running.frame not in alive or not running.watcher.alive:
                     self.end(running)
+            self.paused = [each for each in self.paused if each.frame in alive]
         self.settle()
 
 

@@ -70,11 +70,12 @@ def watch_ops(tree: Tree, hooks: Attachment, consumer: OpConsumer) -> OpWatcher:
 class unseen:  # noqa: N801  it is used like a function
     """A block whose torch calls are no operations of the model: hooks of our own run user code."""
 
-    __slots__ = ("_mode",)
+    __slots__ = ("_mode", "frame")
 
     def __enter__(self) -> None:
         self._mode = mode_of_this_thread()
-        self._mode.paused += 1
+        self.frame = sys._getframe(1)  # by which an interrupted block is noticed
+        self._mode.paused.append(self)
 
     def __exit__(
         self,
@@ -82,7 +83,8 @@ class unseen:  # noqa: N801  it is used like a function
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._mode.paused -= 1
+        if self in self._mode.paused:
+            self._mode.paused.remove(self)
 
 
 class ModuleHook(Hook):

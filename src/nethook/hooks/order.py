@@ -10,10 +10,11 @@ rested; one that was prepended stands before them, if a hook from before is stil
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
-_Hooks = MutableMapping[int, Any]
+_Hooks = OrderedDict[int, Any]
 _Reference = Callable[[], _Hooks | None]  # weak: a hook of somebody else's may hold the module
 
 
@@ -37,7 +38,7 @@ class Order:
             hooks[key] = hook
             for behind in keys[keys.index(key) + 1 :]:
                 if behind in hooks:
-                    hooks[behind] = hooks.pop(behind)
+                    hooks.move_to_end(behind)  # in one go: no interrupt loses a hook of others
         self.forget(key)
 
     def forget(self, key: int) -> None:

@@ -7,10 +7,11 @@ would change the run. Inside `quiet()` they see nothing.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -18,9 +19,10 @@ from torch.utils._python_dispatch import _disable_current_modes
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 _function_modes = torch._C._len_torch_function_stack
 _dispatch_modes = torch._C._len_torch_dispatch_stack
-_all_is_quiet = torch._C._is_torch_function_all_disabled
 _grad_is_on = torch.is_grad_enabled
 _set_grad = torch._C._set_grad_enabled
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def modes_are_active() -> bool:
@@ -37,20 +39,24 @@ def unnoticed(make: Callable[[torch.Tensor], Any], tensor: torch.Tensor) -> Any:
         return made.as_subclass(cls) if type(made) is torch.Tensor and cls not in _PLAIN else made
 
 
-class quiet(AbstractContextManager[None]):  # noqa: N801  it is used like a function
-    """A block whose torch calls are seen by no mode and no tensor subclass of the user's."""
+def quiet() -> AbstractContextManager[Any]:
+    """A block whose torch calls are seen by no mode and no tensor subclass of the user's.
 
+    Nearly always it is an object of torch's own that is written in C: a signal that raises comes
+    before the block or after it, and never leaves torch half-way in between.
+    """
+    # Taking dispatch modes off and putting them back is slow, and they are rare.
+    return _WithoutDispatchModes() if _dispatch_modes() else torch._C.DisableTorchFunction()
+
+
+class _WithoutDispatchModes(AbstractContextManager[None]):
     __slots__ = ("_dispatch", "_function")
 
     def __enter__(self) -> None:
-        self._function = None
-        if not _all_is_quiet():  # else this is a block inside another
-            self._function = torch._C.DisableTorchFunction()
-            self._function.__enter__()
-        # Taking dispatch modes off and putting them back is slow, and they are rare.
-        self._dispatch = _disable_current_modes() if _dispatch_modes() else None
-        if self._dispatch is not None:
-            self._dispatch.__enter__()
+        self._function = torch._C.DisableTorchFunction()
+        self._function.__enter__()
+        self._dispatch = _disable_current_modes()
+        self._dispatch.__enter__()
 
     def __exit__(
         self,
@@ -58,27 +64,25 @@ class quiet(AbstractContextManager[None]):  # noqa: N801  it is used like a func
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._dispatch is not None:
-            self._dispatch.__exit__(kind, error, traceback)
-        if self._function is not None:
-            self._function.__exit__(kind, error, traceback)
+        self._dispatch.__exit__(kind, error, traceback)
+        self._function.__exit__(kind, error, traceback)
 
 
-class unrecorded(quiet):  # noqa: N801  it is used like a function
-    """A quiet block that autograd does not record either."""
+def unrecorded(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The function, run in a quiet block that autograd does not record either.
 
-    __slots__ = ("_grad",)
+    No context manager, for a signal that raises may come as the first thing in a `__exit__` that is
+    written in Python; then gradients would stay off for the script. A `finally` always runs.
+    """
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        self._grad = _grad_is_on()
-        _set_grad(False)
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with quiet():
+            was_on = _grad_is_on()
+            try:
+                _set_grad(False)
+                return function(*args, **kwargs)
+            finally:
+                _set_grad(was_on)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _set_grad(self._grad)
-        super().__exit__(kind, error, traceback)
+    return call

@@ -15,12 +15,10 @@ In a process that was forked nothing is seen: what it would record nobody can re
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import weakref
 from contextvars import ContextVar
 from threading import get_ident
-from types import FrameType
 from typing import Final, Literal
 
 import torch
@@ -28,11 +26,11 @@ from torch import nn
 
 from nethook.errors import OptionError
 from nethook.hooks.hook import Owner
+from nethook.hooks.stack import calls_under_way
 
 Threads = Literal["own", "all"]
 
 _graph_task = torch._C._current_graph_task_id
-_CALL: Final = nn.Module._call_impl.__code__
 
 CONTEXT: Final = 0
 """As the thread of an owner: the contexts in which it is open."""
@@ -115,19 +113,7 @@ def _is_helper(owner: Owner) -> bool:
     if get_ident() in owner.known:
         return False
     roots = [model for ref in owner.roots if (model := ref()) is not None]
-    opener = sys._current_frames().get(owner.opener)
-    return _calls(opener, roots) and not _calls(sys._getframe(), roots)
-
-
-def _calls(frame: FrameType | None, models: list[nn.Module]) -> bool:
-    """Whether a call of one of the models is under way on a stack."""
-    while frame is not None:
-        if frame.f_code is _CALL:
-            called = frame.f_locals.get("self")
-            if any(called is model for model in models):
-                return True
-        frame = frame.f_back
-    return False
+    return calls_under_way(roots, owner.opener) > 0 and calls_under_way(roots) == 0
 
 
 def taken_off(told: tuple[object, ...]) -> bool:

@@ -93,15 +93,20 @@ def _evaluate(module: nn.Module) -> None:
 
 def _save(model: nn.Module | None, inputs: object, *, parameters: bool) -> Undo:
     state = SavedState(parameters=parameters)
-    with torch.inference_mode(False), unrecorded():
-        if model is not None:
-            state.add_model(model)
-        state.add_value(inputs)
 
+    @unrecorded
+    def save() -> None:
+        with torch.inference_mode(False):
+            if model is not None:
+                state.add_model(model)
+            state.add_value(inputs)
+
+    @unrecorded
     def put_back() -> None:
-        with torch.inference_mode(False), unrecorded():
+        with torch.inference_mode(False):
             state.put_back()
 
+    save()
     return put_back
 
 

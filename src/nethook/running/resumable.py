@@ -34,9 +34,9 @@ def last_run(folder: Path, title: str, arguments: Sequence[str]) -> Path | None:
     Raises:
         RunFileError: the last run had other arguments; the message says what to type.
     """
-    named = re.compile(rf"{re.escape(title)}-{_TIME}\.db")
+    pattern = re.compile(rf"{re.escape(title)}-{_TIME}\.db")
     beside = folder.iterdir() if folder.is_dir() else ()
-    found = [path for path in beside if named.fullmatch(path.name) and not is_stub(path)]
+    found = [path for path in beside if pattern.fullmatch(path.name) and not is_stub(path)]
     if not found:
         return None
     last = max(found, key=lambda path: path.name).absolute()
@@ -45,10 +45,10 @@ def last_run(folder: Path, title: str, arguments: Sequence[str]) -> Path | None:
     had = command[2:] if isinstance(command, list) else []
     if had not in (masked_arguments(arguments), list(arguments)):  # masked, or kept whole
         shown = shlex.join(map(str, had)) or "no arguments"
+        named = shlex.quote(str(Path(folder.name, last.name)))
         raise RunFileError(
             f"the last run of this script, {str(last)!r}, had other arguments ({shown}). To go on "
-            f"in it, name it: --resume --to {shlex.quote(str(Path(folder.name, last.name)))}. For a new run "
-            "leave --resume out."
+            f"in it, name it: --resume --to {named}. For a new run leave --resume out."
         )
     return last
 

@@ -174,14 +174,13 @@ class Session:
 
     def _judge_alone(self, module: nn.Module | None) -> None:
         """Judges, unless another thread does, or this one, further up."""
-        if not self._busy.acquire(blocking=False):
+        if self._busy.locked():
             return
-        try:
-            self._judge(module)
-        except Exception as error:
-            self._give_up(error)
-        finally:
-            self._busy.release()
+        with self._busy:  # and no `acquire`: an interrupt could come before the `try`
+            try:
+                self._judge(module)
+            except Exception as error:
+                self._give_up(error)
 
     def _judge(self, module: nn.Module | None) -> None:
         """Is a model being trained that is not followed? `module` is what is being called."""
@@ -219,14 +218,15 @@ class Session:
                 self._judged[self._key(part)] = weakref.ref(part)
 
     def _follow(self, named: dict[str, nn.Module]) -> None:
-        for name, root in named.items():
-            self.models[name] = type(root).__name__
-            for parameter in root.parameters():
-                self._covered[id(parameter)] = weakref.ref(parameter)
         if self.watcher is None:
             self.watcher = self._start(self.options, named)
         else:
             self.watcher.add(named)
+        # Only now: where an interrupt came in between, they are met again at the next call.
+        for name, root in named.items():
+            self.models[name] = type(root).__name__
+            for parameter in root.parameters():
+                self._covered[id(parameter)] = weakref.ref(parameter)
         for note in self.watcher.notes:
             self._note(note)
 
@@ -292,6 +292,10 @@ class Session:
 
     def _give_up(self, error: Exception) -> None:
         """Something in here failed: the script goes on without being followed."""
+        from nethook.hooks.stack import raised_by_signal
+
+        if raised_by_signal(error):  # which is the script's, wherever it came up
+            raise error
         self._note(f"nethook could not follow the models: {one_line(error).rstrip('.')}.")
         try:
             self._take_off()

@@ -38,7 +38,10 @@ class Mailbox:
     """A queue of windows that never grows, and windows that were used and are empty again."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        self.changed = threading.Condition()
+        # Entered by itself where the training thread does: it is written in C, so that an interrupt
+        # cannot leave it locked. A Condition's own `__exit__` is not.
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
         self.stopping = False  # the writer thread is to end
         self.stopped = False  # it has ended: nothing is taken in any more
         self.flushes = 0  # asked for
@@ -49,6 +52,7 @@ class Mailbox:
         self._light = max(LIGHT, capacity)
         self._windows: deque[Window] = deque()
         # Windows with histograms that were handed over, and taken out: each is counted by one side.
+        self._last_put: dict[str, Window] = {}  # the last one of each phase
         self._heavy_put = 0
         self._heavy_taken = 0
         self._provisional: dict[str, Window] = {}
@@ -78,12 +82,17 @@ class Mailbox:
         # the interpreter, and the training thread would wait for both.
         self._provisional.pop(window.phase, None)  # it is in this one
         self._heavy_put += window.carries
+        self._last_put[window.phase] = window
         self._windows.append(window)
         # Who is woken wants the interpreter: better for several windows at once than for each. The
         # writer looks by itself when it is time to commit.
         if always or 2 * queued + 2 >= self._capacity:
             self._bell.put(None)
         return True
+
+    def has_got(self, window: Window) -> bool:
+        """Whether a window was handed over, and has not come back as an empty one since."""
+        return any(each is window for each in self._last_put.values())
 
     def put_provisional(self, window: Window) -> bool:
         """Hand over a copy of a window that is still open, in the place of an earlier copy."""
@@ -97,7 +106,7 @@ class Mailbox:
 
     def put_catalogue(self, entry: Any) -> None:
         """Hand over a site or a series: never dropped, and as many as the model has."""
-        with self.changed:
+        with self.lock:
             if not self.stopped:
                 self._catalogue.append(entry)
 
@@ -115,7 +124,7 @@ class Mailbox:
 
     def put_findings(self, findings: Any) -> None:
         """Hand over findings; only the newest count."""
-        with self.changed:
+        with self.lock:
             self._findings = findings
 
     def empty(self, layout: Layout, phase: str) -> Window:
@@ -126,20 +135,24 @@ class Mailbox:
             except IndexError:
                 break
             if window.layout is layout:
+                if self.has_got(window):
+                    self._last_put = {
+                        key: each for key, each in self._last_put.items() if each is not window
+                    }
                 window.phase = phase
                 return window
         return Window(layout, phase)
 
     def ask_to_flush(self) -> int:
         """Ask for a flush; the number that `flushed` will have reached when it is done."""
-        with self.changed:
+        with self.lock:
             self.flushes += 1
             self._bell.put(None)
             return self.flushes
 
     def ask_to_stop(self) -> None:
         """Ask the writer thread to write what is left and end."""
-        with self.changed:
+        with self.lock:
             self.stopping = True
             self._bell.put(None)
 
@@ -155,7 +168,7 @@ class Mailbox:
     def take(self, *, windows: bool = True) -> Delivery:
         """What is waiting, one window of it; none while windows are to wait a little longer."""
         delivery = Delivery()
-        with self.changed:
+        with self.lock:
             # The catalogue first: a window may be of series that were added a moment ago.
             delivery.catalogue, self._catalogue = self._catalogue, []
             if windows:

@@ -175,6 +175,8 @@ FAILED: Final = "watch-failed"
 """Something in nethook failed; that part of watching is off, and training goes on."""
 CLOSED: Final = "watch-closed"
 """Watching ended: what was seen, and what it cost."""
+INTERRUPTED: Final = "interrupted"
+"""An exception, caught by the script or not, cut a call of the loop short."""
 NON_FINITE: Final = "non-finite"
 """The first NaN or infinity, and what made it."""
 
@@ -183,7 +185,7 @@ RESUMED: Final = "resumed"
 
 EVENTS: Final = (
     ORDER, MODE, GROUPS, PARAMETERS, MODEL_CHANGED, THREAD, STEP_SKIPPED, SCALE_CHANGED, CLOCK,
-    THINNED, FAILED, CLOSED, NON_FINITE, RESUMED,
+    THINNED, FAILED, INTERRUPTED, CLOSED, NON_FINITE, RESUMED,
 )  # fmt: skip
 """Every kind of event that watching writes."""
 

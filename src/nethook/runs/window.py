@@ -49,6 +49,7 @@ class Window:
         "addresses",
         "bits",
         "carries",
+        "filled",
         "first_step",
         "histograms",
         "last_step",
@@ -81,6 +82,7 @@ class Window:
         self.first_step = -1
         self.last_step = -1
         self.steps = 0
+        self.filled = False  # whether there is anything in it, whatever `steps` says
         self.why = ""
         # Whether it has the histograms of its steps, and of those of windows before it that had
         # none: to move them is most of the work, and more of them than are kept are of no use.
@@ -111,7 +113,7 @@ class Window:
         other.rows[...] = self.rows
         other.seen[...] = self.seen
         other.histograms[...] = self.histograms
-        other.carries = self.carries
+        other.carries, other.filled = self.carries, self.filled
         other.bits[...] = self.bits
         other.phase, other.why = self.phase, self.why
         other.first_step, other.last_step, other.steps = (
@@ -130,7 +132,7 @@ class Window:
         wide.bits[: self.bits.size] = self.bits
         wide.first_step, wide.last_step = self.first_step, self.last_step
         wide.steps, wide.why = self.steps, self.why
-        wide.carries = self.carries
+        wide.carries, wide.filled = self.carries, self.filled
         return wide
 
 

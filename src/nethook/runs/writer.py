@@ -161,10 +161,11 @@ class RunWriter:
             raise OptionError(f"a run has room for {MAX_SERIES:,} series, and this is one more.")
         row = len(self._units)
         units = units if 0 <= units <= MAX_UNITS else 0
-        self._series[address, quantity] = row
-        self._units.append(units)
         if self._mine():
             self._mailbox.put_catalogue(NewSeries(row, address, quantity, units, dict(info or {})))
+        # Last: an interrupt before this leaves a series that is added again, with the same row.
+        self._series[address, quantity] = row
+        self._units.append(units)
         return row
 
     # Windows
@@ -195,6 +196,15 @@ class RunWriter:
             self._provisional = time.monotonic()
             return self._mailbox.empty(layout, window.phase)
         return window if window.layout is layout else window.widened(layout)
+
+    def still_open(self, window: Window) -> Window:
+        """The window; in its place an empty one, where it was handed over already.
+
+        An interrupt may come after `submit` has handed a window over and before it returns another.
+        """
+        if self._mailbox.has_got(window):
+            return self._mailbox.empty(self._current(), window.phase)
+        return window
 
     @property
     def waiting(self) -> int:
@@ -284,7 +294,7 @@ class RunWriter:
         if not self._mine() or not self._finish.alive:
             return False
         ticket = self._mailbox.ask_to_flush()
-        with self._mailbox.changed:
+        with self._mailbox.lock:
             self._mailbox.changed.wait_for(
                 lambda: self._mailbox.flushed >= ticket or self._mailbox.stopped, timeout
             )

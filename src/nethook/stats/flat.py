@@ -217,11 +217,12 @@ class Numbers:
     A NaN is a number that is not there. After a fold all are NaN again.
     """
 
-    __slots__ = ("_addresses", "_places", "_rows", "values")
+    __slots__ = ("_addresses", "_folded", "_places", "_rows", "values")
 
     def __init__(self, rows: Rows, places: Sequence[int]) -> None:
         self._rows = rows
         self._places = np.array(places, np.int64)
+        self._folded: list[float | None] | None = None
         self.values = np.full(len(places), np.nan)
         self._addresses = (
             self.values.ctypes.data,
@@ -235,7 +236,13 @@ class Numbers:
         self._places[at] = row
 
     def fold_list(self, numbers: list[float | None]) -> None:
-        """Folds these, one for each row, where they are not None."""
+        """Folds these, one for each row, where they are not None; the same list once alone.
+
+        An interrupt that comes right after it is no reason to fold it again.
+        """
+        if numbers is self._folded:
+            return
+        self._folded = numbers
         if native.functions is not None:
             native.functions.fold_list(numbers, self._addresses[1], self._addresses[3])
             return

@@ -83,7 +83,9 @@ def fold_(
         near: where an element is near the ends of its bounds: `x <= near[0]`, `x >= near[1]`.
         factor: every element counts as its multiple.
     """
-    with torch.no_grad():
+    was_on = torch.is_grad_enabled()
+    try:  # and no `with torch.no_grad()`, which a signal that raises may leave on
+        torch._C._set_grad_enabled(False)
         read = read_once(x)
         if isinstance(factor, Tensor) or factor != 1.0:
             read = replace(read, values=read.values * factor)
@@ -101,6 +103,8 @@ def fold_(
             bits.bitwise_or_(read.active(unit).to(bits.dtype))
             row[INDEX["units"]] = x.shape[unit]
             row[INDEX["active"]] = bits.sum()
+    finally:
+        torch._C._set_grad_enabled(was_on)
 
 
 def read_once(x: Tensor) -> Once:

@@ -251,6 +251,7 @@ class _Builder:
         on_every_step(
             hooks, StepBegins(hooks.owner, session, steps), StepEnds(hooks.owner, session, steps)
         )
+        session.interruptions.follow(steps, hooks.owner)
         wrap_loop(hooks, Loop(session, steps, steps.wanted))
         Facts(session, self._sites, facts, steps)
 

@@ -9,6 +9,7 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.addresses.paths import Path, show_path
+from nethook.hooks.quiet import unrecorded
 from nethook.runs import names
 from nethook.stats import guard
 from nethook.stats.flat import fingerprint
@@ -163,21 +164,21 @@ def _held(found: list[tuple[Path, torch.Tensor]]) -> list[tuple[Path, torch.Tens
     return [(path, tensor) for path, tensor in held if tensor is not None]
 
 
+@unrecorded
 def spread(tensor: torch.Tensor) -> torch.Tensor:
     """How much samples differ: root of the mean variance between them, by the root mean square."""
-    with torch.no_grad():
-        some = sampled(tensor.detach()[:SAMPLES], ELEMENTS, dim=1)
-        some = both_parts(some)
-        some = some.float() if some.device.type == "mps" else some.double()
-        size = some.square().mean().sqrt()
-        between = (some - some.mean(0)).square().mean().sqrt()
-        return torch.where(size > 0, between / size, torch.zeros_like(size))
+    some = sampled(tensor.detach()[:SAMPLES], ELEMENTS, dim=1)
+    some = both_parts(some)
+    some = some.float() if some.device.type == "mps" else some.double()
+    size = some.square().mean().sqrt()
+    between = (some - some.mean(0)).square().mean().sqrt()
+    return torch.where(size > 0, between / size, torch.zeros_like(size))
 
 
+@unrecorded
 def distinct(tensor: torch.Tensor) -> torch.Tensor:
     """Different values among up to 4,096 elements."""
-    with torch.no_grad():
-        some = both_parts(sampled(tensor.detach(), DISTINCT).unsqueeze(1)).double()
-        for part in reversed(range(some.shape[1])):
-            some = some[some[:, part].sort(stable=True).indices]
-        return (some[1:] != some[:-1]).any(1).sum() + 1
+    some = both_parts(sampled(tensor.detach(), DISTINCT).unsqueeze(1)).double()
+    for part in reversed(range(some.shape[1])):
+        some = some[some[:, part].sort(stable=True).indices]
+    return (some[1:] != some[:-1]).any(1).sum() + 1

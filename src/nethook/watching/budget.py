@@ -249,3 +249,10 @@ class Budget:
             self.due, self.looks = list(self._wanted), True
         # Not worth an event unless it is another order of things.
         return not 0.5 <= self.every / before_every <= 2
+
+
+def next_sampled(done: int) -> int:
+    """The next step after `done` that takes samples: 0 to 15, then 16 in each doubling."""
+    done += 1
+    between = 1 if done < 16 else 1 << (done.bit_length() - 5)
+    return -(-done // between) * between

@@ -94,7 +94,7 @@ class Sheet:
         """The place that tensors of a series are folded into."""
         return self.rows.slot(row, unit_dim=unit_dim, bounds=bounds)
 
-    def step_ended(self) -> None:
+    def step_ended(self, _: int = 0) -> None:
         """One more step: counts which series were measured in it."""
         used = len(self.catalogue.keys)
         if native.functions is not None and not self.rows.has_devices:
@@ -113,7 +113,8 @@ class Sheet:
         rows = self.rows
         rows.collect()
         used = len(self.catalogue.keys)
-        if window.steps == 0 and not keep and native.functions is not None:
+        filled = window.filled or window.steps > 0
+        if not (filled or keep) and native.functions is not None:
             return self._move(window, used, carries)
         carries = True
         touched = rows.matrix[:used, _TENSORS] + rows.matrix[:used, _SKIPPED] > 0
@@ -122,8 +123,8 @@ class Sheet:
         window = self.catalogue.writer.widen(window)
         ids = self.catalogue.ids[places]
         seen = np.maximum(self.seen[places], 1)
-        window.carries = True
-        if window.steps:
+        window.carries = window.filled = True
+        if filled:
             window.rows[ids] = merge_rows(window.rows[ids], rows.matrix[places])
             window.seen[ids] += seen
             window.histograms[ids] += rows.histograms[places]
@@ -161,6 +162,7 @@ class Sheet:
                 to_rows, to_histograms, to_seen, to_bits, layout.offset_table.ctypes.data, carries,
                 len(layout),
             )  # fmt: skip
+            window.filled = True  # an interrupt may come before it is counted as such
             if native.functions.move_rows(self._words_address):
                 break
             catalogue.identify(self._touched(used), rows.slots)

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from nethook.hooks.stack import raised_by_signal
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -39,6 +41,8 @@ def contained(
         try:
             return method(self, *args, **kwargs)
         except Exception as error:
+            if raised_by_signal(error):
+                raise
             self.turn_off()
             self._watching.guard.failed(self.part, error, self.turn_off)
             return None

@@ -23,8 +23,9 @@ from nethook.watching.taps import OutputTap
 from nethook.watching.telling import tell_frozen
 
 if TYPE_CHECKING:
-    from nethook.watching.optimizers import Steps, Track
+    from nethook.watching.optimizers import Steps
     from nethook.watching.session import Session
+    from nethook.watching.track import Track
 
 ROWS: Final = 512
 """Rows of a weight of which the distinct ones are counted."""

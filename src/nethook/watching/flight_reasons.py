@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import torch
 
-from nethook.hooks.quiet import quiet
+from nethook.hooks.quiet import unrecorded
 from nethook.stats import guard
 from nethook.watching.flight_look import range_of
 
@@ -59,8 +59,7 @@ def forward_reason(operation: str, operands: Sequence[Operand], result: Any) -> 
     tensors = [each for each in operands if isinstance(each, torch.Tensor)]
     special = _RULES.get(operation.lower())
     if special is not None and all(map(_is_real, tensors)):
-        with quiet(), torch.no_grad():
-            said = special(_compact(operands))
+        said = unrecorded(special)(_compact(operands))
         if said:
             return said
     return _general(tensors, result)
@@ -266,6 +265,7 @@ def _count(which: torch.Tensor, times: int = 1) -> str:
 _INFINITE_AT_ZERO: Final = {"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal", "xlogy"}
 
 
+@unrecorded
 def backward_reason(operation: str, operands: Sequence[Operand], grads: Sequence[Any]) -> str:
     """Why an operation turned finite gradients into ones that are not.
 
@@ -277,21 +277,20 @@ def backward_reason(operation: str, operands: Sequence[Operand], grads: Sequence
     name = operation.lower()
     looked = _compact(operands)
     x = _tensor(looked)
-    with quiet(), torch.no_grad():
-        if x is not None and x.is_floating_point() and guard.is_readable(x):
-            if name in _INFINITE_AT_ZERO and bool((x == 0).any()):
-                zeros = _count(x == 0, looked.times)
-                return f"the derivative of {name} at 0 is infinite: {zeros} are 0"
-            if name == "pow" and len(operands) > 1 and bool((x == 0).any()):
-                return "the derivative of a power below 1 at 0 is infinite"
-            if name in {"acos", "asin", "arccos", "arcsin"} and bool((x.abs() >= 1).any()):
-                return f"the derivative of {name} at ±1 is infinite"
-            if name in {"div", "truediv"}:
-                said = _div(looked)
-                if said:
-                    return f"{said}, which its derivative divides by once more"
-        if name in {"where", "mul"}:
-            return "0 · ∞ behind a mask: the branch that was not taken is not finite"
+    if x is not None and x.is_floating_point() and guard.is_readable(x):
+        if name in _INFINITE_AT_ZERO and bool((x == 0).any()):
+            zeros = _count(x == 0, looked.times)
+            return f"the derivative of {name} at 0 is infinite: {zeros} are 0"
+        if name == "pow" and len(operands) > 1 and bool((x == 0).any()):
+            return "the derivative of a power below 1 at 0 is infinite"
+        if name in {"acos", "asin", "arccos", "arcsin"} and bool((x.abs() >= 1).any()):
+            return f"the derivative of {name} at ±1 is infinite"
+        if name in {"div", "truediv"}:
+            said = _div(looked)
+            if said:
+                return f"{said}, which its derivative divides by once more"
+    if name in {"where", "mul"}:
+        return "0 · ∞ behind a mask: the branch that was not taken is not finite"
     looks = [look for each in grads if isinstance(each, torch.Tensor) and (look := range_of(each))]
     dtype = looks[0].dtype if looks else "the type"
     return f"{_overflow(dtype)} or infinite derivative of {name}"

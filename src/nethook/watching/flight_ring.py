@@ -134,6 +134,8 @@ class Ring:
     def _open(self, step: int) -> None:
         """Makes room for the calls of a step."""
         steps = self._steps
+        if steps and not steps[-1]:
+            steps.pop()  # an interrupt came before its first call
         if not steps or steps[-1][0].step != step:
             if len(steps) == steps.maxlen:
                 for call in steps.popleft():

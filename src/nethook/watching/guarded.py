@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from nethook.hooks.stack import raised_by_signal
 from nethook.runs.masking import masked_text
 
 MOST_FAILURES: Final = 8
@@ -46,7 +47,12 @@ class Guard:
         _GUARDS.add(self)
 
     def failed(self, part: str, error: Exception, turn_off: Callable[[], None] | None) -> None:
-        """A part of watching has failed: it is turned off, and said once."""
+        """A part of watching has failed: it is turned off, and said once.
+
+        What the handler of a signal has raised in the midst of it is none of ours, and goes on.
+        """
+        if raised_by_signal(error):
+            raise error
         if not self.alive:
             return
         self.failures += 1

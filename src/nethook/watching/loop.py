@@ -55,7 +55,7 @@ class Loop:
         self.scaled = False  # whether gradients have that factor now
         self.cleared = False  # whether an optimizer has cleared its gradients since the last step
         self.in_scaler_step = 0
-        self._schedulers = 0
+        self.schedulers = 0  # steps of schedulers under way: one may consist of others
         session.loop_stepped = self.stepped  # type: ignore[method-assign]
         session.lull.follow(self)
 
@@ -64,6 +64,7 @@ class Loop:
     def backward(self, roots: list[torch.Tensor]) -> None:
         """A backward pass is about to begin."""
         session = self.session
+        self._look()
         self.steps.backward_begins(self.since_step == 0)
         self.since_step += 1
         self.fresh += 1
@@ -75,6 +76,11 @@ class Loop:
         session.grad_factor = session.unscale / session.averaged
         session.backward_begins(roots)
 
+    def _look(self) -> None:
+        """Was anything cut short before?"""
+        if self.steps.inside or self.session.depth or self.session.ending:
+            self.session.interruptions.look()
+
     def stepped(self) -> None:
         """An optimizer has stepped."""
         self.fresh = self.since_step = 0
@@ -84,6 +90,7 @@ class Loop:
         """Gradients of an optimizer or of a module are about to be cleared."""
         if not self._concerns(holder):
             return
+        self._look()
         session = self.session
         session.order.note("zero_grad")
         session.numbers.count(names.ZERO_GRADS)
@@ -148,18 +155,20 @@ class Loop:
                 except ParametersChangedError:
                     track.sizes = []
 
-    def scheduled(self, begins: bool) -> None:
-        """A scheduler begins or ends its step; one that consists of others counts once."""
-        self._schedulers += 1 if begins else -1
-        if begins and self._schedulers == 1:
-            self.session.order.note("schedule")
-            self.session.numbers.count(names.SCHEDULES)
+    def scheduled(self) -> None:
+        """A scheduler begins its step."""
+        self._look()
+        self.session.order.note("schedule")
+        self.session.numbers.count(names.SCHEDULES)
 
 
 class _Wrapper(Part):
     """Around a function of torch: tells the loop, and calls it."""
 
     __slots__ = ("loop",)
+
+    call = ""
+    """What it is called in the order of calls, and in events."""
 
     def __init__(self, owner: Owner, address: str, loop: Loop) -> None:
         super().__init__(owner, address, loop.session)
@@ -170,7 +179,11 @@ class _Wrapper(Part):
         if not self.on:
             return function(*args, **kwargs)
         self.guarded(self.before, args, kwargs)
-        result = function(*args, **kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            self.guarded(self.session.interruptions.passed, self.call, error)
+            raise
         self.guarded(self.after, args, kwargs)
         return result
 
@@ -200,6 +213,7 @@ class _Wrapper(Part):
 
 class _OnBackward(_Wrapper):
     __slots__ = ()
+    call = "backward"
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A backward pass."""
@@ -229,15 +243,18 @@ class _OnBackward(_Wrapper):
             with _counting:
                 session.in_backward += 1
         else:
-            session.in_backward += 1
+            session.in_backward = 1
         try:
             return function(*args, **kwargs)
+        except BaseException as error:
+            self.guarded(session.interruptions.passed, self.call, error)
+            raise
         finally:
             if session.locked:
                 with _counting:
                     session.in_backward -= 1
             else:
-                session.in_backward -= 1
+                session.in_backward = 0
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = args[0] if args else kwargs.get("tensors")
@@ -247,6 +264,7 @@ class _OnBackward(_Wrapper):
 
 class _OnZeroGrad(_Wrapper):
     __slots__ = ()
+    call = "zero_grad"
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Gradients are about to be cleared."""
@@ -260,11 +278,17 @@ class _OnZeroGrad(_Wrapper):
             except Exception as error:
                 self.failed(error)
             session.spent[budget.OTHER] += _now() - start
+            try:
+                return function(*args, **kwargs)
+            except BaseException as error:
+                self.guarded(session.interruptions.passed, self.call, error)
+                raise
         return function(*args, **kwargs)
 
 
 class _OnScale(_Wrapper):
     __slots__ = ()
+    call = "scale"
 
     def after(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if args[0].is_enabled():
@@ -273,6 +297,7 @@ class _OnScale(_Wrapper):
 
 class _OnUnscale(_Wrapper):
     __slots__ = ()
+    call = "unscale"
 
     def after(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if args[0].is_enabled():
@@ -284,6 +309,7 @@ class _OnUnscale(_Wrapper):
 
 class _OnScalerStep(_Wrapper):
     __slots__ = ()
+    call = "step"
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A step through a scaler, which may leave it out."""
@@ -294,6 +320,9 @@ class _OnScalerStep(_Wrapper):
         loop.in_scaler_step += 1
         try:
             result = function(*args, **kwargs)
+        except BaseException as error:
+            self.guarded(self.session.interruptions.passed, self.call, error)
+            raise
         finally:
             loop.in_scaler_step -= 1
         if self.session.optimizer_steps == steps:
@@ -309,6 +338,7 @@ class _OnScalerStep(_Wrapper):
 
 class _OnScalerUpdate(_Wrapper):
     __slots__ = ()
+    call = "update"
 
     def after(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         scaler = args[0]
@@ -322,20 +352,28 @@ class _OnScalerUpdate(_Wrapper):
 
 class _OnSchedule(_Wrapper):
     __slots__ = ()
+    call = "schedule"
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A step of a scheduler."""
         if not self.on:
             return function(*args, **kwargs)
-        self.guarded(self.loop.scheduled, True)
+        outer = self.loop.schedulers
+        if not outer:
+            self.guarded(self.loop.scheduled)
         try:
+            self.loop.schedulers = outer + 1
             return function(*args, **kwargs)
+        except BaseException as error:
+            self.guarded(self.session.interruptions.passed, self.call, error)
+            raise
         finally:
-            self.guarded(self.loop.scheduled, False)
+            self.loop.schedulers = outer
 
 
 class _OnClipNorm(_Wrapper):
     __slots__ = ()
+    call = "clip"
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = dict(zip(("parameters", "max_norm", "total_norm"), args, strict=False)) | kwargs
@@ -367,7 +405,10 @@ def wrap_loop(hooks: Attachment, loop: Loop) -> None:
 
     def put(holder: str | type, name: str, wrapper: type[_Wrapper]) -> None:
         where = holder if isinstance(holder, str) else holder.__qualname__
-        hooks.add(WrappedFunction(holder, name, wrapper(hooks.owner, f"{where}.{name}", loop)))
+        function = wrapper(hooks.owner, f"{where}.{name}", loop)
+        handle = WrappedFunction(holder, name, function, on=False)
+        hooks.add(handle)
+        handle.put_on()
 
     put("torch.autograd", "backward", _OnBackward)
     put(torch.optim.Optimizer, "zero_grad", _OnZeroGrad)

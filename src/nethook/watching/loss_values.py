@@ -58,8 +58,8 @@ class LossValues:
                 values.clear()
         return means
 
-    def tell(self, means: list[tuple[str, float]], step: int) -> None:
-        """Each mean is a point."""
-        for name, mean in means:
+    def step_ended(self, step: int) -> None:
+        """The mean of each loss is a point."""
+        for name, mean in self.take():
             point = names.loss_name(name)
             self._session.writer.log(point, mean, step, keep=names.KEPT_STEPS)

@@ -173,7 +173,7 @@ class Losses:
         series = self._evaluated.get(key)
         if series is None:
             series = self._evaluated[key] = _Series(self._name(place), place, None)
-        with quiet(), torch.no_grad():
+        with quiet():
             value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
                 watching.loss_value(series.name, value, "eval")

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import torch
 
+from nethook.hooks.quiet import unrecorded
 from nethook.stats.sampling import digits, sampled
 from nethook.stats.shards import is_shared
 from nethook.watching.losses_kinds import (
@@ -89,19 +90,25 @@ def _put(found: dict[str, Any], name: str, value: object) -> None:
     (found.setdefault(group, {}) if group else found)[key] = value
 
 
+@unrecorded
 def numbers_of(operands: Operands) -> Numbers:
     """The numbers of a loss's prediction and target; none where neither could be had."""
     found = Numbers()
     prediction, target = operands.prediction, operands.target
     if _unreadable(prediction) or _unreadable(target):
         return found
-    with torch.no_grad(), torch.autocast(_device_type(operands), enabled=False):
+    device = _device_type(operands)
+    was_on = torch.is_autocast_enabled(device)
+    try:  # as in `unrecorded`: no context manager
+        torch.set_autocast_enabled(device, False)
         if prediction is not None and target is not None and operands.classes is not None:
             _of_classes(found, operands, prediction, target)
         else:
             _of_values(found, operands, prediction, target)
         if operands.given is not None and not _unreadable(operands.given):
             _of_given(found, operands.given, operands.classes)
+    finally:
+        torch.set_autocast_enabled(device, was_on)
     return found
 
 

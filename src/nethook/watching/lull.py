@@ -15,6 +15,7 @@ import time
 import weakref
 from collections.abc import Callable
 from math import isfinite
+from threading import get_ident
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,11 +34,12 @@ from nethook.watching.numbers import (
     WATCH_AT,
     ZERO_GRADS_AT,
 )
+from nethook.watching.seam import DUE
 
 if TYPE_CHECKING:
     from nethook.watching.loop import Loop
-    from nethook.watching.optimizers import Track
     from nethook.watching.session import Session
+    from nethook.watching.track import Track
 
 LONGEST: Final = 1.0
 """Seconds until what a step has left behind is folded."""
@@ -147,10 +149,13 @@ class Lull:
         self, model: str, module: nn.Module, ref: weakref.ref[nn.Module], args: tuple[Any, ...]
     ) -> bool:
         """A watched model is called with one tensor."""
-        session = self._session
+        session, loop = self._session, self._loop
         if (
             session.depth
             or session.forwards
+            or session.ending
+            or loop is None
+            or loop.steps.inside
             or session.passes.open
             or module.training is not session.mode
             or not _has_gradient()
@@ -199,6 +204,8 @@ class Lull:
         self._output = None
         if track is None or loop is None or track.ref() is not holder or loop.fresh:
             return False
+        if session.depth or session.ending or loop.steps.inside:
+            return False
         order = session.order
         if order.ended >= 0 and order.calls == order.before:  # the step before is told, in short
             order.ended, order.calls = -1, ["zero_grad"]
@@ -211,7 +218,8 @@ class Lull:
     def backward(self, root: torch.Tensor) -> bool:
         """A backward pass begins; called by what torch calls in the place of its function."""
         session, loop = self._session, self._loop
-        if session.backwards == 0 and loop is not None and not session.passes.open:
+        plain = not (session.backwards or session.depth or session.ending or session.passes.open)
+        if plain and loop is not None and not loop.steps.inside:
             # Frames: this one, the wrapper, its stub, torch's `Tensor.backward`, the script.
             frame = sys._getframe(3)
             if frame.f_code is _BACKWARD and frame.f_back is not None:
@@ -289,12 +297,17 @@ class Lull:
             or len(args) > 1
             or kwargs
             or loop.steps.inside
+            or session.depth
+            or session.ending
             or track.stepped
             or session.passes.open
             or len(optimizer.param_groups) != self._groups
             or "found_inf" in optimizer.__dict__
         ):
             return False
+        track.note_weights()
+        loop.steps.thread = get_ident()
+        loop.steps.begun = track
         loop.steps.inside = 1
         session.skipped = False
         if track.set is not None and track.set.seems_odd(session.step):
@@ -318,45 +331,51 @@ class Lull:
             or len(loop.steps.tracks) != 1
         ):
             return False
-        loop.steps.inside = 0
+        # As in `Steps.complete`: up to the assignments all of it may be done again.
         order, numbers = session.order, session.numbers
-        if order.ended < 0:
+        if order.ended < 0 and order.calls[-1:] != ["step"]:
             order.calls.append("step")
         else:
             order.note("step")
-        session.optimizer_steps += 1
         values = numbers.values
+        groups = optimizer.param_groups
+        if len(groups) != 1 or groups[0].get("lr") is not track.rates[0]:
+            _unseen(loop.steps.note_rates, track, optimizer)
+        step = session.step
+        last = (
+            step + 1 >= self._until
+            or session.window.early
+            or bool(session.modes)
+            or not session.flight.was_easy()
+        )
+        fresh, now, own = numbers.none.copy(), _now(), sum(session.spent)
+        losses = None if last or not session.loss_values.some else session.loss_values.take()
+        # Nothing is called from here on but for the last, in C: no interrupt comes in between.
+        session.optimizer_steps += 1
         values[STEPS_AT] += 1
         track.steps += 1
         # Asked only where the next pass begins before they are cleared.
         track.used = None
-        groups = optimizer.param_groups
-        if len(groups) != 1 or groups[0].get("lr") is not track.rates[0]:
-            _unseen(loop.steps.note_rates, track, optimizer)
         loop.fresh = loop.since_step = 0
         loop.cleared = False
-        step = session.step
-        if (
-            step + 1 >= self._until
-            or session.window.early
-            or session.modes
-            or not session.flight.was_easy()
-        ):
+        loop.steps.begun = track.before = None
+        loop.steps.inside = 0
+        if last:
+            session.ending = DUE
             _unseen(session.end_step)
             return True
         order.ended = step
-        now, own = _now(), sum(session.spent)
         values[STEP_AT], values[WATCH_AT] = now - session.step_began, own - session.own_then
         values[FORWARDS_AT], values[BACKWARDS_AT] = session.forwards, session.backwards
         session.step_began, session.own_then = now, own
-        numbers.values = numbers.none.copy()
-        losses = session.loss_values.take() if session.loss_values.some else None
-        self._ended.append((step, now, values, self._loss, losses))
+        numbers.values = fresh
+        ended = (step, now, values, self._loss, losses)
         self._loss = None
         session.totals["steps"] += 1
         session.step = step + 1
         session.called = False
         session.forwards = session.backwards = 0
+        self._ended.append(ended)
         return True
 
     # -- what is left behind ------------------------------------------------------------------
@@ -369,14 +388,14 @@ class Lull:
             session.loss_values.sums[line.name].append(session.numbers.values[line.at])
             session.loss_values.some = True
 
-    def fold(self) -> None:
+    def fold(self, _: int) -> None:
         """Folds what steps have left behind; the window and the budget hear of them."""
         self._tell_loss()
-        ended = self._ended
+        ended, session = self._ended, self._session
         if not ended:
             return
-        self._ended = []
-        session = self._session
+        session.window.passed(ended[0][0], len(ended))
+        self._ended = []  # at once: steps are counted once, whatever comes in between
         session.numbers.fold_steps([values for _, _, values, _, _ in ended])
         since = time.time() - _now()
         points: dict[str, list[tuple[int, float, float]]] = {}
@@ -387,17 +406,12 @@ class Lull:
                 points.setdefault(name, []).append((step, since + now, mean))
         for name, known in points.items():
             session.writer.log_points(names.loss_name(name), known, keep=names.KEPT_STEPS)
-        session.window.passed(ended[0][0], len(ended))
         session.budget.passed(len(ended))
 
 
 def _unseen(tell: Callable[..., object], *given: object) -> None:
     """Tells a part something that may ask tensors, which no mode of the user's is to see."""
-    if modes_are_active():
-        with unrecorded():
-            tell(*given)
-    else:
-        tell(*given)
+    (unrecorded(tell) if modes_are_active() else tell)(*given)
 
 
 def _target(node: Any) -> torch.Tensor | None:

@@ -108,24 +108,19 @@ class LoopNumbers:
         """Where in `values` the numbers of a row stand, if they are folded with the others."""
         return self._more.get(row)
 
-    def end_step(self) -> None:
+    def end_step(self, _: int) -> None:
         """Folds the numbers of the step that has ended."""
-        session = self._session
-        values = self.take()
+        session, values = self._session, self.values
+        values[FORWARDS_AT] = session.forwards
+        values[BACKWARDS_AT] = session.backwards
+        fresh = self.none.copy()
+        self._numbers.fold_list(values)
+        self.values = fresh
         if session.looks:
             for name, at in self._logged:
                 value = values[at]
                 if value is not None and value == value:
                     session.writer.log(name, value, session.step, keep=names.KEPT_STEPS)
-        self._numbers.fold_list(values)
-
-    def take(self) -> list[Any]:
-        """The numbers of the step that has ended, to be folded now or later."""
-        session, values = self._session, self.values
-        values[FORWARDS_AT] = session.forwards
-        values[BACKWARDS_AT] = session.backwards
-        self.values = self.none.copy()
-        return values
 
     def fold_steps(self, steps: list[list[Any]]) -> None:
         """Folds the numbers of several steps, each of which has seen what is in its list."""

@@ -39,6 +39,8 @@ class OpenWindow:
         self._measured = False  # whether anything was due in a step of this window
         self._first = session.step
         self._carried = time.perf_counter()
+        self._counted = -1  # the last step that was
+        self._is_copy = False  # whether the window holds what readers were shown, in the meantime
 
     def close_early(self) -> None:
         """Something happened in this step: the window ends with it."""
@@ -58,9 +60,11 @@ class OpenWindow:
     def step_ended(self, step: int) -> None:
         """One more step is in the window, maybe its last."""
         session = self._session
-        self._steps += 1
-        if self._steps == 1:
-            self._first = step
+        if step != self._counted:  # an interrupt may have come before the end of this
+            self._counted = step
+            self._steps += 1
+            if self._steps == 1:
+                self._first = step
         if not self._measured:
             most = QUIET_AWAY if session.train.rows.has_devices else QUIET
             self._measured = session.measures or self._steps >= most
@@ -85,16 +89,21 @@ class OpenWindow:
         self._fill(step, keep=False, carries=carries)
         self._session.late.window += 1
         self._window = self._session.writer.submit(self._window, why)
-        self._steps = 0
         self._measured = False
         self._clock.open(step + 1)
 
     def _fill(self, step: int, *, keep: bool, carries: bool = True) -> None:
-        self._window = window = self._session.train.fill(self._window, keep=keep, carries=carries)
+        window = self._session.writer.still_open(self._window)
+        if self._is_copy:
+            window.clear()
+        self._is_copy = keep
+        self._window = window = self._session.train.fill(window, keep=keep, carries=carries)
         if window.steps == 0:
             window.first_step = self._first
         window.last_step = step
         window.steps += self._steps
+        if not keep:
+            self._steps = 0
 
     def _fetch(self) -> None:
         """What is still on a device is fetched."""
@@ -112,6 +121,7 @@ class OpenWindow:
             self._fill(self._session.step, keep=True)
             self._session.writer.submit_provisional(self._window)
             self._window.clear()
+            self._is_copy = False
 
     def finish(self) -> None:
         """Watching ends: the window goes to the file, however short."""

@@ -11,43 +11,27 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from nethook.hooks.optimizers import holds, optimizers_holding
 from nethook.hooks.quiet import quiet
+from nethook.hooks.stack import steps_under_way
 from nethook.runs import names
-from nethook.runs.masking import masked_setting
-from nethook.stats.shards import local_part
 from nethook.watching import budget
 from nethook.watching.away import device_norms
+from nethook.watching.numbers import STEPS_AT
 from nethook.watching.parameters import ParameterFacts, ParametersChangedError, ParameterSet
 from nethook.watching.resolve import Resolver
+from nethook.watching.seam import DUE, UNDER_WAY
+from nethook.watching.track import Track, closure_of, is_there, settings_of, with_closure
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 _now = time.perf_counter
-
-
-class Track:
-    """What is known of one optimizer."""
-
-    def __init__(self, name: str, optimizer: torch.optim.Optimizer) -> None:
-        self.name = name
-        self.ref = weakref.ref(optimizer)
-        self.type = type(optimizer).__name__
-        self.stepped = False  # in the step that is under way
-        self.reading = False  # its gradients are still to be read, after the closure
-        self.steps = 0
-        self.sizes: list[int] = []  # parameters a group
-        self.set: ParameterSet | None = None
-        self.rates: list[float | None] = []
-        self.settings: list[dict[str, object]] = []
-        # Gradients that its last step has used: (parameter, address, version). None: all there are.
-        self.used: list[tuple[torch.Tensor, int, int]] | None = []
-        self.mixed = False  # a backward pass has added to these, and nobody has cleared them
 
 
 class Steps:
@@ -70,6 +54,9 @@ class Steps:
         self._looked = bool(given)
         self._expected: set[int] = set()
         self.inside = 0  # steps under way, one inside the other
+        self.begun: Track | None = None  # whose step is under way, the outermost
+        self.thread = 0  # in which it is
+        self._cut_short: set[int] = set()  # those that had stepped in the last step ended by force
         # Whether a step that measures nothing reads only plain tensors, which nobody notices.
         self.plain = False
         self.loose: ParameterSet | None = None
@@ -159,29 +146,45 @@ class Steps:
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """An optimizer is about to step; other arguments for it, or None."""
+        session = self._session
+        if self.inside or session.depth or session.ending:
+            session.interruptions.look(step=True)
         self.inside += 1
         if self.inside > 1:
             return None  # an optimizer that is part of another
+        self.thread = get_ident()
         track = self.track_of(optimizer)
         if track is None:
             return None
-        session = self._session
         if session.passes.open:
             session.passes.end()
         if session.clock != "optimizer":
             session.change_clock("optimizer")
         if track.stepped:
-            self._expected = {key for key, each in self.tracks.items() if each.stepped}
-            self.end_step()
+            self._steps_again()
         self._arrange(track, optimizer)
+        track.note_weights()
+        self.begun = track
         if session.on_params:
             self._measured(track, ParameterSet.weights)
-        closure = _closure(args, kwargs) if kwargs or len(args) > 1 else None
+        closure = closure_of(args, kwargs) if kwargs or len(args) > 1 else None
         if closure is None:
             self.read(track)
             return None
         track.reading = True
-        return _with_closure(args, kwargs, self._after_closure(track, closure))
+        return with_closure(args, kwargs, self._after_closure(track, closure))
+
+    def _steps_again(self) -> None:
+        """One steps for the second time: those that have not, do not take part in every step.
+
+        Once may be an accident (an exception between two steps of a pair); twice in a row is how
+        the loop is written.
+        """
+        stepped = {key for key, each in self.tracks.items() if each.stepped}
+        if stepped == self._cut_short:
+            self._expected = stepped
+        self._cut_short = stepped
+        self.end_step()
 
     def read(self, track: Track) -> None:
         """Reads the gradients as they are now: the optimizer uses them next."""
@@ -214,7 +217,11 @@ class Steps:
 
         @functools.wraps(closure)
         def seen(*args: Any, **kwargs: Any) -> Any:
-            result = closure(*args, **kwargs)
+            try:
+                result = closure(*args, **kwargs)
+            except BaseException as error:
+                session.interruptions.error = type(error).__name__
+                raise
             if track.reading and session.guard.alive:
                 try:
                     with quiet():
@@ -227,17 +234,21 @@ class Steps:
 
     def ends(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped."""
-        self.inside = max(0, self.inside - 1)
-        if self.inside:
-            return
+        if self.inside > 1:  # some of them may have raised
+            self.inside = min(self.inside, steps_under_way() or 1)
         track = self.tracks.get(id(optimizer))
-        if track is None:
-            return
+        if self.inside > 1 or track is None:
+            self.inside = max(0, self.inside - 1)
+        else:
+            self.complete(track, optimizer)
+
+    def complete(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer has changed its weights: that is read, and it has had its turn.
+
+        An interrupt may come in here. Up to the block of assignments all of it may be done again,
+        and will be; after that the step counts, and will be ended.
+        """
         session = self._session
-        session.order.note("skipped-step" if session.skipped else "step")
-        session.optimizer_steps += 1
-        session.numbers.count(names.OPTIMIZER_STEPS)
-        track.steps += 1
         if track.set is not None:
             if session.on_params:
                 self._measured(track, ParameterSet.updates)
@@ -245,13 +256,26 @@ class Steps:
                 self._measured(track, ParameterSet.look, session.step)
             if session.samples:
                 track.set.second_moments(optimizer)
+                track.marks = track.before is not None and track.set.versions() != track.before[0]
         if track.mixed:
             track.mixed = False
             session.numbers.count(names.OLD_GRADIENTS)
         self.note_used(track)
         self.note_rates(track, optimizer)
+        session.order.note("skipped-step" if session.skipped else "step")
         session.loop_stepped()
-        self.stepped(track)
+        over = self._is_last(track)
+        numbers = session.numbers.values
+        # Nothing is called from here on: Python raises interrupts where something is.
+        numbers[STEPS_AT] += 1
+        session.optimizer_steps += 1
+        track.steps += 1
+        track.stepped = True
+        self.begun = track.before = None
+        self.inside = 0
+        if over:
+            session.ending = DUE
+            self.end_step()
 
     def skipped(self, optimizer: torch.optim.Optimizer) -> None:
         """A loss scaler has left a step out."""
@@ -267,22 +291,29 @@ class Steps:
 
     def stepped(self, track: Track) -> None:
         """An optimizer has had its turn; the step ends with the last of them."""
+        over = self._is_last(track)
         track.stepped = True
-        if len(self.tracks) > 1:
-            expected = [self.tracks[key] for key in self._expected if key in self.tracks]
-            if not all(each.stepped or each.ref() is None for each in expected):
-                return
-        self.end_step()
+        if over:
+            self._session.ending = DUE
+            self.end_step()
+
+    def _is_last(self, track: Track) -> bool:
+        """Whether all others that take part in a step have had their turn."""
+        if len(self.tracks) == 1:
+            return True
+        expected = [self.tracks[key] for key in self._expected if key in self.tracks]
+        return all(each.stepped or each is track or each.ref() is None for each in expected)
 
     def end_step(self) -> None:
         """Every optimizer has had its turn."""
         session = self._session
-        if session.looks:
-            self._tell_norms()
-        if self.loose is not None:
-            self._measure_loose()
-        if session.samples:
-            self._look_for_changes()
+        if session.ending != UNDER_WAY:  # else this is the rest, after an interrupt
+            if session.looks:
+                self._tell_norms()
+            if self.loose is not None:
+                self._measure_loose()
+            if session.samples:
+                self._look_for_changes()
         for track in self.tracks.values():
             track.stepped = False
         session.end_step()
@@ -429,7 +460,7 @@ class Steps:
             rates.append(rate)
         track.rates = rates
         if session.samples or not track.settings:
-            settings = [_settings(group) for group in optimizer.param_groups]
+            settings = [settings_of(group) for group in optimizer.param_groups]
             if settings != track.settings:
                 track.settings = settings
                 data = {
@@ -466,35 +497,4 @@ class Steps:
                     if grad is not None and (
                         mixed or (id(grad) == key and grad._version == version)
                     ):
-                        track.mixed = track.mixed or _is_there(grad)
-
-
-def _is_there(grad: torch.Tensor) -> bool:
-    """Whether a gradient that a step has used is still there, as it was or with more added."""
-    # Zeroed by way of `.data`, the version is what it was.
-    held = local_part(grad.detach())
-    return held is None or held.device.type != "cpu" or bool(held.count_nonzero())
-
-
-def _closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
-    closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
-    return closure if callable(closure) else None
-
-
-def _with_closure(
-    args: tuple[Any, ...], kwargs: dict[str, Any], closure: Callable[[], Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if "closure" in kwargs:
-        return args, {**kwargs, "closure": closure}
-    return (args[0], closure, *args[2:]), kwargs
-
-
-def _settings(group: dict[str, Any]) -> dict[str, object]:
-    """The settings of a group as plain data, without its parameters and its learning rate."""
-    plain = {}
-    for name, value in group.items():
-        if isinstance(value, torch.Tensor):
-            value = value.item() if value.device.type == "cpu" and value.numel() == 1 else "tensor"
-        if name not in ("params", "lr", "param_names"):
-            plain[str(name)] = masked_setting(str(name), value)
-    return plain
+                        track.mixed = track.mixed or is_there(grad)

@@ -70,8 +70,7 @@ class Passes:
             self._session.order.note("evaluation")
             if self._losses is None:
                 self._losses = LossFunctions(Owner("nethook.watch"), self._saw_loss)
-            else:
-                self._losses.put_on()
+            self._losses.put_on()
         self.calls += 1
         if not module.training:
             self._evaluates = True
@@ -133,7 +132,7 @@ class Passes:
         if window is None:
             window = session.writer.window(phase)
             self._clocks[phase] = WindowClock()
-        window = self._sheet.fill(window)
+        window = self._sheet.fill(session.writer.still_open(window))
         window.add_step(session.step)
         if self._clocks[phase].ends_with(number) and session.writer.waiting < session.queue:
             window = session.writer.submit(window)

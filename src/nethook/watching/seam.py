@@ -30,6 +30,10 @@ from torch import nn
 from nethook.addresses.paths import Path
 from nethook.watching.guarded import Guard
 
+DUE: Final = 1
+UNDER_WAY: Final = 2
+"""How far the end of a step has come, in `ending`: 0 where none is to be done."""
+
 OUTPUT_MARK: Final = "nethook.output"
 """The key in `node.metadata` of the autograd nodes that made a watched model's outputs."""
 
@@ -40,6 +44,17 @@ class OutputMark:
 
     model: str
     path: Path = ()
+
+
+def mark_node(node: Any, known: dict[Any, OutputMark], key: tuple[str, Any]) -> None:
+    """Marks the node of an output; `known` has the marks that there are, by model and path."""
+    if node is not None:
+        mark = known.get(key)
+        if mark is None:
+            mark = OutputMark(*key)
+            if len(known) < 256:
+                known[key] = mark
+        node.metadata[OUTPUT_MARK] = mark
 
 
 class Watching(Protocol):

@@ -6,8 +6,9 @@ hands them to the writer. What `losses` and `flight` may ask of it is `seam.Watc
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -17,17 +18,19 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Resting, seconds_of_a_hook
 from nethook.hooks.in_graph import shown
+from nethook.hooks.stack import error_of_call
 from nethook.runs import names
 from nethook.runs.window import Window
 from nethook.runs.writer import RunWriter
 from nethook.watching.averaging import Averaging
 from nethook.watching.batches import Batches
-from nethook.watching.budget import GRADS, LOOK, OUTPUTS, QUANTITIES, Budget
+from nethook.watching.budget import GRADS, LOOK, OUTPUTS, QUANTITIES, Budget, next_sampled
 from nethook.watching.catalogue import Catalogue, Sheet
 from nethook.watching.device_flags import DeviceFlags
 from nethook.watching.flight import Flight
 from nethook.watching.guarded import Guard
 from nethook.watching.hidden import HiddenCost
+from nethook.watching.interrupted import Interruptions
 from nethook.watching.loss_values import LossValues
 from nethook.watching.losses import Losses
 from nethook.watching.lull import Lull
@@ -36,8 +39,8 @@ from nethook.watching.open_window import QUEUE, OpenWindow
 from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
 from nethook.watching.passes import Passes
-from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
-from nethook.watching.telling import tell_modes
+from nethook.watching.seam import UNDER_WAY, Flag, OutputMark, mark_node
+from nethook.watching.telling import tell_clock, tell_failure, tell_modes
 
 # Backward passes without a step of an optimizer after which each counts as a step; accumulation
 # may be this long before the first step.
@@ -111,11 +114,15 @@ class Session:
         self._due: list[bool] | None = None
         self._marks: dict[Any, OutputMark] = {}  # (model, path) -> what its nodes are marked with
         self.hook_seconds = seconds_of_a_hook()  # that no hook can see by itself
+        self.interruptions = Interruptions(self)
+        self.ending = 0  # how far the end of a step has come: see `seam`
+        self._left: list[Callable[[int], object]] = []  # what is left of it
+        self._outermost = ""  # the model whose call is under way
         self.lull = Lull(self)
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
         self.train = Sheet(self.catalogue)
-        self.guard = Guard(self._tell_failure, self._give_up)
+        self.guard = Guard(functools.partial(tell_failure, self), self._give_up)
         self.pending = Pending(self)
         self.late = DeviceFlags(self)
         self.numbers = LoopNumbers(self)
@@ -136,6 +143,11 @@ class Session:
         self.window = OpenWindow(self)
         self.step_began = time.perf_counter()
         self.own_then = 0.0
+        # What is done at the end of a step, in order; each may be done twice.
+        self._at_end: tuple[Callable[[int], object], ...] = (
+            self.lull.fold, self.order.step_ended, self.loss_values.step_ended, self._time_step,
+            self.numbers.end_step, self.train.step_ended, self._tell_recorders,
+        )  # fmt: skip
 
     # -- what taps ask ------------------------------------------------------------------------
 
@@ -163,6 +175,8 @@ class Session:
 
         `grad_mode` is said where the call is part of a compiled graph, in which it is off.
         """
+        if self.ending:
+            self.interruptions.look()
         self._by_parts = True
         training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
@@ -197,9 +211,14 @@ class Session:
 
         `grad_mode` is said where the call is part of a compiled graph, whose memory is not held.
         """
+        if self.depth or self.ending or self.interruptions.in_step:
+            if grad_mode is not None and self.depth == 1 and model == self._outermost:
+                self.interruptions.call_was_interrupted()  # no model calls itself in a graph
+            self.interruptions.look(call=True)
         self.depth += 1
         if self.depth > 1:
             return
+        self._outermost = model
         if self.on_first_call:
             for told in self.on_first_call:
                 told()
@@ -248,17 +267,17 @@ class Session:
         """Something else is what counts as a step from now on."""
         self.clock = clock
         self.writer.info(clock=clock)
-        what = {
-            "optimizer": "a step of the optimizers",
-            "backward": "a backward pass, for no optimizer that holds the parameters has stepped",
-            "forward": "a call of the model, for there was no backward pass",
-        }
-        self.event(names.CLOCK, f"a step is {what[clock]}", data={"clock": clock})
+        tell_clock(self, clock)
 
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """A call of a watched model has returned; None where it raised."""
         depth = self.depth = self.depth - 1 if self.depth else 0
-        if depth or output is None:
+        if output is None:
+            error = error_of_call()
+            if error is not None and not type(error).__module__.startswith("nethook"):
+                self.interruptions.passed("forward", error)
+            return
+        if depth:
             return
         if self.training and self.in_backward == 0:
             found = [((), output)] if type(output) is torch.Tensor else tensors(output)
@@ -271,15 +290,7 @@ class Session:
 
     def mark_output(self, model: str, path: Any, tensor: torch.Tensor) -> None:
         """Marks the node that has made an output, to know it again on the way from the loss."""
-        node = tensor.grad_fn
-        if node is not None:
-            marks: Any = node.metadata
-            mark = self._marks.get((model, path))
-            if mark is None:
-                mark = OutputMark(model, path)
-                if len(self._marks) < 256:
-                    self._marks[model, path] = mark
-            marks[OUTPUT_MARK] = mark
+        mark_node(tensor.grad_fn, self._marks, (model, path))
 
     # -- backward passes ----------------------------------------------------------------------
 
@@ -297,26 +308,24 @@ class Session:
     # -- the end of a step --------------------------------------------------------------------
 
     def end_step(self) -> None:
-        """A step has ended: what it measured goes to the window."""
-        self.lull.fold()
+        """A step has ended: what it measured goes to the window.
+
+        After an interrupt in here the rest is done when the next call of the loop begins.
+        """
         step = self.step
-        self.order.step_ended(step)
-        self.loss_values.tell(self.loss_values.take(), step)
-        self._time_step()
-        self.numbers.end_step()
-        self.train.step_ended()
-        self.late.ask(step)
-        self.losses.step_ended(step)
-        self.flight.step_ended(step, self.skipped)
-        for told in self.on_step:
-            told(step)
+        if self.ending != UNDER_WAY:
+            self._left = [*reversed(self._at_end)]
+            self.ending = UNDER_WAY
+        while self._left:
+            self._left[-1](step)
+            self._left.pop()  # not before: an interrupt may come in between
+        done = step + 1 - self.first_step
+        samples = next_sampled(done - 1) == done
+        self.window.step_ended(step)  # a second time makes no difference
         self.totals["steps"] += 1
-        if self.modes:
-            tell_modes(self, self.modes)
-        self.window.step_ended(step)
         self.step = step + 1
-        done = self.step - self.first_step
-        self.samples = _next_sampled(done - 1) == done
+        self.ending = 0
+        self.samples = samples
         # The taps that rest have not seen who was called.
         if self.called and self.forwards == 0:
             self._by_parts, self._due = True, None
@@ -325,12 +334,22 @@ class Session:
         self.skipped = False
         self._next_step()
 
-    def _time_step(self) -> None:
+    def _tell_recorders(self, step: int) -> None:
+        self.late.ask(step)
+        self.losses.step_ended(step)
+        self.flight.step_ended(step, self.skipped)
+        self.interruptions.error = ""
+        for told in self.on_step:
+            told(step)
+        if self.modes:
+            tell_modes(self, self.modes)
+
+    def _time_step(self, step: int) -> None:
         now, own = time.perf_counter(), sum(self.spent)
         values = self.numbers.values
-        values[STEP_AT], values[WATCH_AT] = now - self.step_began, own - self.own_then
         if self.hidden.known:
             self.hidden.step_ended(now - self.step_began, own - self.own_then)
+        values[STEP_AT], values[WATCH_AT] = now - self.step_began, own - self.own_then
         self.step_began, self.own_then = now, own
 
     def _next_step(self) -> None:
@@ -365,7 +384,7 @@ class Session:
         self.looks = self.budget.looks
         self.quiet = not (self.looks or self.samples)
         if self.quiet:
-            sampled = self.first_step + _next_sampled(self.step - self.first_step)
+            sampled = self.first_step + next_sampled(self.step - self.first_step)
             self.lull.decide(min(sampled, self.step + self.budget.still() + 1))
         else:
             self.lull.leave()
@@ -454,15 +473,6 @@ class Session:
 
     # -- ends ---------------------------------------------------------------------------------
 
-    def _tell_failure(self, part: str, error: str, trace: str) -> None:
-        self.writer.event(
-            names.FAILED,
-            self.step,
-            f"{part} failed and is off: {error}",
-            "",
-            {"where": part, "error": error, "traceback": trace},
-        )
-
     def _give_up(self) -> None:
         for take_off in self.on_give_up:
             take_off()
@@ -475,7 +485,8 @@ class Session:
 
     def finish(self) -> None:
         """Everything that is still open goes to the file."""
-        self.lull.fold()
+        self.interruptions.look()
+        self.lull.fold(self.step)
         if self.passes.open:
             self.passes.end()
         if self.backwards or (self.forwards and self.totals["steps"] == 0):
@@ -487,10 +498,3 @@ class Session:
         self.passes.finish()
         self.window.finish()
         self.write_facts()
-
-
-def _next_sampled(done: int) -> int:
-    """The next step after `done` that takes samples: 0 to 15, then 16 in each doubling."""
-    done += 1
-    between = 1 if done < 16 else 1 << (done.bit_length() - 5)
-    return -(-done // between) * between

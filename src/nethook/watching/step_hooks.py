@@ -44,8 +44,7 @@ class StepBegins(Part):
                 if not (session.lull.on and session.lull.step_begins(optimizer, args, kwargs)):
                     result = self.steps.begins(optimizer, args, kwargs)
             else:
-                with unrecorded():
-                    result = self.steps.begins(optimizer, args, kwargs)
+                result = unrecorded(self.steps.begins)(optimizer, args, kwargs)
         except Exception as error:
             self.failed(error)
         session.spent[budget.OTHER] += _now() - start
@@ -82,8 +81,7 @@ class StepEnds(Part):
             ):
                 self.steps.ends(optimizer)
             else:
-                with unrecorded():
-                    self.steps.ends(optimizer)
+                unrecorded(self.steps.ends)(optimizer)
         except Exception as error:
             self.failed(error)
         session.spent[budget.OTHER] += _now() - start

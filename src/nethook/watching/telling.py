@@ -32,3 +32,24 @@ def tell_frozen(session: Session, changed: Mapping[str, bool]) -> None:
     data = {"requires_grad": dict(list(changed.items())[:200])}
     message = f"requires_grad of {len(changed)} parameters changed"
     session.event(names.PARAMETERS, message, data=data)
+
+
+def tell_clock(session: Session, clock: str) -> None:
+    """What counts as a step from now on."""
+    what = {
+        "optimizer": "a step of the optimizers",
+        "backward": "a backward pass, for no optimizer that holds the parameters has stepped",
+        "forward": "a call of the model, for there was no backward pass",
+    }
+    session.event(names.CLOCK, f"a step is {what[clock]}", data={"clock": clock})
+
+
+def tell_failure(session: Session, part: str, error: str, trace: str) -> None:
+    """A part of watching has failed."""
+    session.writer.event(
+        names.FAILED,
+        session.step,
+        f"{part} failed and is off: {error}",
+        "",
+        {"where": part, "error": error, "traceback": trace},
+    )

@@ -235,8 +235,24 @@ class Watch:
             return
         self._closed = True
         session = self._session
-        self._hooks.remove()
-        session.passes.turn_off()
+        try:
+            self._hooks.remove()
+            session.passes.turn_off()
+            text = self._write_rest()
+        finally:  # also where an interrupt came in between
+            self._hooks.remove()
+            session.passes.turn_off()
+            session.guard.alive = False
+            session.writer.close()
+            self._ended = True
+        if self.problem is not None:
+            text += f"; not all of it could be written ({self.problem})"
+        if text and not session.silent:
+            _say(text)
+
+    def _write_rest(self) -> str:
+        """Writes what is still open, and looks at all of it; what to say of the run."""
+        session = self._session
         text = ""
         try:
             session.budget.writer_took(session.writer.seconds)
@@ -255,12 +271,7 @@ class Watch:
             session.guard.failed("closing", error, None)
         session.guard.alive = False
         self._diagnosis.close()
-        session.writer.close()
-        self._ended = True
-        if self.problem is not None:
-            text += f"; not all of it could be written ({self.problem})"
-        if text and not session.silent:
-            _say(text)
+        return text
 
     def _summary(self) -> str:
         session = self._session
@@ -287,6 +298,8 @@ class Watch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if kind is not None:
+            self._session.interruptions.error = kind.__name__
         self.close()
 
     def __repr__(self) -> str:

@@ -256,7 +256,7 @@ class Steps:
                 self._measured(track, ParameterSet.look, session.step)
             if session.samples:
                 track.set.second_moments(optimizer)
-                track.marks = track.before is not None and track.set.versions() != track.before[0]
+                track.note_versions()
         if track.mixed:
             track.mixed = False
             session.numbers.count(names.OLD_GRADIENTS)

@@ -30,6 +30,7 @@ from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import is_shared, local_part, part_of
 from nethook.stats.summary import summarise
 from nethook.watching.away import Away, is_away
+from nethook.watching.witnesses import Witnesses
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -40,8 +41,6 @@ SNAPSHOT_CAP: Final = 256 << 20
 PROBES: Final = 3
 """Parameters of an optimizer whose gradient is known again when a backward pass begins."""
 
-WITNESSES: Final = 8
-"""Parameters of which some coordinates tell whether a step has changed anything."""
 PROBED: Final = 2
 """Of the first so many parameters, which the gradients of all later layers flow into, the smallest
 that has a gradient is looked at for NaN in each step."""
@@ -116,8 +115,7 @@ class ParameterSet:
         self._probed_lines = sorted(first, key=lambda at: self._parameters[at].numel())
         self._probed = [self._parameters[at] for at in self._probed_lines]
         self.plain = all(type(each.parameter) is torch.nn.Parameter for each in self.all)
-        self._versioned = [each.local for each in self.all if not each.local.is_inference()]
-        self._some: list[Any] | None = None  # views of some weights, once they are asked for
+        self.witnesses = Witnesses([each.local for each in self.all])
         self._bytes = [each.local.nbytes for each in self.flat]
         self._spread = [each for each in self.all if each.held is not None]
         # Squares of a part count as many times as there are parts: see `runs.ranks`.
@@ -161,29 +159,6 @@ class ParameterSet:
         self.away = _away(session, self.others)
         self.seems_odd = self._grads.prober(self._probed, self._probed_lines, MOST_LOOKED)
         """Whether a gradient is not finite, in so far as one can tell for all: `Table.prober`."""
-
-    # -- whether a step has changed anything --------------------------------------------------
-
-    def versions(self) -> list[int]:
-        """How often each parameter was written to."""
-        return [each._version for each in self._versioned]
-
-    def some_weights(self) -> list[Any]:
-        """A few coordinates of a few parameters."""
-        if self._some is None:
-            every = max(1, len(self._versioned) // WITNESSES)
-            views = [_strided_view(each) for each in self._versioned[::every]]
-            self._some = [each for each in views if each is not None]
-        return [
-            each.copy() if isinstance(each, np.ndarray) else each.clone() for each in self._some
-        ]
-
-    def have_changed(self, weights: list[Any]) -> bool:
-        """Whether any of these coordinates is another number now."""
-        now = self.some_weights() if weights else []
-        if len(now) != len(weights):
-            return False
-        return any(bool((a != b).any()) for a, b in zip(now, weights, strict=True))
 
     # -- before the step ----------------------------------------------------------------------
 
@@ -402,24 +377,6 @@ class ParameterSet:
         """Bytes of the snapshot."""
         clones = sum(each.nbytes for each in self._clones.values())
         return self._snapshot.memory + clones
-
-
-def _strided_view(parameter: torch.Tensor) -> Any:
-    """A view of some coordinates of a parameter, as integers; None where there is none.
-
-    On the CPU it is numpy's, which copies in a tenth of the time.
-    """
-    size = parameter.element_size()
-    if not parameter.numel() or not parameter.is_contiguous() or size not in _INTEGERS:
-        return None
-    if guard.kind(parameter) is not None:
-        return None
-    flat = parameter.detach().view(-1).view(_INTEGERS[size])
-    some = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE]
-    return some.numpy() if some.device.type == "cpu" else some
-
-
-_INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class ParametersChangedError(Exception):

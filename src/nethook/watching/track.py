@@ -40,14 +40,21 @@ class Track:
         way of `.data`, do not: of these a few coordinates are kept.
         """
         if self.set is not None:
-            self.before = self.set.versions(), [] if self.marks else self.set.some_weights()
+            seen = self.set.witnesses
+            self.before = seen.versions(), [] if self.marks else seen.some_weights()
+
+    def note_versions(self) -> None:
+        """A step has ended: notes whether versions alone would have told that it did something."""
+        if self.before is not None and self.set is not None:
+            self.marks = self.set.witnesses.versions() != self.before[0]
 
     def moved(self) -> bool:
         """Whether weights have changed since the step began, so far as one can tell."""
         if self.before is None or self.set is None:
             return False
         versions, weights = self.before
-        return self.set.versions() != versions or self.set.have_changed(weights)
+        seen = self.set.witnesses
+        return seen.versions() != versions or seen.have_changed(weights)
 
 
 def is_there(grad: torch.Tensor) -> bool:

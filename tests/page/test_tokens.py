@@ -22,7 +22,7 @@ from nethook.page.tokens import (
     token_of_file,
 )
 
-TOKEN = new_token()
+TOKEN = "r5lT8zv0bqJm1CwYd-3xKoNfHs_7UeGiP2aQ4ZtRk6B"  # the same in every process that collects
 HOST = "127.0.0.1:8420"
 CHECK = TokenCheck(TOKEN)
 

@@ -76,8 +76,8 @@ class Net(nn.Module):
         self.drop = nn.Dropout(0.0)
         self.fc2 = nn.Linear(8, 3)
 
-    def forward(self, x):
-        return self.fc2(torch.log(self.drop(self.fc1(x)).square()))
+    def forward(self, x, times=1):
+        return times * self.fc2(torch.log(self.drop(self.fc1(x)).square()))
 
 
 LOSSES = [
@@ -102,7 +102,7 @@ def train(path: Path | None) -> dict[str, torch.Tensor]:
         if step == 4:
             model.drop.p = 0.999999  # everything is dropped, and the log of 0 is −Inf
         optimizer.zero_grad()
-        output = model(x)
+        output = model(x) if step < 4 else model(x, times=1)  # more than one tensor is given
         soft = F.one_hot(y, 3).float()
         LOSSES[step](model, output, y, soft).backward()
         optimizer.step()

@@ -37,6 +37,8 @@ ELSEWHERE = (
     "attach", "contained", "diagnosis", "guarded", "replay", "replay_ops", "seam", "watch",
     # Other loops than this one: of ranks, devices and threads; the hooks around steps.
     "averaging", "away", "device_flags", "lull", "step_hooks", "threads",
+    # Other runs than this one: that go on in a file, or whose steps are cut short.
+    "earlier", "witnesses",
 )  # fmt: skip
 
 # What torch calls, and what reports a failure: these are the guard itself.

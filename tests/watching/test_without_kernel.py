@@ -21,13 +21,15 @@ assert native.functions is None or kernel == "native"
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 3))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-with nethook.watch(model, optimizer, to=path, budget=None):
+# The writer is waited for: where it is behind, windows merge.
+with nethook.watch(model, optimizer, to=path, budget=None) as watch:
     for _ in range(12):
         x, y = torch.randn(16, 10), torch.randint(3, (16,))
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(x), y).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 0.1)
         optimizer.step()
+        watch._session.writer.flush()
 run = nethook.open_run(path)
 found = {"failed": [event.message for event in run.events if event.kind == "watch-failed"]}
 for info in run.catalogue:

@@ -172,7 +172,9 @@ def _model(
         for each in parameters[name]:
             if id(each.tensor) not in known:
                 known.add(id(each.tensor))
-                found[f"{prefix}{each.address}"] = "Parameter", list(each.tensor.shape)
+                # A nested one has no shape, and torch raises where it is asked for.
+                shape = None if each.tensor.is_nested else list(each.tensor.shape)
+                found[f"{prefix}{each.address}"] = "Parameter", shape
     return found
 
 

@@ -28,7 +28,7 @@ def ui(
         Path | None,
         typer.Option(
             "--token-file",
-            help="A file with the token, for scripts; made (mode 0600) where it is missing.",
+            help="A file with the token, for scripts; created with mode 0600 if it is missing.",
         ),
     ] = None,
     no_token: Annotated[
@@ -47,7 +47,7 @@ def ui(
         from nethook.page.serving import serve
 
         if no_token and token_file is not None:
-            raise OptionError("`--no-token` and `--token-file` exclude each other: leave one out.")
+            raise OptionError("`--no-token` and `--token-file` exclude each other. Leave one out.")
         if place is None:
             place = Path("runs") if Path("runs").is_dir() else Path()
         serve(

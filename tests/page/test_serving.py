@@ -117,7 +117,7 @@ def test_a_page_for_everybody_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     said: list[str] = []
     serve(tmp_path, host="0.0.0.0", port=0, with_token=False, say=said.append)
     assert "token" not in said[0]
-    assert "everybody who can reach this address can read the runs" in said[1]
+    assert "anyone who can reach this address can read the runs" in said[1]
     said.clear()
     serve(tmp_path, port=0, with_token=False, say=said.append)
     assert len(said) == 1

@@ -22,7 +22,7 @@ def ui(
     ] = None,
     host: Annotated[
         str,
-        typer.Option("--host", help="Another address than this machine's own."),
+        typer.Option("--host", help="Bind to another address than 127.0.0.1."),
     ] = "127.0.0.1",
     token_file: Annotated[
         Path | None,
@@ -34,7 +34,8 @@ def ui(
     no_token: Annotated[
         bool,
         typer.Option(
-            "--no-token", help="Ask for no token: whoever reaches the address can read the runs."
+            "--no-token",
+            help="Ask for no token: anyone who can reach the address can read the runs.",
         ),
     ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,

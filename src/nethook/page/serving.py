@@ -111,7 +111,7 @@ def serve(
     )
     say(served.said)
     if not (with_token or is_local(host)):
-        say("(without a token: everybody who can reach this address can read the runs)")
+        say("(without a token: anyone who can reach this address can read the runs)")
     with contextlib.ExitStack() as stack:
         if show:
             opened = stack.enter_context(_to_open(served))

@@ -1,6 +1,6 @@
 """The native kernel against `torch.sum` and against five torch calls, by size, type and threads.
 
-    python benchmarks/summary.py            # some two minutes
+    python benchmarks/summary.py            # about two minutes
     python benchmarks/summary.py --quick    # sizes up to 4 MB
 
 Each line is one size: the time of `torch.sum`, and how many times that each of the others takes.

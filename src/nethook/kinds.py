@@ -10,7 +10,7 @@ of a linear layer, a channel of a convolution. `unit_dim` says which dimension t
 **A unit is dead** over a window when each of its elements was exactly zero: for every sample, every
 position and every call. It adds nothing to what comes next, and behind a rectifier no gradient
 brings it back. This is the one meaning of the word, in `nethook.stats`, `Callbacks.dead_units`,
-`nethook.checkup` and the rule `dead-units`. What follows from it:
+`nethook.checkup`, the figures (`"silent"`) and the rule `dead-units`. What follows from it:
 
 - ReLU, ReLU6: dead where the input is never above zero.
 - LeakyReLU, PReLU, ELU: a unit that is always negative is alive. It is not zero, and its gradient

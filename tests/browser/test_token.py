@@ -58,7 +58,7 @@ def test_the_token_can_be_pasted(page, site):
     assert serious_violations(page) == []
     page.fill("#token", "wrong")
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=That is not the token of this page.")
+    page.wait_for_selector("text=That is not the token of this page")
     page.fill("#token", f"  {link(site)} ")
     page.click("button")
     page.wait_for_selector("html[data-ready=yes]")

@@ -159,7 +159,7 @@ class Drops(nn.Module):
 FAULTS = {
     "bad-init-scale": (lambda: _scaled(mlp(), 12.0), "signal over depth"),
     "symmetric-init": (lambda: _constant(mlp()), "units at the start"),
-    "dead-units": (lambda: _dead(mlp()), "silent units"),
+    "dead-units": (lambda: _dead(mlp()), "dead units"),
     "vanishing-gradient": (_sigmoids, "gradient over depth"),
     "no-gradient": (Cut, "parameters"),
     "train-mode-evaluation": (Drops, "training and evaluation"),

@@ -60,12 +60,12 @@ def test_everything_after_the_script_is_the_scripts(
         (("--budget", "much", "a.py"), "'much' is no share: 0.03, 3% or none"),
         (("--too", "x", "a.py"), "unrecognized arguments: --too"),
         (("--fail-on", "x", "a.py"), "invalid choice: 'x'"),
-        (("--to", "there.db", "a.py"), "exists, and a run is never overwritten: go on in it with"),
+        (("--to", "there.db", "a.py"), "exists, and a run is never overwritten: continue it with"),
         (("--to", "there.db", "--resume", "a.py"), "is not a run of nethook"),
-        (("--to", "{time}.db", "--resume", "a.py"), "is a new file every time"),
-        (("--step", "5", "a.py"), "--step goes with --resume"),
-        (("--resume", "--step", "-5", "a.py"), "'-5' is no step: 5000, for one"),
-        (("--resume", "--step", "x", "a.py"), "'x' is no step: 5000, for one"),
+        (("--to", "{time}.db", "--resume", "a.py"), "names a new file each time"),
+        (("--step", "5", "a.py"), "--step needs --resume"),
+        (("--resume", "--step", "-5", "a.py"), "'-5' is not a step number. Example: 5000"),
+        (("--resume", "--step", "x", "a.py"), "'x' is not a step number. Example: 5000"),
     ],
 )
 def test_a_wrong_call_is_said_before_the_script_runs(
@@ -236,7 +236,7 @@ def test_resume_goes_on_in_the_run_that_is_there(tmp_path: Path, warm: Warm) -> 
     again = ("-m", "nethook", "run", "--to", "a.db", "--resume")
     done = warm.run(*again, "--step", "3", "train.py", cwd=project)
     assert done.code == 0
-    assert "Went on in a.db with step 3." in done.closing
+    assert "Continued a.db at step 3." in done.closing
     with open_run(project / "a.db") as run:
         assert [each["first_step"] for each in run.info["sessions"]] == [0, 3]
         (loss,) = (each for name, each in run.scalars.items() if name.startswith("loss:"))
@@ -277,9 +277,9 @@ def test_resume_without_a_name_goes_on_in_the_last_run_of_the_script(
     with pytest.raises(RunFileError) as caught:
         run_file(None, "train", resume=True, arguments=["--lr", "0.2"])
     assert str(caught.value) == (
-        f"the last run of this script, {str(runs[1])!r}, had other arguments (--lr 0.1). To go on "
-        "in it, name it: --resume --to runs/train-2026-01-02T00-00-00.db. For a new run leave "
-        "--resume out."
+        f"the last run of this script, {str(runs[1])!r}, had other arguments (--lr 0.1). To "
+        "continue it, name it: --resume --to runs/train-2026-01-02T00-00-00.db. For a new run, "
+        "leave out --resume."
     )
 
 

@@ -143,7 +143,7 @@ def test_settings_add_up() -> None:
 def test_messages_have_the_numbers_and_addresses_of_the_run() -> None:
     texts = {code: ILL[code]().found(code)[0].message for code in CODES}
     assert texts["dead-units"].startswith(
-        "`act`: 80 of 100 units have been silent since the first step"
+        "`act`: 80 of 100 units have been dead since the first step"
     )
     assert "mean 120 and spread 60" in texts["input-not-normalized"]
     assert "`a` and `b`" in texts["missing-activation"]

@@ -407,7 +407,9 @@ def test_tensors_inside_an_object_have_no_address():
     ):
         model(torch.ones(2))
     with (
-        pytest.raises(EditError, match=r"gave a Out, in which no tensor has an address\. Write"),
+        pytest.raises(
+            EditError, match=r"returned a Out, in which no tensor has an address\. Write"
+        ),
         nethook.edit(model, outputs={"holds": edits.zero()}),
     ):
         model(torch.ones(2))

@@ -176,8 +176,13 @@ def _server() -> subprocess.Popen[str]:
         [sys.executable, "-m", "tests.faults.kills"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root,
     )  # fmt: skip
-    atexit.register(server.kill)
+    atexit.register(_end, server)
     return server
+
+
+def _end(server: subprocess.Popen[str]) -> None:
+    server.kill()
+    server.communicate()  # closes its pipes, and waits for it
 
 
 def _line(server: subprocess.Popen[str]) -> str:

@@ -43,7 +43,7 @@ def test_threshold_and_onset_are_drawn_on_the_number_itself(reading):
     assert {shape.x0 for shape in made.layout.shapes if shape.xref == "x"} == {60}
     (band,) = [shape for shape in made.layout.shapes if shape.type == "rect"]
     assert (band.x0, band.x1) == (60, 119)
-    assert "silent units of block.relu2" in made.layout.annotations[0].text
+    assert "dead units of block.relu2" in made.layout.annotations[0].text
     assert "since step 60" in [note.text for note in made.layout.annotations]
 
 

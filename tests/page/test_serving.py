@@ -117,7 +117,7 @@ def test_a_page_for_everybody_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     said: list[str] = []
     serve(tmp_path, host="0.0.0.0", port=0, with_token=False, say=said.append)
     assert "token" not in said[0]
-    assert "everybody who can reach this address can read the runs" in said[1]
+    assert "anyone who can reach this address can read the runs" in said[1]
     said.clear()
     serve(tmp_path, port=0, with_token=False, say=said.append)
     assert len(said) == 1
@@ -154,6 +154,7 @@ def test_a_browser_is_not_given_the_token_as_an_argument(
     "request_",
     [
         b"nonsense\r\n\r\n",
+        b"GET /a b?token=Seven HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         b"GET http://[ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         b"GET //[ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         b"GET /%zz?%zz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
@@ -177,6 +178,7 @@ def test_what_is_no_request_is_refused_without_a_word(
         head, _, body = answer.rpartition(b"\r\n\r\n")
         assert b" 40" in head[:12] or body.startswith(b"400: ")
         assert body.count(b"\n") == 1
+        assert b"Seven" not in answer  # the token of somebody who mistyped the link
         assert "<title>nethook</title>" in read(page.url)  # it is still there
     assert capfd.readouterr() == ("", "")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
+from typing import NoReturn
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
@@ -210,10 +212,10 @@ def test_a_file_without_a_token_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo", 0o600)  # must not be waited for
-    with pytest.raises(OptionError, match="must be a file"):
+    with pytest.raises(OptionError, match="must be a regular file"):
         token_of_file(tmp_path / "fifo")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OptionError, match="must be a file"):
+    with pytest.raises(OptionError, match="must be a regular file"):
         token_of_file(tmp_path / "folder")
     token_of_file(tmp_path / "token")
     (tmp_path / "link").symlink_to(tmp_path / "token")
@@ -223,7 +225,25 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="cannot be"):
         token_of_file(tmp_path / "dangling")
     assert not (tmp_path / "none").exists()
-    with pytest.raises(OptionError, match="cannot be made"):
+    with pytest.raises(OptionError, match="cannot be created"):
         token_of_file(tmp_path / "none" / "token")
-    with pytest.raises(OptionError, match="cannot be made"):
+    with pytest.raises(OptionError, match="cannot be created"):
         token_of_file(tmp_path / "a\0b")
+
+
+def test_a_token_file_that_cannot_be_written_does_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty one would be refused at each later start."""
+
+    def full(opened: int, *_: object, **__: object) -> NoReturn:
+        os.close(opened)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "token"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdopen", full)
+        with pytest.raises(OptionError, match="cannot be written: "):
+            token_of_file(path)
+    assert not path.exists()
+    assert len(token_of_file(path)) >= 43

@@ -71,7 +71,10 @@ def _process() -> dict[str, Any]:
     return {
         "torch's numbers": torch.get_rng_state().numpy().tobytes(),
         "python's numbers": random.getstate(),
-        "numpy's numbers": repr(np.random.get_state(legacy=False)),
+        "numpy's numbers": [
+            each.tobytes() if isinstance(each, np.ndarray) else each
+            for each in np.random.get_state(legacy=True)
+        ],
         "gradients are on": torch.is_grad_enabled(),
         "inference mode": torch.is_inference_mode_enabled(),
         "default type": torch.get_default_dtype(),

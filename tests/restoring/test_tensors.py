@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -85,6 +87,22 @@ def test_any_strides_come_back(dtype: torch.dtype, data: st.DataObject) -> None:
     written[start::step] = True
     assert torch.equal(whole[written], expected[written])
     assert whole._version == version
+
+
+@pytest.mark.parametrize("part", [lambda x: x, lambda x: x.imag, lambda x: x.real])
+def test_what_conjugate_views_show_comes_back(part: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    """Their memory holds other numbers than they show."""
+    model, x = nn.Module(), torch.randn(3, dtype=torch.complex64)
+    model.register_buffer("shown", part(x.conj()))
+    before = x.clone()
+    with unchanged(model):
+        pass
+    assert torch.equal(x, before)
+    with unchanged(model):
+        model.shown.fill_(7)
+    with unchanged(model):
+        model.shown.data.fill_(7)  # no version tells
+    assert torch.equal(x, before)
 
 
 def test_inference_tensors_and_modes() -> None:

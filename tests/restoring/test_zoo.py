@@ -104,20 +104,31 @@ def captured(model: nn.Module, exhibit: Exhibit) -> Any:
     return None if strange else found[0]
 
 
-def tried(name: str, call: Call, model: nn.Module, given: Any, *, weights: bool = True) -> bool:
-    """Fails where anything has changed; whether the call got to its end."""
-    torch.manual_seed(1), random.seed(1), np.random.seed(1)
-    before = Fingerprint(model, (given.args, given.kwargs))
-    went = False
-    with warnings.catch_warnings(), redirect_stderr(StringIO()):
-        warnings.simplefilter("ignore")
-        with suppress(Exception):
-            call(model, given)
-            went = True
-    changes = before.changes(Fingerprint(model, (given.args, given.kwargs)), weights=weights)
-    assert not changes, f"{name} changed:\n  " + "\n  ".join(changes[:20])
-    assert not any(info.ours for info in nethook.audit(model))
-    return went
+class Untouched:
+    """A model and its inputs, of which a call after the other must leave everything as it was."""
+
+    def __init__(self, model: nn.Module, given: Any) -> None:
+        self.model, self.given = model, given
+        torch.manual_seed(1), random.seed(1), np.random.seed(1)
+        self._before = self._fingerprint()
+
+    def _fingerprint(self) -> Fingerprint:
+        return Fingerprint(self.model, (self.given.args, self.given.kwargs))
+
+    def by(self, name: str, call: Call, *, weights: bool = True) -> bool:
+        """Fails where anything has changed; whether the call got to its end."""
+        went = False
+        with warnings.catch_warnings(), redirect_stderr(StringIO()):
+            warnings.simplefilter("ignore")
+            with suppress(Exception):
+                call(self.model, self.given)
+                went = True
+        after = self._fingerprint()
+        changes = self._before.changes(after, weights=weights)
+        assert not changes, f"{name} changed:\n  " + "\n  ".join(changes[:20])
+        assert not any(info.ours for info in nethook.audit(self.model))
+        self._before = after
+        return went
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +156,10 @@ def test_a_model_of_the_zoo_is_as_it_was(exhibit: Exhibit, flight: Path) -> None
         given = captured(model, exhibit)
     if given is None:
         pytest.skip("its inputs live in a call alone")
+    untouched = Untouched(model, given)
     for name, call in (RUNS | {"replay": _replayed(flight)}).items():
-        _went[name] += tried(name, call, model, given)
-    _went["calibrate_"] += tried("calibrate_", nethook.init.calibrate_, model, given, weights=False)
+        _went[name] += untouched.by(name, call)
+    _went["calibrate_"] += untouched.by("calibrate_", nethook.init.calibrate_, weights=False)
     _went["models"] += 1
 
 
@@ -169,13 +181,15 @@ FAIL = {"raises", "modules", "input's shape", "default type", "gradient mode", "
 def test_an_adversary_leaves_nothing_behind(name: str, flight: Path) -> None:
     torch.manual_seed(0)
     model, given = ADVERSARIES[name](), nethook.inputs(torch.randn(3, 4))
+    untouched = Untouched(model, given)
     for what, call in (RUNS | MORE | {"replay": _replayed(flight)}).items():
-        went = tried(what, call, model, given)
+        went = untouched.by(what, call)
         assert went or name in FAIL or what not in ALWAYS, what
     with torch.no_grad():
+        without = Untouched(model, given)
         for what in ("sites", "init.plan"):
-            tried(what, RUNS[what], model, given)
-    tried("calibrate_", nethook.init.calibrate_, model, given, weights=False)
+            without.by(what, RUNS[what])
+    untouched.by("calibrate_", nethook.init.calibrate_, weights=False)
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -184,11 +198,10 @@ def test_a_checkup_leaves_nothing_behind(fails: bool) -> None:
     torch.manual_seed(0)
     parts = [make() for name, make in ADVERSARIES.items() if name not in FAIL | {"lazy"}]
     model = nn.Sequential(*parts, *([ADVERSARIES["raises"]()] if fails else []))
-    went = tried(
+    given = nethook.inputs(torch.randn(16, 4), torch.randn(16, 4))
+    went = Untouched(model, given).by(
         "checkup",
         lambda model, given: nethook.checkup(model, tuple(given.args), nn.MSELoss(), steps=12),
-        model,
-        nethook.inputs(torch.randn(16, 4), torch.randn(16, 4)),
     )
     assert went is not fails
 
@@ -202,8 +215,9 @@ def test_objects_among_the_inputs_come_back() -> None:
             return x
 
     model, cache = Fills(), Object()
+    untouched = Untouched(model, nethook.inputs(torch.ones(2), cache, log=[0]))
     for name in ("sites", "features of one", "attention_probs", "init.plan", "init.verify"):
-        tried(name, RUNS[name], model, nethook.inputs(torch.ones(2), cache, log=[0]))
+        untouched.by(name, RUNS[name])
     assert (cache.items, cache.keys) == ([], None)
 
 

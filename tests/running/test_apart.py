@@ -155,16 +155,19 @@ def test_python_m_looks_into_no_folder(tmp_path: Path) -> None:
 
 SPAWNS = f"""\
 import sys, subprocess
-import torch.multiprocessing as mp
-def train(_):
+import multiprocessing as mp
+def train():
     import sqlite3
     assert sqlite3.MINE
     exec({TRAIN!r}, {{}})
 if __name__ == "__main__":
     if "again" in sys.argv:
-        train(0)
+        train()
     else:
-        mp.spawn(train, nprocs=1)
+        child = mp.get_context("spawn").Process(target=train)
+        child.start()
+        child.join()
+        assert child.exitcode == 0
         subprocess.run([sys.executable, __file__, "again"], check=True)
 """
 

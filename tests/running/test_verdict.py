@@ -122,7 +122,7 @@ def test_units_that_are_silent_for_long_are_counted(tmp_path: Path) -> None:
     assert "never active" not in text(made(tmp_path / "one.db", longer=longer))
     assert "never active" not in text(made(tmp_path / "short.db", silent=True))
     line = text(made(tmp_path / "two.db", longer=longer, silent=True)).splitlines()[-1]
-    assert line == "units that were never active in the last quarter: 3 of 4 of 'relu'"
+    assert line == "units that were dead all through the last quarter: 3 of 4 of 'relu'"
 
 
 def test_a_crash_says_what_was_just_before(tmp_path: Path) -> None:

@@ -352,6 +352,69 @@ def test_names_that_only_look_like_secrets(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "--hftoken",
+        "--wandbkey",
+        "--passkey",
+        "--hubtoken",
+        "--userkey",
+        "-storepass",
+        "-keypass",
+        "--dbpass",
+        "--pswd",
+        "--rootpw",
+        "--masterkey",
+        "--mfa",
+        "--totp",
+        "--2fa",
+        "--cvv",
+        "--ssn",
+        "--pin",
+        "--user-pin",
+        "--mnemonic",
+        "--hash-salt",
+        "--session-id",
+        "--sessionid",
+        "--netrc",
+        "--access-code",
+        "--recovery-code",
+        "--activationCode",
+        "--seed-phrase",
+        "--passfile",
+    ],
+)
+def test_names_of_secrets_that_are_numbers_or_written_as_one_word(name: str) -> None:
+    assert masked_arguments([name, "1234", "--lr", "0.1"]) == [name, MASK, "--lr", "0.1"]
+    assert masked_arguments([f"{name}=1234"]) == [f"{name}={MASK}"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "--maxtokens",
+        "--ntokens",
+        "--visual-tokens",
+        "--patch-tokens",
+        "--reg_tokens",
+        "--hotkey",
+        "--prompt-tokens",
+        "--stop-token",
+        "--token-loss",
+        "--key-frames",
+        "--forward-pass",
+        "--pass-rate",
+        "--two-pass",
+        "--bypass",
+        "--pin-memory",
+        "--num-kv-keys",
+    ],
+)
+def test_names_of_models_and_losses_are_no_secrets(name: str) -> None:
+    assert masked_arguments([name, "1234"]) == [name, "1234"]
+
+
+@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("git clone https://me:pw@host/x", "git clone https://***@host/x"),
@@ -384,6 +447,9 @@ def test_texts_in_data() -> None:
     data = {"error": "token=abc", "n": 1, "deep": [{"password": "x", "key": 3}], "none": None}
     shown = {"error": "token=***", "n": 1, "deep": [{"password": MASK, "key": 3}], "none": None}
     assert masked_texts(data) == shown
+    assert masked_texts({"keys": ["x"], "auth": {"user": "x"}}) == {
+        "keys": [MASK], "auth": {"user": MASK},
+    }  # fmt: skip
 
 
 def test_settings_of_an_object_are_plain_and_hold_no_secret() -> None:
@@ -400,4 +466,7 @@ def test_settings_of_an_object_are_plain_and_hold_no_secret() -> None:
     ]:  # fmt: skip
         assert masked_setting("name", value) == shown
     assert masked_setting("token", "abc") == MASK
+    assert masked_setting("password", 1234) == MASK
+    assert masked_setting("api_key", {"a": "abc", "b": [1234]}) == {"a": MASK, "b": [MASK]}
+    assert masked_setting("auth", False) is False
     masked_setting("name", deep)

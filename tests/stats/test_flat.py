@@ -143,6 +143,14 @@ def test_equal_bytes_have_equal_fingerprints():
     assert fingerprint(x.expand(2, 1000)) is None
 
 
+def test_memory_of_other_numbers_has_no_fingerprint(monkeypatch):
+    shown = torch.randn(3, dtype=torch.complex64).conj()
+    for _ in range(2):
+        assert fingerprint(shown) is None
+        assert fingerprint(shown.imag) is None
+        monkeypatch.setattr(native, "functions", None)
+
+
 def test_what_lies_flat():
     x = torch.randn(2, 3, 4, 5)
     assert lies_flat(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nethook.stats.memory import bytes_held, pieces
+from nethook.stats.memory import bytes_held, pieces, sizes
 from tests.watching.test_odd_tensors import ODD
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*Sparse CSR:UserWarning")
@@ -35,3 +35,9 @@ def test_bytes_are_those_of_the_pieces():
 def test_every_kind_has_pieces_and_a_size(kind):
     assert bytes_held(ODD[kind]) >= 0
     assert all(isinstance(each, torch.Tensor) for each in pieces(ODD[kind]))
+    found = sizes(ODD[kind])
+    assert found == ([ODD[kind].size(0)] if kind in ("nested", "jagged") else list(ODD[kind].shape))
+
+
+def test_a_parameter_without_a_shape_has_no_sizes():
+    assert sizes(torch.nn.LazyLinear(3).weight) is None

@@ -146,7 +146,7 @@ def test_the_text():
     x = torch.tensor([[0.0, 1.0, math.nan], [0.0, 3.0, math.inf]])
     assert repr(summarise(x, unit_dim=1, bounds=(0.0, 3.0))) == (
         "Summary(6 elements, mean 1, std 1.225, min 0, max 3, median 1.09, 33.3% zero, 1 NaN, "
-        "1 +Inf, 75.0% near the ends, 1 of 3 units silent)"
+        "1 +Inf, 75.0% near the ends, 1 of 3 units dead)"
     )
     assert repr(Summary(skipped={"sparse": 2})) == "Summary(0 elements, not summarised: 2 sparse)"
 

@@ -28,6 +28,7 @@ from nethook.errors import (
     ResumeError,
 )
 from nethook.tracing import writer
+from nethook.tracing.setup import fingerprint
 from nethook.tracing.source import find_source
 
 X = torch.randn(23, 8, generator=torch.Generator().manual_seed(0))
@@ -489,3 +490,14 @@ def test_a_full_disk_is_said(model, tmp_path, monkeypatch):
     with pytest.raises(FeaturesError, match=r"cannot be written: .*No space left"):
         nethook.extract(model, loader(), at="2", to=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_is_told_by_all_that_its_conjugate_views_show():
+    """Both parts of a complex number, and the imaginary part alone, whose sign is turned."""
+    model, x = nn.Module(), torch.randn(3, dtype=torch.complex64)
+    for shown in (x.conj(), x.conj().imag):
+        model.register_buffer("shown", shown)
+        before = fingerprint(model)
+        assert fingerprint(model) == before
+        x.imag.add_(1)
+        assert fingerprint(model) != before

@@ -50,6 +50,7 @@ def odd_tensors():
             "a number": torch.tensor(3.0),
             "complex": complexes,
             "conjugate": complexes.conj(),
+            "negative": torch.randn(8, 4, dtype=torch.complex64).conj().imag,
             "complex128": complexes.to(torch.complex128),
             "expanded complex": complexes[:, :1].expand(8, HUGE),
             "bool": dense > 0,

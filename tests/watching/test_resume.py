@@ -193,11 +193,11 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"resume": True}, "`resume=True` goes on in the run that `to` names"),
-        ({"resume": True, "to": "runs/{time}.db"}, "a new file every time"),
-        ({"to": "a.db", "step": 5}, "`step` goes with `resume=True`; got step=5"),
-        ({"to": "a.db", "resume": True, "step": -1}, "`step` is the number of steps"),
-        ({"to": "a.db", "resume": True, "step": True}, "`step` is the number of steps"),
+        ({"resume": True}, "`to` must name the run that `resume=True` continues"),
+        ({"resume": True, "to": "runs/{time}.db"}, "a new file each time"),
+        ({"to": "a.db", "step": 5}, "`step` needs `resume=True`; got step=5"),
+        ({"to": "a.db", "resume": True, "step": -1}, "`step` must be a number of steps"),
+        ({"to": "a.db", "resume": True, "step": True}, "`step` must be a number of steps"),
     ],
 )
 def test_arguments_that_mean_nothing(options: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ PROFILE: Final = 1e-3
 HIGH: Final = 3.0
 """First loss by the usual one."""
 DEAD: Final = 0.3
-"""Share of a layer that is silent for every sample."""
+"""Share of a layer's units."""
 RAW: Final = 10.0
 """Root mean square of inputs."""
 
@@ -162,26 +162,26 @@ def reachable(found: Sequence[Finding], parameters: int) -> Told:
 def units(silent: Mapping[str, tuple[int, int]], samples: int) -> Told:
     """Units that no sample of the batch makes active."""
     if samples < FEWEST:
-        return Check("silent units", "unknown", f"a batch of {FEWEST} or more is needed"), []
+        return Check("dead units", "unknown", f"a batch of {FEWEST} or more is needed"), []
     if not silent:
-        return Check("silent units", "ok", "no rectifiers"), []
+        return Check("dead units", "ok", "no rectifiers"), []
     worst = max(silent, key=lambda each: silent[each][0] / max(1, silent[each][1]))
     dead, all_of_them = silent[worst]
     share = dead / max(1, all_of_them)
     text = f"at most {dead} of {all_of_them} (`{worst}`)"
     if share < DEAD:
-        return Check("silent units", "ok", text), []
+        return Check("dead units", "ok", text), []
     finding = Finding(
         "dead-units",
         "error" if share >= 0.5 else "warning",
-        f"`{worst}`: {dead} of {all_of_them} units are silent for each of {samples} samples, "
+        f"`{worst}`: {dead} of {all_of_them} units are dead: zero for each of {samples} samples, "
         "before the first step.",
         "Start biases at zero and weights with nethook.init.apply_, scale the inputs, or use "
         "nn.LeakyReLU or nn.GELU.",
         sites=tuple(each for each, (n, of) in silent.items() if n / max(1, of) >= DEAD),
-        evidence={"share of silent units": Evidence(share, DEAD)},
+        evidence={"share of dead units": Evidence(share, DEAD)},
     )
-    return Check("silent units", "bad", text), [finding]
+    return Check("dead units", "bad", text), [finding]
 
 
 def modes(seen: Modes) -> Told:

@@ -37,7 +37,7 @@ def checkup(
 
     Looked at are: the scale of signal and gradient over depth, units that start equal, the first
     loss against what it should be, the scale of the inputs, whether output, loss and target fit
-    each other, whether every parameter gets a gradient, units that are silent, whether evaluation
+    each other, whether every parameter gets a gradient, dead units, whether evaluation
     agrees with training where it should, and whether sixteen samples can be learnt by heart.
 
     Arguments:

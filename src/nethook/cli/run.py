@@ -102,15 +102,15 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--resume",
         action="store_true",
-        help="go on in the run of --to, or in the last run of this script with these arguments; "
-        "where there is none yet, begin it",
+        help="continue the run of --to, or the last run of this script with these arguments; "
+        "if there is none yet, start one",
     )
     add(
         "--step",
         metavar="N",
         type=_step,
-        help="with --resume: the step of the checkpoint that the script goes on from (default: "
-        "after the last step that is in the run)",
+        help="with --resume: the step of the checkpoint that the script continues from (default: "
+        "after the last recorded step)",
     )
     add("--name", metavar="NAME", default="", help="what the run is called instead of its script")
     add(
@@ -139,8 +139,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--keep-args",
         action="store_true",
-        help="keep the script's arguments as they are in the run file; without it, values that "
-        "may be secrets are kept as ***",
+        help="record the script's arguments unchanged; without this option, values that "
+        "may be secrets are recorded as ***",
     )
     add(
         "--fail-on",
@@ -160,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _step(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no step: 5000, for one")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a step number. Example: 5000")
     return int(text)
 
 
@@ -181,7 +181,7 @@ def _chosen(options: Any, program: Program) -> RunOptions:
     from nethook.running.places import run_file
 
     if options.step is not None and not options.resume:
-        _parser().error("--step goes with --resume.")
+        _parser().error("--step needs --resume.")
     try:
         to = run_file(
             options.to,

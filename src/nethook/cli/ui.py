@@ -22,19 +22,20 @@ def ui(
     ] = None,
     host: Annotated[
         str,
-        typer.Option("--host", help="Another address than this machine's own."),
+        typer.Option("--host", help="Bind to another address than 127.0.0.1."),
     ] = "127.0.0.1",
     token_file: Annotated[
         Path | None,
         typer.Option(
             "--token-file",
-            help="A file with the token, for scripts; made (mode 0600) where it is missing.",
+            help="A file with the token, for scripts; created with mode 0600 if it is missing.",
         ),
     ] = None,
     no_token: Annotated[
         bool,
         typer.Option(
-            "--no-token", help="Ask for no token: whoever reaches the address can read the runs."
+            "--no-token",
+            help="Ask for no token: anyone who can reach the address can read the runs.",
         ),
     ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
@@ -47,7 +48,7 @@ def ui(
         from nethook.page.serving import serve
 
         if no_token and token_file is not None:
-            raise OptionError("`--no-token` and `--token-file` exclude each other: leave one out.")
+            raise OptionError("`--no-token` and `--token-file` exclude each other. Leave one out.")
         if place is None:
             place = Path("runs") if Path("runs").is_dir() else Path()
         serve(

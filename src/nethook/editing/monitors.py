@@ -135,7 +135,7 @@ def _numbers(value: torch.Tensor) -> torch.Tensor:
 class DeadUnits(Monitor[Slot]):
     """Which units were zero in every element since the last `reset()`.
 
-    A dead unit is silent over a whole window, for every sample and position; a zero in one batch
+    A dead unit is zero over a whole window, for every sample and position; a zero in one batch
     is not that, and a unit that is always below zero is alive (see `nethook.kinds`).
     `monitor["relu1"]` is a tensor of True for each unit that is dead.
 

@@ -135,12 +135,12 @@ class Entry:
             name = type(self.edit).__name__
             if not paths:
                 raise EditError(
-                    f"{name} at {self.what} wants a tensor, and {site!r} gave a "
+                    f"{name} at {self.what} needs a tensor, but {site!r} returned a "
                     f"{type(value).__name__}, in which no tensor has an address. Write a function "
                     f"that takes the object and returns another: {{{self.pattern!r}: function}}."
                 )
             raise EditError(
-                f"{name} at {self.what} wants a tensor, and {site!r} gave a "
+                f"{name} at {self.what} needs a tensor, but {site!r} returned a "
                 f"{type(value).__name__} with tensors at: {paths}. Name one of them: "
                 f"{{{self.pattern!r}: {{'[0]': edits.{name}(...)}}}}."
             )

@@ -82,7 +82,7 @@ def _layer(reading: Reading, address: str, columns: int) -> Layer:
 def latest_numbers(reading: Reading, address: str) -> str:
     """What stands beside a folded layer: its latest numbers."""
     parts = []
-    for name, word in (("spread", "std"), ("output_gradients", "grad"), ("silent", "silent")):
+    for name, word in (("spread", "std"), ("output_gradients", "grad"), ("silent", "dead")):
         line = reading.row(name, address)
         if line is None:
             continue

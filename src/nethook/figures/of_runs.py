@@ -203,7 +203,7 @@ def bands_spec(reading: Reading, address: str, quantity: str, phase: str = "trai
 
 
 def units(run: AnyRun, address: str, *, phase: str = "train", theme: str = "light") -> Figure:
-    """Which units of a layer were ever active, span by span, and the share that was silent.
+    """Which units of a layer were ever active, span by span, and the share that was dead.
 
     Arguments:
         run: a run, or its path.

@@ -87,11 +87,13 @@ class Gate:
     def answer(self, asked: Asked) -> Answer | None:
         """None for whoever may go on; for others what they are answered."""
         if not is_allowed(asked.headers.get("host", ""), self._bound):
-            return Answer(403, "This name is not nethook's: use the address it printed.\n")
+            return Answer(
+                403, "This host name is not nethook's. Use the address that nethook printed.\n"
+            )
         if asked.method not in ("GET", "HEAD", "POST"):
             return Answer(405, "Runs are read only.\n", {"Allow": "GET, HEAD, POST"})
         if asked.method == "POST" and _is_foreign(asked):
-            return Answer(403, "Another site's page may not ask.\n")
+            return Answer(403, "Requests from pages of other sites are refused.\n")
         return self._check.answer(asked)
 
 

@@ -131,7 +131,9 @@ def courses(reading: Reading) -> Spec:
     if measured:
         explain = "Share of the steps at which each quantity was measured."
         panels.append(Panel("measured", measured, explain, "of the steps", "share"))
-    return curves(panels, reading.gaps) if panels else empty_figure("No step of it is written yet.")
+    return (
+        curves(panels, reading.gaps) if panels else empty_figure("No step has been recorded yet.")
+    )
 
 
 def _ranks(reading: Reading) -> Node:

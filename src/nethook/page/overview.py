@@ -93,7 +93,7 @@ def overview(opened: Opened, reading: Reading, where: Place) -> Shown:
 def curves_spec(reading: Reading) -> Spec:
     """Loss, learning rate, gradient norm, update ratio."""
     spec = overview_spec(reading, reading.marks, points=_POINTS, tall=_TALL)
-    return spec if spec["data"] else empty_figure("No step of it is written yet.")
+    return spec if spec["data"] else empty_figure("No step has been recorded yet.")
 
 
 def offered_quantities(reading: Reading) -> list[str]:

@@ -111,7 +111,7 @@ def serve(
     )
     say(served.said)
     if not (with_token or is_local(host)):
-        say("(without a token: everybody who can reach this address can read the runs)")
+        say("(without a token: anyone who can reach this address can read the runs)")
     with contextlib.ExitStack() as stack:
         if show:
             opened = stack.enter_context(_to_open(served))
@@ -222,9 +222,14 @@ def _bound(app: Any, host: str, port: int | None) -> BaseWSGIServer:
             try:
                 urlsplit(self.path)
             except ValueError:  # werkzeug would end with a traceback
-                self.send_error(400, "Malformed address")
+                self.send_error(400)
             else:
                 super().run_wsgi()
+
+        def send_error(
+            self, code: int, message: str | None = None, explain: str | None = None
+        ) -> None:
+            super().send_error(code)  # a message repeats the address, and that may have the token
 
         def log(self, type: str, message: str, *args: Any) -> None:
             pass

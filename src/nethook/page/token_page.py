@@ -11,7 +11,7 @@ PAGE_HEADERS: Final = {
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 }
 _FORM: Final = """\
-<p>This page needs a token, so that nobody else on this machine can read your runs.</p>
+<p>This page needs a token, so that nobody else can read your runs.</p>
 <p>The token is in the link that nethook printed in the terminal where it was started
 (<code>nethook ui</code> or <code>nethook run --ui</code>), or in the file named by
 <code>--token-file</code>. Open that link, or paste it or the token here.</p>

@@ -25,7 +25,7 @@ from nethook.page.token_page import PAGE_HEADERS, forwarding_page, token_page
 _BYTES: Final = 32  # 256 bits: nobody guesses it, so nobody has to count wrong guesses
 _FITTING: Final = re.compile(r"[A-Za-z0-9_.~+/=-]{32,512}")
 _FIELDS: Final = 64  # of a query or a form
-_WRONG: Final = "That is not the token of this page."
+_WRONG: Final = "That is not the token of this page. If nethook was restarted, use its new link."
 _AS_IT_IS: Final = "%/?:@!$&'()*+,;=~"  # in a query
 LONGEST_FORM: Final = 4096
 """Bytes of a form with a token in it."""
@@ -77,12 +77,9 @@ def token_of_file(path: Path) -> str:
     except FileExistsError:
         pass
     except (OSError, ValueError) as error:
-        raise OptionError(f"the token file {shown!r} cannot be made: {error}.") from None
+        raise OptionError(f"the token file {shown!r} cannot be created: {error}.") from None
     else:
-        with os.fdopen(made, "w", encoding="ascii") as file:
-            token = new_token()
-            file.write(f"{token}\n")
-        return token
+        return _written(path, made)
     try:
         opened = os.open(path, os.O_RDONLY | flags)
     except OSError as error:
@@ -95,14 +92,26 @@ def token_of_file(path: Path) -> str:
     if not _FITTING.fullmatch(text):
         raise OptionError(
             f"the token file {shown!r} must hold one token of 32 to 512 letters and digits; got "
-            f"{len(text)} characters. Name a file that does not exist, and one is made."
+            f"{len(text)} characters. Name a file that does not exist, and nethook creates it."
         )
     return text
 
 
+def _written(path: Path, opened: int) -> str:
+    """A new token in a new file; no file stays where that fails, for it would hold no token."""
+    token = new_token()
+    try:
+        with os.fdopen(opened, "w", encoding="ascii") as file:
+            file.write(f"{token}\n")
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise OptionError(f"the token file {str(path)!r} cannot be written: {error}.") from None
+    return token
+
+
 def _check_owner(about: os.stat_result, shown: str) -> None:
     if not stat.S_ISREG(about.st_mode):
-        raise OptionError(f"the token file {shown!r} must be a file; it is something else.")
+        raise OptionError(f"the token file {shown!r} must be a regular file; it is something else.")
     if os.name != "posix":
         return
     if about.st_mode & 0o077:

@@ -226,6 +226,6 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     if one.is_quantized:
         return False
     if one.is_complex():
-        one, other = torch.view_as_real(one.resolve_conj()), torch.view_as_real(other)
+        one, other = (torch.view_as_real(each.resolve_conj()) for each in (one, other))
     bits = _BITS[one.element_size()]
-    return torch.equal(one.view(bits), other.view(bits))
+    return torch.equal(one.resolve_neg().view(bits), other.resolve_neg().view(bits))

@@ -86,7 +86,7 @@ class Watches:
                 continue
             break
         if begun.resumed:
-            self.notes.append(f"Went on in {path.name} with step {begun.step:,}.")
+            self.notes.append(f"Continued {path.name} at step {begun.step:,}.")
         elif refused:
             self.notes.append(f"{refused} It was recorded in {path.name}.")
         begun.be_silent()  # it is all said at the end of the run

@@ -38,7 +38,7 @@ def run_file(
     if to is not None:
         if resume and "{time}" in to:
             raise RunFileError(
-                f"--resume goes on in the run that --to names, and {to!r} is a new file every time."
+                f"--resume continues the run that --to names; {to!r} names a new file each time."
             )
         path = check_path(Path(to.replace("{time}", _stamp(launched()))), rank)
         own = rank_path(path, rank)
@@ -46,7 +46,7 @@ def run_file(
             check_resumable(own)
         elif exists(own) and not is_stub(own):
             raise RunExistsError(
-                f"{str(own)!r} exists, and a run is never overwritten: go on in it with --resume, "
+                f"{str(own)!r} exists, and a run is never overwritten: continue it with --resume, "
                 "name another file, or leave --to out and let the time name it."
             )
         return str(path)

@@ -47,8 +47,8 @@ def last_run(folder: Path, title: str, arguments: Sequence[str]) -> Path | None:
         shown = shlex.join(map(str, had)) or "no arguments"
         named = shlex.quote(str(Path(folder.name, last.name)))
         raise RunFileError(
-            f"the last run of this script, {str(last)!r}, had other arguments ({shown}). To go on "
-            f"in it, name it: --resume --to {named}. For a new run leave --resume out."
+            f"the last run of this script, {str(last)!r}, had other arguments ({shown}). To "
+            f"continue it, name it: --resume --to {named}. For a new run, leave out --resume."
         )
     return last
 

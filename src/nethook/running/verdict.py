@@ -18,7 +18,7 @@ from nethook.runs.run import Run
 from nethook.views.finding_lines import finding_lines, healthy_line
 from nethook.views.paragraphs import Style, counted, number, wrapped
 
-_MANY: Final = 0.5  # share of silent units from which a layer is named ...
+_MANY: Final = 0.5  # share of dead units from which a layer is named ...
 _BATCHES: Final = 4  # ... where at least this many batches were looked at
 
 
@@ -213,7 +213,7 @@ def _unseen(run: Run) -> Iterator[str]:
 
 
 def _silent(run: Run) -> Iterator[str]:
-    """Rectifiers of which many units were silent all through the last quarter of training."""
+    """Rectifiers of which many units were dead all through the last quarter of training."""
     kept = {info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS}
     found = []
     for site in run.sites:
@@ -231,4 +231,4 @@ def _silent(run: Run) -> Iterator[str]:
     if found:
         more = f" and {len(found) - 4} more layers" if len(found) > 4 else ""
         shown = ", ".join(found[:4])
-        yield from wrapped(f"units that were never active in the last quarter: {shown}{more}")
+        yield from wrapped(f"units that were dead all through the last quarter: {shown}{more}")

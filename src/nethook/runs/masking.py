@@ -14,7 +14,7 @@ MASK: Final = "***"
 
 _DEEPEST: Final = 10  # lists in lists
 _LONGEST_OPTION: Final = 64
-_OPTION: Final = re.compile(r"--?[A-Za-z][\w.-]*", re.ASCII)
+_OPTION: Final = re.compile(r"(--[A-Za-z0-9]|-[A-Za-z])[\w.-]*", re.ASCII)
 # Of Hydra, and `NAME=value`.
 _OVERRIDE: Final = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@-]*", re.ASCII)
 _GLUED: Final = re.compile(r"(-[A-Za-z])([\d.].*)")  # -j8
@@ -54,7 +54,7 @@ def _masked(argument: str) -> tuple[str, bool]:
         return (argument if is_harmless(glued[2]) else f"{glued[1]}{MASK}"), False
     option = bool(_OPTION.fullmatch(name))
     if not (option or (equals and _OVERRIDE.fullmatch(name))) or not _is_name(name):
-        return MASK, False
+        return MASK, argument.startswith("--") and not equals  # an option that cannot be read
     if not equals:
         return argument, is_secret_name(name)
     if not option and not value.strip("="):  # the padding of base64
@@ -111,34 +111,51 @@ def _without_named(text: str) -> str:
     return "".join([*kept, text[at:]])
 
 
-def masked_texts(data: object) -> object:
-    """Plain data with `masked_text` in the place of each text, and no values of secret names."""
+def masked_texts(data: object, secret: bool = False) -> object:
+    """Plain data with `masked_text` in the place of each text, and no texts under secret names.
+
+    Arguments:
+        data: the data.
+        secret: whether it stands under a secret name.
+    """
     if isinstance(data, str):
-        return masked_text(data)
+        return MASK if secret else masked_text(data)
     if isinstance(data, Mapping):
         return {
-            key: MASK
-            if isinstance(value, str) and is_secret_name(str(key))
-            else masked_texts(value)
+            key: masked_texts(value, secret or is_secret_name(str(key)))
             for key, value in data.items()
         }
     if isinstance(data, list | tuple):
-        return [masked_texts(each) for each in data]
+        return [masked_texts(each, secret) for each in data]
     return data
 
 
-def masked_setting(name: str, value: object, depth: int = 0) -> object:
+def masked_setting(name: str, value: object, depth: int = 0, secret: bool = False) -> object:
     """A setting of somebody's object as plain data: numbers, harmless texts, and lists of these.
 
     Anything else is named by its type: its `repr` may hold whatever its author put in.
+
+    Arguments:
+        name: what it is called.
+        value: the setting.
+        depth: in how many lists and dicts it stands.
+        secret: whether one of them has a secret name: nothing in it is kept then.
     """
-    if value is None or isinstance(value, bool | int | float):
+    secret = secret or is_secret_name(name)
+    if isinstance(value, list | tuple) and depth < _DEEPEST:
+        return [masked_setting(name, each, depth + 1, secret) for each in value]
+    if isinstance(value, Mapping) and depth < _DEEPEST:
+        return {
+            str(key): masked_setting(str(key), each, depth + 1, secret)
+            for key, each in value.items()
+        }
+    if value is None or isinstance(value, bool):
+        return value
+    if secret:
+        return MASK
+    if isinstance(value, int | float):
         return value
     if isinstance(value, str):
-        return value if not is_secret_name(name) and is_harmless(value) else MASK
-    if isinstance(value, list | tuple) and depth < _DEEPEST:
-        return [masked_setting(name, each, depth + 1) for each in value]
-    if isinstance(value, Mapping) and depth < _DEEPEST:
-        return {str(key): masked_setting(str(key), each, depth + 1) for key, each in value.items()}
+        return value if is_harmless(value) else MASK
     text = str(value)  # of a dtype, an enum
     return text if is_harmless(text) else type(value).__name__

@@ -170,7 +170,7 @@ class Units:
 
     @property
     def dead_share(self) -> Floats:
-        """The share of units that were silent over each whole span; NaN where none was measured."""
+        """The share of units that were dead over each whole span; NaN where none was measured."""
         if not self.active.size:
             return np.zeros(0)
         return np.where(self.measured, 1.0 - self.active.mean(axis=1), np.nan)

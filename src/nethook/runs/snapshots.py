@@ -22,12 +22,12 @@ def unpack_snapshot(shape: object, data: object) -> npt.NDArray[np.float32]:
         raise NotARunError("a snapshot in the file has no shape")
     count = math.prod(sizes)
     if not isinstance(data, bytes) or not 0 < count <= MAX_SNAPSHOT:
-        raise NotARunError("a snapshot in the file is larger than nethook writes any")
+        raise NotARunError("a snapshot in the file is larger than any that nethook writes")
     unpacker = zlib.decompressobj()
     try:
         raw = unpacker.decompress(data, 4 * count + 1)
     except zlib.error as error:
         raise NotARunError(f"a snapshot in the file cannot be unpacked: {error}") from None
     if len(raw) != 4 * count:
-        raise NotARunError("a snapshot in the file has another size than its shape says")
+        raise NotARunError("a snapshot in the file does not have the size of its shape")
     return np.frombuffer(raw, "<f4").reshape(sizes)

@@ -302,6 +302,8 @@ def _fingerprint_by_hash(tensor: torch.Tensor) -> float | None:
     """The same without the kernel: other numbers, of which the same can be said."""
     if guard.kind(tensor) is not None or not (tensor.is_cpu and tensor.is_contiguous()):
         return None
+    if tensor.is_conj() or tensor.is_neg():
+        return None
     from hashlib import blake2b
 
     data = tensor.detach().reshape(-1).view(torch.uint8).numpy()

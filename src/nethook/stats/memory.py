@@ -31,6 +31,17 @@ def pieces(tensor: Tensor) -> list[Tensor]:
     return [held]
 
 
+def sizes(tensor: Tensor) -> list[int] | None:
+    """The shape of a tensor of any kind.
+
+    Of a nested one, whose parts differ along a dimension, how many parts it has. None of a
+    parameter that has no shape yet.
+    """
+    if is_lazy(tensor):
+        return None
+    return [tensor.size(0)] if tensor.is_nested else list(tensor.shape)
+
+
 def bytes_held(tensor: Tensor) -> int:
     """The bytes of memory that a tensor shows, however often it shows them."""
     if is_plain(tensor) and tensor.is_contiguous():

@@ -248,7 +248,7 @@ class Summary:
         return self if other == 0 else NotImplemented
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: the fields by name, the histogram as a list, the silent units."""
+        """Plain data: the fields by name, the histogram as a list, the dead units (`silent`)."""
         plain: dict[str, Any] = {name: float(self.row[INDEX[name]]) for name in FIELDS}
         plain["histogram"] = None if self.histogram is None else self.histogram.tolist()
         plain["silent"] = None if self.bits is None else np.flatnonzero(self.bits == 0).tolist()
@@ -272,7 +272,7 @@ class Summary:
         if self._count("bounded"):
             parts.append(f"{self.near_low_share + self.near_high_share:.1%} near the ends")
         if self.units:
-            parts.append(f"{self.units - self._count('active'):,} of {self.units:,} units silent")
+            parts.append(f"{self.units - self._count('active'):,} of {self.units:,} units dead")
         if self.skipped:
             kinds = ", ".join(f"{count} {kind}" for kind, count in self.skipped.items())
             parts.append(f"not summarised: {kinds}")

@@ -111,7 +111,7 @@ def fingerprint(model: nn.Module) -> str:
 def _add(found: Any, tensor: torch.Tensor) -> None:
     if tensor.nbytes > _LARGE:
         tensor = unexpanded(tensor)  # its shape is in the mark already
-    flat = tensor.contiguous().reshape(-1)
+    flat = tensor.resolve_conj().resolve_neg().contiguous().reshape(-1)
     step = max(1, _CHUNK // max(1, tensor.element_size()))
     for start in range(0, len(flat), step):
         piece = flat[start : start + step].cpu()

@@ -228,7 +228,7 @@ def units_over_time(
             "x": middle, "y": silent, "yaxis": "y2", "marker": {"size": 4, "color": VERMILION},
             "line": {"color": VERMILION, "width": 1.8, "shape": "hvh"},
             "fill": "tozeroy", "fillcolor": faint(VERMILION, 0.15),
-            "hovertemplate": "step %{x:,.0f}: %{y:.1%} of the units silent<extra></extra>",
+            "hovertemplate": "step %{x:,.0f}: %{y:.1%} of the units dead<extra></extra>",
         },
         {
             "type": "heatmap", "cells": Cells(share_active.T[None]), "y": starts,
@@ -247,7 +247,7 @@ def units_over_time(
             "colorscale": TWO,
             "colorbar": {
                 "tickvals": [0, 1],
-                "ticktext": ["silent", "active"],
+                "ticktext": ["dead", "active"],
                 "len": 0.68,
                 "y": 0.34,
             },
@@ -264,7 +264,7 @@ def units_over_time(
             "tickformat": ".0%",
             "range": [0, 1.02],
             "nticks": 3,
-            "title": {"text": "silent"},
+            "title": {"text": "dead"},
         },
     }
     return {"data": data, "layout": layout}

@@ -21,7 +21,7 @@ _ALL: Final = (
         "update / weight", "log",
     ),
     Quantity(
-        "silent", "Silent units",
+        "silent", "Dead units",
         "Share of a layer's units that were zero for every sample of a whole span of steps.",
         "of the units", "share",
     ),

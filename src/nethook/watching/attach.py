@@ -28,6 +28,7 @@ from nethook.hooks.sweep import sweep_at_the_end
 from nethook.hooks.threads import Threads, stay
 from nethook.runs.about import command
 from nethook.runs.writer import RunWriter
+from nethook.stats.memory import sizes
 from nethook.stats.shards import is_shared
 from nethook.watching.facts import Facts, SiteFacts
 from nethook.watching.loop import Loop, wrap_loop
@@ -172,9 +173,7 @@ def _model(
         for each in parameters[name]:
             if id(each.tensor) not in known:
                 known.add(id(each.tensor))
-                # A nested one has no shape, and torch raises where it is asked for.
-                shape = None if each.tensor.is_nested else list(each.tensor.shape)
-                found[f"{prefix}{each.address}"] = "Parameter", shape
+                found[f"{prefix}{each.address}"] = "Parameter", sizes(each.tensor)
     return found
 
 

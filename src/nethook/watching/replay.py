@@ -186,7 +186,7 @@ def _inputs(flight: Flight, given: object) -> Inputs:
     if missing:
         raise InputsError(
             "The batch could not be saved as a whole: the file cannot hold "
-            f"{', '.join(missing)}. Give one with `inputs=nethook.inputs(...)`."
+            f"{', '.join(missing)}. Pass one with `inputs=nethook.inputs(...)`."
         )
     return Inputs(flight.args, flight.kwargs)
 

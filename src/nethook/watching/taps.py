@@ -24,6 +24,7 @@ from nethook.hooks.threads import elsewhere
 from nethook.kinds import bounds, unit_dim
 from nethook.runs import names
 from nethook.stats import guard
+from nethook.stats.memory import sizes
 from nethook.stats.rows import Slot
 from nethook.stats.shards import local_part
 from nethook.watching import budget
@@ -71,8 +72,7 @@ def described(tensor: torch.Tensor) -> dict[str, Any]:
     held = local_part(tensor)
     kind = "partial" if held is None else guard.kind(held)
     return {
-        # Of a nested tensor the parts differ along a dimension.
-        "shape": [tensor.size(0)] if tensor.is_nested else list(tensor.shape),
+        "shape": sizes(tensor),
         "dtype": str(tensor.dtype).removeprefix("torch."),
         **({} if kind is None else {"not_measured": kind}),
     }

@@ -326,15 +326,15 @@ def _chosen(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[
 def _check_resume(to: str | Path | None, resume: bool, step: int | None) -> None:
     if resume and (to is None or "{time}" in str(to)):
         raise OptionError(
-            "`resume=True` goes on in the run that `to` names, such as to='runs/mnist.db'; got "
-            f"{'none' if to is None else repr(str(to))}, which is a new file every time."
+            "`to` must name the run that `resume=True` continues, as in to='runs/mnist.db'; got "
+            f"{'none' if to is None else repr(str(to))}, which is a new file each time."
         )
     if step is None:
         return
     if not resume:
-        raise OptionError(f"`step` goes with `resume=True`; got step={step!r} without it.")
+        raise OptionError(f"`step` needs `resume=True`; got step={step!r} without it.")
     if type(step) is not int or step < 0:
-        raise OptionError(f"`step` is the number of steps that were done before; got {step!r}.")
+        raise OptionError(f"`step` must be a number of steps done before; got {step!r}.")
 
 
 def _say(line: str) -> None:

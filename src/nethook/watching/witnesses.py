@@ -54,9 +54,8 @@ def _strided_view(parameter: torch.Tensor) -> Any:
     size = parameter.element_size()
     if not parameter.numel() or not parameter.is_contiguous() or size not in _INTEGERS:
         return None
-    # A view that is conjugated or negated only when it is read cannot be taken for integers.
     if guard.kind(parameter) is not None or parameter.is_conj() or parameter.is_neg():
-        return None
+        return None  # of the last two the memory holds other numbers than they show
     flat = parameter.detach().view(-1).view(_INTEGERS[size])
     some = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE]
     return some.numpy() if some.device.type == "cpu" else some

@@ -58,7 +58,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "dead-units",
         "error" if share >= limit.error else "warning",
-        f"`{address}`: {round(share * units)} of {units} units have been silent {when}, for every "
+        f"`{address}`: {round(share * units)} of {units} units have been dead {when}, for every "
         f"input{_rise(history, onset)}.",
         "Lower the learning rate or warm it up, start biases at zero, or use nn.LeakyReLU or "
         "nn.GELU.",
@@ -70,7 +70,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 
 
 def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
-    """Address, share of units that were silent since a step, and number of units."""
+    """Address, share of units that were dead since a step, and number of units."""
     for module in leaves(history):
         if module.fact("activation") == "rectifier":
             seen = history.curve(module.address, OUTPUTS, "zero_share")
@@ -94,7 +94,7 @@ def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
             zeros = measured(zeros, zeros.since(since), BATCHES)
             share = float(zeros.value.min()) if len(zeros) >= BATCHES else 0.0
             # Nothing comes back to a layer before a dead one either, and it is alive.
-            if share > 0 and (share < 1 or _is_silent(history, str(owners[0]), since)):
+            if share > 0 and (share < 1 or _never_positive(history, str(owners[0]), since)):
                 yield str(owners[0]), share, int(shape[0])
 
 
@@ -108,8 +108,8 @@ def _feeds(history: History, owners: list[str]) -> bool:
     )
 
 
-def _is_silent(history: History, address: str, since: int) -> bool:
-    """Whether all that a layer gives is below zero."""
+def _never_positive(history: History, address: str, since: int) -> bool:
+    """Whether no output of a layer was above zero."""
     most = history.curve(address, OUTPUTS, "max")
     most = measured(most, most.since(since))
     return not len(most) or float(most.value.max()) <= 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr, suppress
 from io import StringIO
@@ -24,7 +23,7 @@ import nethook
 from nethook.watching.flight_file import Flight, flight_path, save
 from tests.restoring.adversaries import ADVERSARIES, Object
 from tests.restoring.fingerprint import Fingerprint
-from tests.zoo import Exhibit, Given, built, loss_of
+from tests.zoo import EXHIBITS, Exhibit, Given, built, loss_of
 from tests.zoo.marks import exhibits_that
 from tests.zoo.walk import tensors_in
 
@@ -145,7 +144,63 @@ def _replayed(flight: Path) -> Call:
     return lambda model, given: nethook.replay(flight, model, inputs=given)
 
 
-_went: Counter[str] = Counter()
+def _names(text: str) -> set[str]:
+    return set(text.split())
+
+
+def _all_but(text: str) -> set[str]:
+    return {exhibit.name for exhibit in EXHIBITS} - _names(text)
+
+
+# Which models a function does not take: without this list, one that refused all of them would
+# pass. Features need tensors; a probability needs attention; a gradient needs one that can be had.
+REFUSED = {
+    "sites": _names("always_call_on_failure"),
+    "sites of a copy": _names("always_call_on_failure pruned weight_norm_by_hook"),
+    "features": _names(
+        "always_call_on_failure attention_eval_fast attention_no_weights attention_weights "
+        "cached_parametrisation called_in_backward catches_child checkpoint_sequential "
+        "child_added chunk_views container_subclasses data_dependent dataclass_derived "
+        "dataclass_frozen dataclass_plain dict_changed_by_caller dict_kinds early_return "
+        "encoder_eval_with_gradient encoder_fast_path encoder_fast_path_inference "
+        "encoder_fast_path_masked encoder_fast_path_padded encoder_training forward_directly "
+        "func_grad_inside fx_graph_module generator_forward generator_output generator_root "
+        "gru_packed identity_of_leaf inner_backward input_twice_in_output jacobian_inside "
+        "lstm_batch_first lstm_bidirectional lstm_cell_loop model_output "
+        "model_output_as_tuple module_dict module_list names_like_numbers names_of_wrappers "
+        "nested_mix node_hooks none_among odd_names orthogonal own_functions "
+        "own_parametrisation parameter_containers plain_values_only retained_gradients "
+        "same_tensor_twice scripted_child skips_module_call sliced_sequential small_types "
+        "spectral_norm stop_iteration structseq transformer_norm_first two_names unbind_views "
+        "unicode_names vmap_inside weight_norm"
+    ),
+    "features of one": _names(
+        "attention_weights catches_child checkpoint_sequential container_subclasses "
+        "dataclass_derived dataclass_frozen dataclass_plain dict_changed_by_caller dict_kinds "
+        "early_return encoder_eval_with_gradient encoder_fast_path encoder_fast_path_masked "
+        "encoder_fast_path_padded encoder_training forward_directly func_grad_inside "
+        "fx_graph_module generator_forward generator_output generator_root gru_packed "
+        "jacobian_inside lstm_batch_first lstm_bidirectional lstm_cell_loop model_output "
+        "module_dict module_list names_like_numbers nested_mix none_among odd_names "
+        "parameter_containers plain_values_only retained_gradients same_tensor_twice "
+        "skips_module_call sliced_sequential stop_iteration structseq unicode_names "
+        "vmap_inside"
+    ),
+    "init.plan": _names("always_call_on_failure lazy_conv lazy_linear"),
+    "init.verify": _names("always_call_on_failure lazy_conv lazy_linear output_buffer_reused"),
+    "check_gradients": _names(
+        "always_call_on_failure backward_refused booleans generator_root numpy_passed_through "
+        "output_buffer_reused plain_values_only sparse_csr"
+    ),
+    "replay": _names("always_call_on_failure backward_refused lazy_conv lazy_linear meta_device"),
+    "calibrate_": _names("always_call_on_failure lazy_conv lazy_linear meta_device"),
+    "attention_probs": _all_but(
+        "attention_eval_fast attention_no_weights attention_sdpa attention_weights "
+        "encoder_eval_with_gradient encoder_fast_path encoder_fast_path_inference "
+        "encoder_fast_path_masked encoder_fast_path_padded encoder_training model_output "
+        "model_output_as_tuple transformer_norm_first"
+    ),
+}
 
 
 @exhibits_that(lambda exhibit: exhibit.name != "one_shot_hook")  # what takes itself off stays off
@@ -158,18 +213,10 @@ def test_a_model_of_the_zoo_is_as_it_was(exhibit: Exhibit, flight: Path) -> None
         pytest.skip("its inputs live in a call alone")
     untouched = Untouched(model, given)
     for name, call in (RUNS | {"replay": _replayed(flight)}).items():
-        _went[name] += untouched.by(name, call)
-    _went["calibrate_"] += untouched.by("calibrate_", nethook.init.calibrate_, weights=False)
-    _went["models"] += 1
-
-
-def test_most_models_are_accepted() -> None:
-    """Else nothing would have been shown."""
-    if _went["models"] < 200:
-        pytest.skip("not all models of the zoo were run in this process")
-    least = {"attention_probs": 10, "features": 150, "features of one": 175}
-    for name in (*RUNS, "replay", "calibrate_"):
-        assert _went[name] >= least.get(name, 210), _went
+        went = untouched.by(name, call)
+        assert went or exhibit.name in REFUSED[name], f"{name} did not get to its end"
+    went = untouched.by("calibrate_", nethook.init.calibrate_, weights=False)
+    assert went or exhibit.name in REFUSED["calibrate_"]
 
 
 # They break the forward, or the backward that is to follow.

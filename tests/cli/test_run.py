@@ -64,8 +64,8 @@ def test_everything_after_the_script_is_the_scripts(
         (("--to", "there.db", "--resume", "a.py"), "is not a run of nethook"),
         (("--to", "{time}.db", "--resume", "a.py"), "is a new file every time"),
         (("--step", "5", "a.py"), "--step goes with --resume"),
-        (("--resume", "--step", "-5", "a.py"), "'-5' is no step: 5000, for one"),
-        (("--resume", "--step", "x", "a.py"), "'x' is no step: 5000, for one"),
+        (("--resume", "--step", "-5", "a.py"), "'-5' is not a step: type a number such as 5000"),
+        (("--resume", "--step", "x", "a.py"), "'x' is not a step: type a number such as 5000"),
     ],
 )
 def test_a_wrong_call_is_said_before_the_script_runs(
@@ -231,12 +231,12 @@ def test_a_name_that_is_taken_gets_a_number(
 
 def test_resume_goes_on_in_the_run_that_is_there(tmp_path: Path, warm: Warm) -> None:
     done = train(warm, tmp_path, "--to", "a.db", "--resume")  # none is there: it begins
-    assert "Went on" not in done.closing
+    assert "Resumed" not in done.closing
     project = tmp_path / "project"
     again = ("-m", "nethook", "run", "--to", "a.db", "--resume")
     done = warm.run(*again, "--step", "3", "train.py", cwd=project)
     assert done.code == 0
-    assert "Went on in a.db with step 3." in done.closing
+    assert "Resumed a.db at step 3; the earlier record of steps 3 to 4 was dropped." in done.closing
     with open_run(project / "a.db") as run:
         assert [each["first_step"] for each in run.info["sessions"]] == [0, 3]
         (loss,) = (each for name, each in run.scalars.items() if name.startswith("loss:"))
@@ -246,7 +246,9 @@ def test_resume_goes_on_in_the_run_that_is_there(tmp_path: Path, warm: Warm) -> 
     done = warm.run(*again, "train.py", cwd=project)
     said = " ".join(done.closing.split())
     assert "'0.weight' has shape [6, 3] and had [4, 3]" in said
-    assert "It was recorded in a-2.db." in said
+    assert "This run is in a-2.db." in said
+    assert "to=" not in said  # which is how a caller of `watch` would say it
+    assert done.closing.splitlines()[-1] == str(project / "a-2.db")
     with open_run(project / "a.db") as run:
         assert len(run.info["sessions"]) == 2
 

@@ -160,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _step(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no step: 5000, for one")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a step: type a number such as 5000")
     return int(text)
 
 

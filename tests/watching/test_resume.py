@@ -309,6 +309,22 @@ def test_a_run_that_first_ended_before_its_first_step_counts_steps_afterwards(
     assert nethook.open_run(path).info["clock"] is None  # the optimizer's steps
 
 
+def test_totals_go_to_the_file_with_the_windows(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    found = {}
+
+    def look(watch: nethook.Watch) -> None:
+        if watch.step == 40:  # as a kill would leave it
+            watch._session.writer.flush()
+            found.update(nethook.open_run(path).info["totals"])
+
+    trained(path, *made(), 45, seed=1, after=look)
+    # The window is written before the step has been counted as ended.
+    assert found["forwards"] >= 39
+    assert found["backwards"] >= 39
+    assert found["optimizer_steps"]["0"] >= 39
+
+
 def test_starting_over_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.db"
     model, optimizer = made()

@@ -129,7 +129,7 @@ def _resumed(path: Path, step: int, dropped: tuple[int, int] | None, asked: int 
         what = f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
         return f"{said}; the earlier record of {what} was dropped."
     if asked is None:
-        return f"{said}, the one after its last; --step says where a checkpoint is from."
+        return f"{said}, after its last one. Was the checkpoint of another step? Type --step."
     return f"{said}."
 
 

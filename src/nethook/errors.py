@@ -119,6 +119,9 @@ class RunInUseError(RunFileError):
 class OtherModelError(RunFileError, ValueError):
     """The run of another model, which this one cannot continue; the message names what differs."""
 
+    differences: str = ""
+    """What differs, without the rest of the message."""
+
 
 class NotARunError(RunFileError, ValueError):
     """A file that is foreign, newer than this nethook, damaged, or not what nethook writes."""

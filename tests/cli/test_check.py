@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 from typer.testing import CliRunner
 
+import nethook
 from nethook.cli.main import app
 from tests.doctor.runs import train
 
@@ -65,6 +68,17 @@ def test_a_wrong_call_ends_with_2(ill: Path, arguments: list[str], said: str) ->
     code, _, err = check(ill, *arguments)
     assert code == 2
     assert said in err
+
+
+def test_a_run_without_a_step_is_not_called_healthy(tmp_path: Path) -> None:
+    model = nn.Linear(2, 2)
+    path = tmp_path / "a.db"
+    with nethook.watch(model, torch.optim.SGD(model.parameters(), 0.1), to=path) as watch:
+        watch.be_silent()
+    code, out, _ = check(path)
+    assert code == 0
+    assert "no step was recorded, so there is nothing to judge." in out
+    assert "healthy" not in out
 
 
 def test_a_run_that_cannot_be_read_ends_with_2(tmp_path: Path) -> None:

@@ -231,12 +231,12 @@ def test_a_name_that_is_taken_gets_a_number(
 
 def test_resume_goes_on_in_the_run_that_is_there(tmp_path: Path, warm: Warm) -> None:
     done = train(warm, tmp_path, "--to", "a.db", "--resume")  # none is there: it begins
-    assert "Went on" not in done.closing
+    assert "Resumed" not in done.closing
     project = tmp_path / "project"
     again = ("-m", "nethook", "run", "--to", "a.db", "--resume")
     done = warm.run(*again, "--step", "3", "train.py", cwd=project)
     assert done.code == 0
-    assert "Continued a.db at step 3." in done.closing
+    assert "Resumed a.db at step 3; the earlier record of steps 3 to 4 was dropped." in done.closing
     with open_run(project / "a.db") as run:
         assert [each["first_step"] for each in run.info["sessions"]] == [0, 3]
         (loss,) = (each for name, each in run.scalars.items() if name.startswith("loss:"))
@@ -246,7 +246,9 @@ def test_resume_goes_on_in_the_run_that_is_there(tmp_path: Path, warm: Warm) -> 
     done = warm.run(*again, "train.py", cwd=project)
     said = " ".join(done.closing.split())
     assert "'0.weight' has shape [6, 3] and had [4, 3]" in said
-    assert "It was recorded in a-2.db." in said
+    assert "This run is in a-2.db." in said
+    assert "to=" not in said  # which is how a caller of `watch` would say it
+    assert done.closing.splitlines()[-1] == str(project / "a-2.db")
     with open_run(project / "a.db") as run:
         assert len(run.info["sessions"]) == 2
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,30 @@ def test_a_full_disk_does_not_stop_the_script(tmp_path: Path) -> None:
     assert done.code == 0
     assert float(done.out) > 0
     assert done.err.count("RuntimeWarning: nethook cannot write") == 1
-    assert "Not all of the run could be written: database or disk is full." in done.closing
+    assert "Nothing of the run could be written: database or disk is full." in done.closing
+
+
+def test_a_folder_that_cannot_be_written_is_told_at_once_and_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "file").touch()
+    done = under("train.py", ours=("--to", "file/a.db"), cwd=tmp_path)
+    assert done.code == 0
+    assert float(done.out) > 0
+    said = " ".join(done.err.split())
+    assert said.count("RuntimeWarning: nethook: Nothing is recorded: the folder of") == 1
+    assert "\nNothing was recorded: the folder of" in done.closing
+    assert "RunFileError" not in said + done.closing
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_is_not_a_file_is_refused_without_advice_to_resume_it(
+    tmp_path: Path, resume: bool
+) -> None:
+    os.mkfifo(tmp_path / "pipe.db")
+    for path in (tmp_path, tmp_path / "pipe.db"):
+        with pytest.raises(RunFileError, match="is not a file") as error:
+            run_file(str(path), "title", resume=resume)
+        assert "--resume" not in str(error.value)
 
 
 def test_a_long_title_names_a_file_all_the_same(
@@ -49,3 +74,16 @@ def test_a_folder_that_was_removed_is_no_error(
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert run_file(None, "title").endswith(".db")
+
+
+def test_a_script_runs_in_a_folder_that_was_removed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("print('ran')")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    inner = f"import os; os.rmdir({str(gone)!r}); from nethook.cli.entry import main; import sys; "
+    inner += f"sys.argv = ['nethook', 'run', {str(tmp_path / 'a.py')!r}]; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", inner], cwd=gone, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+    assert "Traceback" not in done.stderr

@@ -25,6 +25,7 @@ class Recorder:
     """A stand-in for a watch: remembers what it was given, and when forwards had run."""
 
     paths: ClassVar[list[Path]] = [Path("nowhere.db")]
+    left_alone: ClassVar[list[Path]] = []
     notes: ClassVar[list[str]] = []
     problems: ClassVar[list[str]] = []
 

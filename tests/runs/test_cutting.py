@@ -81,7 +81,9 @@ def test_a_window_that_has_the_step_in_it_goes_as_a_whole(tmp_path: Path) -> Non
     with RunWriter(path, resume=True, step=25) as writer:
         assert writer.next_step == 25
     run = nethook.open_run(path)
-    assert run.events[-1].message.endswith("; steps 20 to 24 shared a window with these")
+    assert run.events[-1].message.endswith(
+        "; steps 20 to 24 shared a window with these and went too"
+    )
     assert run.series("x").last_step.tolist() == [9, 19]
     assert run.series("x", phase="eval").last_step.tolist() == [25]  # it was made before step 25
     assert run.histograms("x").last_step.tolist() == [9, 19]

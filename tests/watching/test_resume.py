@@ -112,7 +112,7 @@ def test_what_was_trained_again_is_there_once_and_as_it_was_the_second_time(
     kept = gap.data["kept_step"]  # 29, unless that step shares a window with the next
     assert steps_of(run) == [*range(kept + 1), *range(30, 65)]
     assert gap.message.startswith("continued after step 49")
-    assert "; steps 30 to 49 trained again, and the earlier record of them dropped" in gap.message
+    assert "; steps 30 to 49 trained again; their earlier record was dropped" in gap.message
     assert gap.data["dropped_events"]["watch-closed"] == 1
     assert run.info["sessions"][1]["trained_again"] == [30, 49]
     assert run.info["totals"]["steps"] == len(steps_of(run))
@@ -147,7 +147,7 @@ def test_what_has_changed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("nethook.runs.about._versions", lambda: {"torch": "99.0"})
     trained(path, model, optimizer, 3, seed=1, resume=True)
     (gap,) = (e for e in nethook.open_run(path).events if e.kind == RESUMED)
-    assert "another command" in gap.message
+    assert "command changed" in gap.message
     assert f"versions.torch {torch.__version__} → 99.0" in gap.message
     old, new = gap.data["changed"]["command"]
     assert (old[-1], new[-1]) == ("0.1", "0.2")
@@ -259,6 +259,81 @@ def test_figures_and_the_page_mark_the_gap(tmp_path: Path) -> None:
     spec = curves_spec(Reading(run))
     assert [line["x0"] for line in spec["layout"]["shapes"] if line["type"] == "line"] == [20]
     assert " in 2 sessions · finished" in subtitle_of(Reading(run))
+
+
+@pytest.mark.parametrize("budget", [None, 1e-9])  # windows of one step, and long ones
+def test_a_step_that_was_cut_off_does_not_count_and_is_done_again(
+    tmp_path: Path, budget: float | None
+) -> None:
+    path = tmp_path / "a.db"
+    model, optimizer = made()
+
+    def backward() -> None:
+        nn.functional.mse_loss(model(torch.randn(8, 12)), torch.randn(8, 1)).backward()
+
+    for session in range(3):
+        with nethook.watch(model, optimizer, to=path, resume=True, budget=budget) as watch:
+            watch.be_silent()
+            assert watch.step == 40 * session
+            for _ in range(40):
+                optimizer.zero_grad()
+                backward()
+                backward()
+                optimizer.step()
+            optimizer.zero_grad()
+            backward()  # of two: the loop ends here, as by Ctrl-C
+        run = nethook.open_run(path)
+        done = 40 * (session + 1)
+        assert run.info["totals"]["steps"] == done
+        assert run.info["totals"]["optimizer_steps"] == {"0": done}
+        assert run.info["sessions"][-1]["last_step"] == done - 1
+        assert run.info["unfinished_step"] == done
+        assert loss_of(run).step.tolist() == list(range(done + 1))  # what it had is kept
+        assert steps_of(run) == list(range(done + 1))
+        assert run.info["clock"] is None if session else "clock" not in run.info
+    gaps = [event for event in run.events if event.kind == RESUMED]
+    assert [event.step for event in gaps] == [40, 80]
+    assert all("dropped" not in event.message for event in gaps)
+
+
+def test_a_run_that_first_ended_before_its_first_step_counts_steps_afterwards(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.db"
+    model, optimizer = made()
+    with nethook.watch(model, optimizer, to=path) as watch:
+        watch.be_silent()
+        model(torch.randn(8, 12)).sum().backward()
+    assert nethook.open_run(path).info["clock"] == "backward"
+    trained(path, model, optimizer, 3, seed=1, resume=True)
+    assert nethook.open_run(path).info["clock"] is None  # the optimizer's steps
+
+
+def test_totals_go_to_the_file_with_the_windows(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    found = {}
+
+    def look(watch: nethook.Watch) -> None:
+        if watch.step == 40:  # as a kill would leave it
+            watch._session.writer.flush()
+            found.update(nethook.open_run(path).info["totals"])
+
+    trained(path, *made(), 45, seed=1, after=look)
+    # The window is written before the step has been counted as ended.
+    assert found["forwards"] >= 39
+    assert found["backwards"] >= 39
+    assert found["optimizer_steps"]["0"] >= 39
+
+
+def test_starting_over_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.db"
+    model, optimizer = made()
+    trained(path, model, optimizer, 5, seed=1, resume=True, step=0)
+    trained(path, model, optimizer, 5, seed=1, resume=True, step=3)
+    assert capsys.readouterr().err == ""
+    trained(path, model, optimizer, 5, seed=1, resume=True, step=0)
+    said = f"nethook: step=0 starts {path} over: what it had of steps 0 to 7 was dropped\n"
+    assert capsys.readouterr().err == said
 
 
 def test_killed_20_times_in_a_row(tmp_path: Path) -> None:

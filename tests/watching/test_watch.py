@@ -265,7 +265,7 @@ def test_above_the_cap_parameters_take_turns(made, tmp_path, capsys):
         watch._session.snapshot_cap = 400  # one weight matrix of 320 bytes and a bias, or the other
         steps(model, optimizer, 6)
     run = nethook.open_run(tmp_path / "run.db")
-    assert "each update in every 2. of these (0 MB of weights kept" in capsys.readouterr().err
+    assert "each update once in 2 of these (0 MB of weights kept" in capsys.readouterr().err
     assert run.info["memory"]["snapshot"] <= 400
     seen = run.series("2.weight", "updates").seen.sum(), run.series("0.bias", "updates").seen.sum()
     assert all(0 < each < 6 for each in seen)

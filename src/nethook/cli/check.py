@@ -64,6 +64,14 @@ def check(
         raise typer.Exit(1)
 
 
+def _is_empty(run: Path) -> bool:
+    """Whether nothing was recorded: the run has just begun, or was killed in its first second."""
+    from nethook.runs.run import open_run
+
+    with open_run(run) as opened:
+        return all(rank.last_step < 0 for rank in opened.ranks) and not opened.losses
+
+
 def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
     """`dead-units.share=0.4` as `{"dead-units": {"share": 0.4}}`."""
     from nethook.errors import OptionError
@@ -91,6 +99,7 @@ def _lines(run: Path, found: list[Finding]) -> list[str]:
     style = Style(colour=sys.stdout.isatty())
     head = clean_name(str(run))
     if not found:
-        return [head, healthy_line(style)]
+        empty = "no step was recorded, so there is nothing to judge."
+        return [head, empty if _is_empty(run) else healthy_line(style)]
     plain: list[dict[str, Any]] = [each.to_dict() for each in found]
     return [head, *finding_lines(plain, style)]

@@ -23,6 +23,7 @@ from typing import Any, Final
 from nethook.hooks.importing import when_imported
 from nethook.running.apart import keep_apart, kept_apart, leave_to_script
 from nethook.running.options import RunOptions
+from nethook.running.places import working_folder
 from nethook.running.program import Program
 from nethook.running.runner import run_program
 from nethook.running.session import Session
@@ -66,7 +67,7 @@ class Children:
     def __init__(self, options: RunOptions, program: Program) -> None:
         self._options = options
         self._program = program
-        self._folder = Path.cwd()
+        self._folder = Path(working_folder())
         self._strangers: list[str] = []
         when_imported("multiprocessing.spawn", self._tell_spawned)
         when_imported("subprocess", self._see_started)

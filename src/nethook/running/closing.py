@@ -63,7 +63,9 @@ def written_files(session: Session) -> list[Path]:
 
     Files of ranks are one run: the file of its first rank stands for it.
     """
-    known = list(session.watcher.paths) if session.watcher is not None else []
+    watcher = session.watcher
+    known = list(watcher.paths) if watcher is not None else []
+    others = set(watcher.left_alone) if watcher is not None else set()
     planned = Path(session.options.to)
     pattern = re.compile(
         rf"{re.escape(planned.stem)}(-\d+)?(\.rank\d+)?{re.escape(planned.suffix)}"
@@ -72,7 +74,7 @@ def written_files(session: Session) -> list[Path]:
     found = [*known, *(path for path in beside if pattern.fullmatch(path.name))]
     runs: dict[Path, Path] = {}
     for path in sorted(dict.fromkeys(found), key=lambda each: (len(each.name), each.name)):
-        if path.exists() and path.stat().st_mtime >= session.started - 1:
+        if path not in others and path.exists() and path.stat().st_mtime >= session.started - 1:
             main = path.with_name(re.sub(r"\.rank\d+$", "", path.stem) + path.suffix)
             runs.setdefault(main, next(iter(rank_files(path).values())))
     return list(runs.values())

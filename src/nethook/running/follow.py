@@ -35,6 +35,8 @@ class Watches:
         self._paths: list[Path] = []
         self.notes: list[str] = []
         """What a person should know of runs that were gone on with."""
+        self.left_alone: list[Path] = []
+        """Runs of other models, or of other processes, that were not gone on with."""
         self._problems: list[str] = []
         self.add(models)
 
@@ -82,13 +84,14 @@ class Watches:
             except RunExistsError:  # another process, or the run before
                 continue
             except (OtherModelError, RunInUseError) as error:
-                refused = refused or (str(error) if options.resume else "")
+                refused = refused or (_refusal(path, error) if options.resume else "")
+                self.left_alone.append(path)
                 continue
             break
         if begun.resumed:
-            self.notes.append(f"Continued {path.name} at step {begun.step:,}.")
+            self.notes.append(_resumed(path, begun.step, begun.dropped, options.step))
         elif refused:
-            self.notes.append(f"{refused} It was recorded in {path.name}.")
+            self.notes.append(f"{refused} This run is in {path.name}.")
         begun.be_silent()  # it is all said at the end of the run
         begun.keep(name=options.name)
         # A writer that nobody has closed ends before what was registered with `atexit` earlier.
@@ -107,7 +110,8 @@ class Watches:
         for watch in over:
             watch.close()
             if watch.problem is not None:
-                self._problems.append(f"Not all of the run could be written: {watch.problem}.")
+                what = "Not all" if watch.path.exists() else "Nothing"
+                self._problems.append(f"{what} of the run could be written: {watch.problem}.")
 
     def close(self) -> None:
         """Ends all runs."""
@@ -115,6 +119,27 @@ class Watches:
 
     def abandon(self) -> None:
         """Nothing: a watch turns itself off in a forked process."""
+
+
+def _resumed(path: Path, step: int, dropped: tuple[int, int] | None, asked: int | None) -> str:
+    """What a person should know of a run that was gone on with."""
+    said = f"Resumed {path.name} at step {step:,}"
+    if dropped is not None:
+        first, last = dropped
+        what = f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
+        return f"{said}; the earlier record of {what} was dropped."
+    if asked is None:
+        return f"{said}, after its last one. Was the checkpoint of another step? Type --step."
+    return f"{said}."
+
+
+def _refusal(path: Path, error: OtherModelError | RunInUseError) -> str:
+    """Why a run was left alone, without what a caller of `watch` would have to type."""
+    if isinstance(error, OtherModelError) and error.differences:
+        return (
+            f"{path.name} was left as it is: it is the run of another model ({error.differences})."
+        )
+    return str(error)
 
 
 def _free_paths(path: Path) -> Iterator[Path]:

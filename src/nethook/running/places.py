@@ -44,6 +44,8 @@ def run_file(
         own = rank_path(path, rank)
         if resume:
             check_resumable(own)
+        elif exists(own) and not own.is_file():
+            raise RunFileError(f"{str(own)!r} is not a file: --to names a new file, or a run.")
         elif exists(own) and not is_stub(own):
             raise RunExistsError(
                 f"{str(own)!r} exists, and a run is never overwritten: continue it with --resume, "
@@ -51,7 +53,7 @@ def run_file(
             )
         return str(path)
     plain = re.sub(r"[^\w.+-]+", "-", title).strip("-.")[:_TITLE] or "run"
-    folder = Path(_folder(), "runs")
+    folder = Path(working_folder(), "runs")
     if resume and (last := last_run(folder, plain, arguments)) is not None:
         check_resumable(rank_path(last, rank))
         return str(last)
@@ -63,7 +65,8 @@ def run_file(
     return str(chosen)
 
 
-def _folder() -> str:
+def working_folder() -> str:
+    """The folder that the script starts in, as an absolute path where it has one."""
     try:
         return os.getcwd()  # noqa: PTH109 - before the script may change it
     except OSError:  # it was removed: the script may not care, and the run says so

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from nethook.errors import RunFileError
 from nethook.hooks.importing import when_imported
 from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
@@ -50,6 +53,10 @@ class Watcher(Protocol):
     @property
     def paths(self) -> list[Path]:
         """The run files, the first one first."""
+
+    @property
+    def left_alone(self) -> Sequence[Path]:
+        """Runs that were there before and were not gone on with."""
 
     @property
     def notes(self) -> Sequence[str]:
@@ -296,7 +303,15 @@ class Session:
 
         if raised_by_signal(error):  # which is the script's, wherever it came up
             raise error
-        self._note(f"nethook could not follow the models: {one_line(error).rstrip('.')}.")
+        if isinstance(error, RunFileError):
+            said = f"Nothing is recorded: {str(error).rstrip('.')}."
+            with suppress(Warning):  # with warnings as errors it is said at the end
+                warnings.warn(
+                    f"nethook: {said} Training is not affected.", RuntimeWarning, stacklevel=2
+                )
+            self._note(said.replace("is recorded", "was recorded"))
+        else:
+            self._note(f"nethook could not follow the models: {one_line(error).rstrip('.')}.")
         try:
             self._take_off()
         except Exception:

@@ -44,6 +44,20 @@ def cut_windows(connection: sqlite3.Connection, step: int, series: int) -> None:
                     _cut(connection, table, phase, number_of(span), block)
 
 
+def leave_out(connection: sqlite3.Connection, step: int) -> None:
+    """Take the last step, which was cut off, out of the training window that it shares with others.
+
+    What it measured stays there: it is part of the step before, as micro-batches are.
+    """
+    shared = "WHERE key >= ? AND key < ? AND last_step = ? AND first_step < ?"
+    values = (key("train"), key("train", block=1), step, step)
+    found = connection.execute(
+        f"UPDATE windows SET last_step = last_step - 1, steps = steps - 1 {shared}", values
+    )
+    if found.rowcount:
+        connection.execute(f"UPDATE spans SET last_step = last_step - 1 {shared}", values)
+
+
 def _cut(
     connection: sqlite3.Connection,
     table: str,

@@ -12,6 +12,7 @@ from nethook.errors import RunFileError, RunInUseError
 from nethook.runs.owner import this_process
 from nethook.runs.rank_steps import common_step
 from nethook.runs.resuming import Model, begin_session, check_same_model
+from nethook.runs.sessions import last_finished_step
 from nethook.runs.storage import WAL_LIMIT, DiskError, Storage, may_pass, remove_run
 from nethook.runs.store import Store
 
@@ -24,6 +25,7 @@ class OpenRun:
         earlier: the facts about the run as its last writer left them; none in a new run.
         sites: what the file had of each site: its kind, and what was known of it.
         next_step: the step that it begins or goes on with.
+        dropped: the first and the last step whose earlier record was dropped for that, if any.
     """
 
     storage: Storage
@@ -31,6 +33,7 @@ class OpenRun:
     earlier: dict[str, Any]
     sites: Mapping[str, tuple[str, Any]]
     next_step: int
+    dropped: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,13 @@ class Opening:
         step = self.step
         if step is None and self.resume and self.facts.get("world_size", 1) != 1:
             step = common_step(self.path, earlier, store.last_step)
+        last = last_finished_step(earlier, store.last_step)
         next_step = begin_session(store, earlier, self.facts, step)
         if isinstance(totals := earlier.get("totals"), dict):
             totals["steps"] = store.steps()  # a writer that was killed had no time to say so
         store.commit()
-        return OpenRun(storage, store, earlier, sites, next_step)
+        dropped = (next_step, last) if next_step <= last else None
+        return OpenRun(storage, store, earlier, sites, next_step, dropped)
 
 
 def words_of(error: BaseException) -> str:

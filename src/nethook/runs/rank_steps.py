@@ -15,7 +15,7 @@ from nethook.errors import RunFileError
 from nethook.runs.owner import is_alive
 from nethook.runs.paths import rank_files
 from nethook.runs.rankfile import RankFile
-from nethook.runs.sessions import sessions_of
+from nethook.runs.sessions import last_finished_step, sessions_of
 
 
 def common_step(path: Path, earlier: Mapping[str, Any], last_step: int) -> int:
@@ -26,6 +26,7 @@ def common_step(path: Path, earlier: Mapping[str, Any], last_step: int) -> int:
         earlier: the facts that its file had; none where it is new.
         last_step: the last one that its file has.
     """
+    last_step = last_finished_step(earlier, last_step)
     own = sessions_of(earlier, last_step)[-1]
     ended = own["ended"] if earlier else None
     later, same = [], [last_step + 1]
@@ -54,7 +55,8 @@ def _others(path: Path) -> list[tuple[dict[str, Any], int]]:
             except RunFileError:
                 continue  # gone, or not yet made
             try:
-                found.append((file.info(), file.last_step()))
+                info = file.info()
+                found.append((info, last_finished_step(info, file.last_step())))
             except RunFileError:
                 continue
             finally:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from nethook.errors import OtherModelError
 from nethook.runs.names import RESUMED
-from nethook.runs.sessions import sessions_of
+from nethook.runs.sessions import last_finished_step, sessions_of
 from nethook.runs.store import Event, Store
 
 Model = Mapping[str, tuple[str, Sequence[int] | None]]
@@ -41,11 +41,14 @@ def check_same_model(path: Path, kept: Mapping[str, tuple[str, Any]], model: Mod
     if not said:
         return
     more = f" (and {len(said) - _MOST} more)" if len(said) > _MOST else ""
-    raise OtherModelError(
+    differences = f"{'; '.join(said[:_MOST])}{more}"
+    error = OtherModelError(
         f"{str(path)!r} is the run of another model, which this one cannot continue: "
-        f"{'; '.join(said[:_MOST])}{more}. Record this model in a file of its own: "
+        f"{differences}. Record this model in a file of its own: "
         f"to={str(path.with_name('{time}.db'))!r}."
     )
+    error.differences = differences
+    raise error
 
 
 def begin_session(
@@ -63,7 +66,7 @@ def begin_session(
         The step that this session begins with.
     """
     now = time.time()
-    last = store.last_step
+    last = last_finished_step(earlier, store.last_step)
     first = last + 1 if step is None else step
     session: dict[str, Any] = {"started": now, "first_step": first}
     if not earlier:
@@ -71,11 +74,13 @@ def begin_session(
         return first
     sessions = sessions_of(earlier, last)
     stopped = sessions[-1]["ended"]
-    events = store.go_on_at(first)
+    events = store.go_on_at(first, finished=last)
     session["changed"] = changed(earlier, facts)
     if first <= last:
         session["trained_again"] = [first, last]
-    store.put_info({**facts, "sessions": [*sessions, session]})
+    store.put_info(
+        {**facts, "sessions": [*sessions, session], "unfinished_step": None, "clock": None}
+    )
     data = {
         "session": len(sessions) + 1,
         "last_step": last,
@@ -120,14 +125,14 @@ def _said(
     if isinstance(stopped, int | float) and now - stopped >= 1:
         parts[0] += f", {_duration(now - stopped)} after it had stopped"
     if first <= last:
-        parts.append(f"{_steps(first, last)} trained again, and the earlier record of them dropped")
+        parts.append(f"{_steps(first, last)} trained again; their earlier record was dropped")
         if kept + 1 < first:
-            parts.append(f"{_steps(kept + 1, first - 1)} shared a window with these")
+            parts.append(f"{_steps(kept + 1, first - 1)} shared a window with these and went too")
     elif kept + 1 < first:
         parts.append(f"{_steps(kept + 1, first - 1)} not recorded")
     for name, (old, new) in differs.items():
         plain = all(isinstance(each, str | int | float | None) for each in (old, new))
-        parts.append(f"{name} {old} → {new}" if plain else f"another {name}")
+        parts.append(f"{name} {old} → {new}" if plain else f"{name} changed")
     return "; ".join(parts)
 
 

@@ -20,6 +20,18 @@ def sessions_of(info: Mapping[str, Any], last_step: int) -> list[dict[str, Any]]
     if "ended" not in kept[-1]:
         finished = info.get("finished")
         kept[-1]["ended"] = finished or info.get("beat")
-        kept[-1]["last_step"] = last_step
+        kept[-1]["last_step"] = last_finished_step(info, last_step)
         kept[-1]["closed"] = bool(finished)
     return kept
+
+
+def last_finished_step(info: Mapping[str, Any], last_step: int) -> int:
+    """The last step that counts: the file may end with one that never came to its update.
+
+    Arguments:
+        info: facts about the run.
+        last_step: the last one that is in the file.
+    """
+    return (
+        last_step - 1 if last_step >= 0 and info.get("unfinished_step") == last_step else last_step
+    )

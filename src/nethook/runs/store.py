@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from nethook.errors import RunInUseError
-from nethook.runs.cutting import cut_events, cut_notes, cut_windows
+from nethook.runs.cutting import cut_events, cut_notes, cut_windows, leave_out
 from nethook.runs.levels import SHOWN, Course, Group, single, tail, unpack_courses
 from nethook.runs.masking import masked_text, masked_texts
 from nethook.runs.owner import is_alive
@@ -189,16 +189,20 @@ class Store:
         self.load()
         return earlier
 
-    def go_on_at(self, step: int) -> dict[str, int]:
+    def go_on_at(self, step: int, *, finished: int) -> dict[str, int]:
         """Drop what the run has of this step and later ones; events that went with them, by kind.
 
-        Where the step is the next one there are only notes of a step that was cut off; events say
-        what happened in it, and stay.
+        Where the step is the next one after the last that was finished, there is at most a step
+        that was cut off; events say what happened in it, and stay.
         """
         self._again = cut_notes(self._connection, step)
         events = {}
-        if step <= self.last_step:
-            cut_windows(self._connection, step, len(self.basis))
+        if step > finished:
+            leave_out(self._connection, finished + 1)
+        cut = min(step, finished + 1)
+        if cut <= self.last_step:
+            cut_windows(self._connection, cut, len(self.basis))
+        if step <= finished:
             events = cut_events(self._connection, step)
             self.put_info({"diagnosis": None})
         self.load()

@@ -115,6 +115,8 @@ class RunWriter:
         """What the file had of each site: its kind, and what was known of it."""
         self.next_step = opened.next_step if opened else step or 0
         """The step that a run which is continued goes on with; 0 for a new one."""
+        self.dropped = opened.dropped if opened else None
+        """The first and the last step whose earlier record was dropped to go on, if any."""
         self._series = dict(opened.store.series) if opened else {}
         self._units = list(opened.store.basis.units) if opened else []
         self._layout = layout_of(self._units)

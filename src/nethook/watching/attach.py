@@ -46,6 +46,9 @@ from nethook.watching.threads import (
     SharedOutputTap,
     SharedRootBegins,
     SharedRootEnds,
+    SharedStepBegins,
+    SharedStepEnds,
+    StepsOfThreads,
 )
 
 OWNER = "nethook.watch"
@@ -248,10 +251,11 @@ class _Builder:
                     known.add(id(site.tensor))
                     facts.append(self._parameter(name, site))
         resolver = Resolver(session, session.models(), [each for each, _, _ in facts])
-        steps = Steps(session, [each for each, _, _ in facts], self._optimizers, resolver)
-        on_every_step(
-            hooks, StepBegins(hooks.owner, session, steps), StepEnds(hooks.owner, session, steps)
-        )
+        every = isinstance(session, SessionOfThreads)
+        listed = [each for each, _, _ in facts]
+        steps = (StepsOfThreads if every else Steps)(session, listed, self._optimizers, resolver)
+        begins, ends = (SharedStepBegins, SharedStepEnds) if every else (StepBegins, StepEnds)
+        on_every_step(hooks, begins(hooks.owner, session, steps), ends(hooks.owner, session, steps))
         session.interruptions.follow(steps, hooks.owner)
         wrap_loop(hooks, Loop(session, steps, steps.wanted))
         Facts(session, self._sites, facts, steps)

@@ -117,6 +117,7 @@ class Facts:
         self._requires: dict[str, bool] = {}
         session.write_facts = self.write  # type: ignore[method-assign]
         session.on_step.append(self.step_ended)
+        session.on_window.append(self.write_totals)
         session.on_gradients.append(self.count_rows)
         session.passes.on_end.append(self.pass_ended)
 
@@ -191,11 +192,17 @@ class Facts:
             self._tell(facts.address, "Parameter", info)
         if frozen:
             tell_frozen(session, frozen)
-        steps = {track.name: track.steps for track in self._steps.tracks.values()}
+        self.write_totals()
         writer.info(
-            totals=added({**session.totals, "optimizer_steps": steps}, self._totals),
             overhead=session.budget.overhead,
             memory=self.memory(),
+        )
+
+    def write_totals(self) -> None:
+        """Has the totals written, with the window that goes to the file: a kill leaves both."""
+        steps = {track.name: track.steps for track in self._steps.tracks.values()}
+        self._session.writer.info(
+            totals=added({**self._session.totals, "optimizer_steps": steps}, self._totals)
         )
 
     def memory(self) -> dict[str, int]:

@@ -273,7 +273,10 @@ class _OnZeroGrad(_Wrapper):
             start = _now()
             lull = session.lull
             try:
-                if not (lull.on and lull.zeroed(args[0])):
+                if session.locked:
+                    with session.lock:
+                        self.loop.zeroed(args[0])
+                elif not (lull.on and lull.zeroed(args[0])):
                     self.loop.zeroed(args[0])
             except Exception as error:
                 self.failed(error)

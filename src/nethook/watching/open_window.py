@@ -26,6 +26,12 @@ there is nothing else to tell them apart by."""
 QUIET_AWAY: Final = 16
 """The same where numbers wait on a device until a window ends, of which there may be 64."""
 
+FACTS: Final = 1.0
+"""Seconds from which on totals and facts about sites are written again ..."""
+
+FACTS_SHARE: Final = 0.002
+"""... and the share of the time that this may take: a large model has thousands of sites."""
+
 
 class OpenWindow:
     """Says when a window ends, and hands it over."""
@@ -39,6 +45,7 @@ class OpenWindow:
         self._measured = False  # whether anything was due in a step of this window
         self._first = session.step
         self._carried = time.perf_counter()
+        self._facts_due = self._carried + FACTS
         self._counted = -1  # the last step that was
         self._is_copy = False  # whether the window holds what readers were shown, in the meantime
 
@@ -75,9 +82,18 @@ class OpenWindow:
         # The last two places in the queue are for evaluations, which are rare.
         if ends and session.budget.may_write() and session.writer.waiting < QUEUE - 2:
             self._hand_over(step, "event" if early else "")
+            if time.perf_counter() >= self._facts_due:
+                self._write_facts()
         elif session.writer.provisional_due:
-            session.write_facts()
+            self._write_facts()
             self._show()
+
+    def _write_facts(self) -> None:
+        """Brings totals and sites up to date, for whoever reads now, or after a kill."""
+        began = time.perf_counter()
+        self._session.write_facts()
+        now = time.perf_counter()
+        self._facts_due = now + max(FACTS, (now - began) / FACTS_SHARE)
 
     def _hand_over(self, step: int, why: str) -> None:
         self._fetch()

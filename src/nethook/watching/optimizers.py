@@ -10,7 +10,7 @@ import functools
 import math
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -481,13 +481,13 @@ class Steps:
             if (grad := parameter.grad) is not None
         ]
 
-    def backward_begins(self, first: bool) -> None:
+    def backward_begins(self, first: bool, tracks: Iterable[Track] | None = None) -> None:
         """Notes whose gradients a pass adds to that a step has used already.
 
         That is no fault yet: a generator's pass adds to the gradients of its discriminator, which
         are cleared before they are used. It is one when the next step finds them so.
         """
-        for track in self.tracks.values():
+        for track in self.tracks.values() if tracks is None else tracks:
             if first or track.mixed:
                 mixed, track.mixed = track.mixed, False
                 if track.used is None:

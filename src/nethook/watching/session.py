@@ -357,13 +357,10 @@ class Session:
             self.budget.writer_took(self.writer.seconds)
         if self.budget.step_ended():
             every = self.budget.every
-            self.note_event(
-                names.THINNED,
-                f"each quantity is measured in every {every}. step"
-                if every > 1
-                else "everything is measured in every step",
-                data={"every": every, "overhead": self.budget.overhead},
-            )
+            often = f"each quantity is measured once in {every} steps"
+            said = often if every > 1 else "everything is measured in every step"
+            data = {"every": every, "overhead": self.budget.overhead}
+            self.note_event(names.THINNED, said, data=data)
         self._decide()
 
     def _decide(self) -> None:
@@ -493,6 +490,9 @@ class Session:
             # A step that never came to its end: without an optimizer, or cut off.
             if self.optimizer_steps == 0 and self.totals["steps"] == 0:
                 self.change_clock("backward" if self.backwards else "forward")
+            elif self.clock == "optimizer":  # it changed no weights: kept, and not counted
+                self.writer.info(unfinished_step=self.step)
+                self.totals["steps"] -= 1
             self.end_step()
         self.order.finish()
         self.passes.finish()

@@ -2,12 +2,14 @@
 
 A watch follows one thread: the one that opened it or, where the training runs in another, the one
 that first calls the model with gradients. With `threads="all"` it follows all of them; then depth
-and phase of calls are a matter of each thread, and what is measured is measured one at a time.
+and phase of calls, and steps under way, are a matter of each thread, and what is measured is
+measured one at a time.
 """
 
 from __future__ import annotations
 
-from threading import RLock, local
+from collections.abc import Iterable
+from threading import RLock, get_ident, local
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,11 +17,14 @@ from torch import nn
 
 from nethook.hooks.hook import Owner
 from nethook.runs import names
+from nethook.watching.optimizers import Steps
 from nethook.watching.session import Session
+from nethook.watching.step_hooks import StepBegins, StepEnds
 from nethook.watching.taps import GradTap, OutputTap, RootBegins, RootEnds
 
 if TYPE_CHECKING:
     from nethook.stats.rows import Slot
+    from nethook.watching.track import Track
 
 _ONE_AT_A_TIME = RLock()
 
@@ -59,6 +64,85 @@ class SessionOfThreads(Session):
     @training.setter
     def training(self, training: bool) -> None:
         self._here.training = training
+
+
+class StepsOfThreads(Steps):
+    """The optimizers of a watch of all threads: two may step at once, neither inside the other."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._here = local()
+        self._threads: dict[int, int] = {}  # id of an optimizer -> the thread that it steps in
+        super().__init__(*args, **kwargs)
+
+    def begins(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """An optimizer is about to step, in this thread."""
+        self._threads[id(optimizer)] = get_ident()
+        return super().begins(optimizer, args, kwargs)
+
+    def backward_begins(self, first: bool, tracks: Iterable[Track] | None = None) -> None:
+        """Looks at gradients of this thread alone.
+
+        A pass of another thread may be writing its own, without the interpreter: to read these
+        meanwhile would break the memory of the process.
+        """
+        here = get_ident()
+        mine = [each for key, each in self.tracks.items() if self._threads.get(key) == here]
+        super().backward_begins(first, mine)
+
+    @property
+    def inside(self) -> int:
+        """Steps under way in this thread, one inside the other."""
+        return getattr(self._here, "inside", 0)
+
+    @inside.setter
+    def inside(self, inside: int) -> None:
+        self._here.inside = inside
+
+    @property
+    def begun(self) -> Track | None:
+        """Whose step is under way in this thread, the outermost."""
+        return getattr(self._here, "begun", None)
+
+    @begun.setter
+    def begun(self, begun: Track | None) -> None:
+        self._here.begun = begun
+
+    @property
+    def thread(self) -> int:
+        """This thread."""
+        return get_ident()
+
+    @thread.setter
+    def thread(self, thread: int) -> None:
+        """Nothing: it is this one."""
+
+
+class SharedStepBegins(StepBegins):
+    """Before a step of an optimizer, one thread after the other."""
+
+    __slots__ = ()
+
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Reads weights and gradients."""
+        with _ONE_AT_A_TIME:
+            return super().__call__(optimizer, args, kwargs)
+
+
+class SharedStepEnds(StepEnds):
+    """After a step of an optimizer, one thread after the other."""
+
+    __slots__ = ()
+
+    def __call__(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Reads updates, and ends the step."""
+        with _ONE_AT_A_TIME:
+            super().__call__(optimizer, args, kwargs)
 
 
 class SharedGradTap(GradTap):

@@ -150,6 +150,11 @@ class Watch:
             budget=budget, phases=shown, snapshots=snapshots or {}, batches=batches,
             threads=threads, keep_args=keep_args,
         )  # fmt: skip
+        if (dropped := self.dropped) and dropped[0] == 0:
+            _say(
+                f"nethook: step=0 starts {line(self.path)} over: what it had of steps 0 to "
+                f"{dropped[1]:,} was dropped"
+            )
         self._diagnosis = Diagnosis(self._session.writer, self._session.budget)
         for each in models.values():
             _WATCHED[each] = weakref.ref(self)
@@ -183,6 +188,11 @@ class Watch:
     def resumed(self) -> bool:
         """Whether this goes on in a run that was there before."""
         return bool(self._session.writer.earlier)
+
+    @property
+    def dropped(self) -> tuple[int, int] | None:
+        """The first and the last step whose earlier record was dropped to go on, if any."""
+        return self._session.writer.dropped
 
     @property
     def closed(self) -> bool:
@@ -279,13 +289,14 @@ class Watch:
         share = session.budget.overhead
         shown = f"{share:.1%}" if math.isfinite(share) else "?"
         every = session.budget.every
-        thin = "" if every == 1 else f", at the end each quantity in every {every}. step"
+        thin = "" if every == 1 else f", at the end each quantity once in {every} steps"
         turns = session.snapshot_turns()
         # The weights of before a step are kept up to a cap: larger models are measured in parts.
         kept = f"{session.snapshot_cap / (1 << 20):,.0f} MB of weights kept at a time"
-        capped = "" if turns == 1 else f", each update in every {turns}. of these ({kept})"
+        capped = "" if turns == 1 else f", each update once in {turns} of these ({kept})"
+        counted = f"{steps:,} {'step' if steps == 1 else 'steps'}"
         return (
-            f"nethook: {steps:,} steps of {len(session.catalogue.keys):,} series in "
+            f"nethook: {counted} of {len(session.catalogue.keys):,} series in "
             f"{line(session.writer.path)}; watching cost {shown}{thin}{capped}"
         )
 

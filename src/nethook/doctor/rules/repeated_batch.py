@@ -32,7 +32,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     size = history.batch(BATCH_SIZE)
     if repeated.steps.sum() < limit.steps or not len(size):
         return
-    share = repeated.total / max(1, int(repeated.steps.sum()) - 1)
+    share = repeated.total / int(repeated.steps.sum())
     if share >= limit.share:
         yield Finding(
             "repeated-batch",

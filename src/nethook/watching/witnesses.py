@@ -54,7 +54,7 @@ def _strided_view(parameter: torch.Tensor) -> Any:
     size = parameter.element_size()
     if not parameter.numel() or not parameter.is_contiguous() or size not in _INTEGERS:
         return None
-    if guard.kind(parameter) is not None:
+    if guard.kind(parameter) is not None or parameter.is_conj() or parameter.is_neg():
         return None
     flat = parameter.detach().view(-1).view(_INTEGERS[size])
     some = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE]

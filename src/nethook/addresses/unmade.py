@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from torch import nn
-from torch.nn.parameter import is_lazy
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 
 def first_unmade(model: nn.Module) -> str | None:
     """The address of the first parameter that the first forward will make; None: there is none."""
-    return next((name for name, each in model.named_parameters() if is_lazy(each)), None)
+    for name, parameter in model.named_parameters():
+        if isinstance(parameter, UninitializedTensorMixin):
+            return name
+    return None

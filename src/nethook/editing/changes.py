@@ -177,6 +177,8 @@ class ChangeOutputGradient(Change):
         def hooked(tensor: torch.Tensor) -> torch.Tensor:
             path, _ = next(found)
             meant = [entry for entry in entries if entry.means(value, path, self.address)]
+            for entry in meant:
+                entry.note_tensor(requires_grad=tensor.requires_grad)
             if not meant or not tensor.requires_grad:
                 return tensor
             if tensor.is_leaf or tensor._is_view() or any(tensor is each for each in given):

@@ -46,6 +46,15 @@ def test_huge_expansions_cost_one_element(requires_grad: bool) -> None:
         assert copied.untyped_storage().nbytes() <= 64
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_layouts_without_strides_are_cloned() -> None:
+    dense = torch.eye(3)
+    for odd in (dense.to_sparse(), dense.to_sparse_csr(), dense.to_mkldnn()):
+        assert torch.equal(compact_clone(odd).to_dense(), dense)
+    nested = torch.nested.nested_tensor([dense, dense[:1]])
+    assert torch.equal(compact_clone(nested)[1], dense[:1])
+
+
 def test_gradients_flow_through_copies() -> None:
     for show in (lambda x: x[:1].expand(7, 4), lambda x: x.flatten().unfold(0, 6, 1)):
         x = torch.arange(8.0).reshape(2, 4).requires_grad_()

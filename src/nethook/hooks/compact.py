@@ -14,8 +14,7 @@ import torch
 
 def compact_clone(tensor: torch.Tensor) -> torch.Tensor:
     """A copy with memory of its own; part of the graph where the tensor is."""
-    # The common case first: this stands on the path of every tensor that a trace keeps.
-    return tensor.clone() if tensor.is_contiguous() else compactly(torch.Tensor.clone, tensor)
+    return compactly(torch.Tensor.clone, tensor)
 
 
 def compactly(

@@ -458,3 +458,21 @@ def test_mapping_is_a_deep_copy_with_the_tensors_exchanged(value):
 def test_steps_are_values():
     assert Item(0) == Item(0)
     assert Item("a") != Attribute("a")
+
+
+class Refuses(dict):
+    """A dict that must not be asked by its own method."""
+
+    def __getitem__(self, key):
+        raise RuntimeError(key)
+
+
+def test_a_dict_is_read_past_its_class():
+    held = torch.ones(2)
+    assert [tensor for _, tensor in tensors([Refuses(a=held)])] == [held]
+    ordered = OrderedDict(a=torch.zeros(1), b=torch.ones(1))
+    ordered.move_to_end("a")
+    assert [tensor.item() for _, tensor in tensors(ordered)] == [1, 0]
+    made = map_tensors(torch.neg, Refuses(a=held))
+    assert type(made) is Refuses
+    assert torch.equal(dict.__getitem__(made, "a"), -held)

@@ -274,6 +274,12 @@ def test_an_edit_that_never_applied_is_an_error_that_says_why(model, x):
     with pytest.raises(UnfiredError, match=r"backward\(\) belongs inside it"):
         with nethook.edit(model, grads={"fc2": double}):
             model(x)
+    for without in (torch.no_grad(), torch.inference_mode()):
+        with pytest.raises(
+            UnfiredError, match=r"at 'fc2' did not require a gradient: it ran under"
+        ):
+            with without, nethook.edit(model, grads={"fc2": double}):
+                model(x)
     with pytest.raises(UnfiredError, match=r"came by 1 times, and calls=5 let none"):
         with nethook.edit(model, outputs={"fc2": edits.zero(calls=5)}):
             model(x)

@@ -60,3 +60,15 @@ def test_scales_of_expanded_signals_are_those_of_their_memory():
     sign = torch.tensor([[1.0], [1.0], [-1.0]]).expand(3, HUGE)
     assert mean_cosine(sign, 3) == pytest.approx(-1 / 3)
     assert math.isnan(mean_cosine(torch.randn(4, 4).to_sparse(), 4))
+
+
+def test_scales_of_overlapping_windows_are_those_of_what_they_show():
+    windows = torch.randn(50).unfold(0, 20, 1)
+    wanted = float(windows.contiguous().double().square().mean())
+    assert mean_square(windows) == pytest.approx(wanted)
+    batched = torch.randn(3, 50).unfold(1, 20, 1)
+    wanted = float(batched.contiguous().double().square().mean())
+    assert mean_square(batched) == pytest.approx(wanted)
+    assert math.isfinite(
+        mean_square(torch.randn(10**5).unfold(0, 10**4, 1)[None].expand(2**20, -1, -1))
+    )

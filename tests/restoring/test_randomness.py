@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,6 +33,40 @@ def test_a_seed_holds_for_the_block_alone() -> None:
             seen.append(drawn())
     assert seen[0] == seen[1] != expected
     assert drawn() == expected
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 623, 624, 625])
+@pytest.mark.parametrize(
+    "draw", [np.random.rand, np.random.randn, lambda: np.random.randint(9), lambda: None]
+)
+def test_what_is_drawn_from_numpy_comes_back_wherever_its_state_stands(
+    before: int, draw: Any
+) -> None:
+    for pair in (False, True):
+        np.random.seed(5)
+        for _ in range(before):
+            np.random.randint(2**32, dtype=np.uint32)
+        if pair:
+            np.random.randn()  # the other one of a pair waits, and takes nothing from memory
+        state = np.random.get_state()
+        expected = np.random.randn(4).tolist()
+        np.random.set_state(state)
+        with random_states_unchanged():
+            draw()
+        assert np.random.randn(4).tolist() == expected
+
+
+def test_another_generator_of_numpy_comes_back_without_a_warning() -> None:
+    usual = np.random.get_bit_generator()
+    np.random.set_bit_generator(np.random.PCG64(3))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with random_states_unchanged():
+                inside = np.random.rand()
+        assert np.random.rand() == inside
+    finally:
+        np.random.set_bit_generator(usual)
 
 
 class Accelerator:

@@ -303,3 +303,44 @@ def test_scripted_classes_find_their_names(session: Session) -> None:
 
     with pytest.warns(DeprecationWarning, match="jit"):
         assert scripted_class()(2).times(torch.ones(1)) == 6
+
+
+class Lazy(nn.Module):
+    def __init__(self, *, used: bool = True) -> None:
+        super().__init__()
+        self.first, self.second = nn.LazyLinear(3), nn.LazyLinear(2)
+        self.used = used
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.first(x)
+        return self.second(y) if self.used else y
+
+
+def test_a_lazy_model_is_followed_once_its_parameters_exist(
+    alive: list[object], session: Session
+) -> None:
+    model, other = Lazy(), nn.Linear(5, 5)
+    alive += [model, other, torch.optim.SGD([*model.parameters(), *other.parameters()], 0.1)]
+    other(torch.ones(1, 5))  # which need not wait
+    assert given(session) == [[other]]
+    model(torch.ones(1, 5))
+    assert given(session) == [[other]], "not in the middle of the call that makes them"
+    model(torch.ones(1, 5))
+    assert given(session) == [[other], [model]]
+    assert any("Lazy was followed from its second call" in note for note in session.notes)
+    session.end()
+    assert not any("Not followed" in note for note in session.notes)
+
+
+def test_a_lazy_model_whose_parameters_are_never_made_is_named(
+    alive: list[object], session: Session
+) -> None:
+    model = Lazy(used=False)
+    alive += [model, torch.optim.SGD(model.parameters(), 0.1)]
+    for _ in range(3):
+        model(torch.ones(1, 5))
+    assert given(session) == []
+    session.end()
+    assert "Not followed: Lazy; no forward gave its parameter second.weight a shape." in (
+        session.notes
+    )

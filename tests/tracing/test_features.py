@@ -346,3 +346,13 @@ def test_an_output_that_is_one_object_has_no_features():
             nethook.features(Holds(), torch.ones(2), at="", **options)
         with pytest.raises(LookupError, match=r"paths lead into tuples, .* and not into a "):
             nethook.features(Holds(), torch.ones(2), at={"": ".value"}, **options)
+
+
+def test_features_that_are_asked_for_in_inference_mode_can_train_a_head():
+    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
+    with torch.inference_mode():
+        found = nethook.features(model, torch.randn(2, 4), "1")
+    assert not found.is_inference()
+    head = nn.Linear(3, 1)
+    head(found).sum().backward()
+    assert head.weight.grad is not None

@@ -246,3 +246,35 @@ def test_a_transform_sees_the_value_before_it_is_cast(copy):
     keep = keep_with(copy=copy, dtype=torch.float64, transform=lambda t: seen.append(t.dtype) or t)
     assert keep(torch.ones(2)) is not None
     assert seen == [torch.float32]
+
+
+class _Shows(nn.Module):
+    """Returns far more elements than it stores."""
+
+    def __init__(self, show):
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+        self.show = show
+
+    def forward(self, x):
+        return self.show(self.linear(x))
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("options", [{}, {"copy": True}, {"dtype": torch.float64}])
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda y: y[:1, :1].expand(2**30, 2**30),
+        lambda y: y.flatten()[:1].expand(2**40),
+        lambda y: y.repeat(2000, 1).flatten().unfold(0, 4000, 1)[None].expand(2**30, -1, -1),
+    ],
+)
+def test_what_shows_its_memory_often_costs_its_memory(show, options, grad):
+    model, x = nn.Sequential(_Shows(show)), torch.ones(4, 3)
+    with torch.set_grad_enabled(grad), nethook.trace(model, "0", **options) as tape:
+        output = model(x)
+    kept = tape["0"].output
+    assert kept.shape == output.shape
+    assert kept.untyped_storage().nbytes() <= 2**20
+    repr(tape)  # which does not read them all either

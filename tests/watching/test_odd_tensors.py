@@ -273,3 +273,24 @@ def test_reasons_for_nan_in_huge_operands():
     assert said == "division by 0: 1 element of the divisor are 0"
     assert forward_reason("log", [torch.tensor([0j])], None) == "NaN from finite operands"
     assert "derivative of sqrt at 0" in backward_reason("sqrt", [zeros], [])
+
+
+def test_parameters_that_no_forward_has_made_are_refused_by_name(tmp_path):
+    model = nn.Sequential(nn.Linear(4, 4), nn.LazyLinear(3))
+    with pytest.raises(InputsError, match=r"'1.weight' has no shape .* model\(inputs\)"):
+        nethook.watch(model, to=tmp_path / "run.db")
+    with pytest.raises(InputsError, match=r"'net.1.weight' has no shape"):
+        nethook.watch({"net": model}, to=tmp_path / "run.db")
+    assert list(tmp_path.iterdir()) == []
+    model(torch.randn(2, 4))
+    nethook.watch(model, to=tmp_path / "run.db").close()
+
+
+def test_buffers_that_no_forward_has_made_are_no_hindrance(tmp_path):
+    model = nn.Sequential(nn.Linear(4, 4), nn.LazyBatchNorm1d(affine=False))
+    with nethook.watch(model, to=tmp_path / "run.db"):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            model(torch.randn(5, 4)).square().mean().backward()
+            optimizer.step()
+    assert nethook.open_run(tmp_path / "run.db").info["totals"]["steps"] == 3

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections import OrderedDict, UserDict
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast
 
@@ -141,7 +141,9 @@ def _children(value: object) -> Iterator[tuple[Attribute | Item, Any]] | None:
         # A ModelOutput is a dataclass as well, and read by attribute. The class is asked: a dict
         # that turns attributes into keys would make a key of the question.
         named = getattr(type(value), _DATACLASS, ())
-        return ((Attribute(key) if key in named else Item(key), value[key]) for key in value)
+        return (
+            (Attribute(key) if key in named else Item(key), each) for key, each in _items(value)
+        )
     if hasattr(type(value), _DATACLASS):
         return (
             (Attribute(field.name), getattr(value, field.name))
@@ -151,6 +153,15 @@ def _children(value: object) -> Iterator[tuple[Attribute | Item, Any]] | None:
             and hasattr(value, field.name)
         )
     return None
+
+
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+    """What a mapping holds. Of a dict it is read past its class, whose code may do anything."""
+    if isinstance(value, OrderedDict):
+        return OrderedDict.items(value)
+    if isinstance(value, dict):
+        return dict.items(value)
+    return ((key, value[key]) for key in value)
 
 
 def _rebuild(

@@ -19,6 +19,7 @@ from nethook.editing.plan import Entry
 from nethook.errors import EditError
 from nethook.hooks.attachment import register_on_tensor
 from nethook.hooks.backward_end import when_backward_ends
+from nethook.hooks.compact import compact_clone
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.ops import unseen
 from nethook.hooks.sweep import sweep_at_the_end
@@ -176,11 +177,13 @@ class ChangeOutputGradient(Change):
         def hooked(tensor: torch.Tensor) -> torch.Tensor:
             path, _ = next(found)
             meant = [entry for entry in entries if entry.means(value, path, self.address)]
+            for entry in meant:
+                entry.note_tensor(requires_grad=tensor.requires_grad)
             if not meant or not tensor.requires_grad:
                 return tensor
             if tensor.is_leaf or tensor._is_view() or any(tensor is each for each in given):
                 with unseen():
-                    tensor = tensor.clone()
+                    tensor = compact_clone(tensor)
             register_on_tensor(tensor, ChangeGradient(self.owner, self.address, meant, self.calls))
             sweep_at_the_end(self.owner)
             return tensor

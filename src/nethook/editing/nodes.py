@@ -16,6 +16,7 @@ from nethook.editing.functions import parameters_of
 from nethook.editing.plan import Entry
 from nethook.errors import EditError, InPlaceEditError
 from nethook.hooks.attachment import register_on_node
+from nethook.hooks.compact import compact_clone
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.nodes import made_since, next_number
 from nethook.hooks.threads import elsewhere, taken_off
@@ -146,7 +147,7 @@ class ChangeNodes(Change):
             in_place = any(tensor is each for each in written)
             foreign = made is None or (not in_place and any(tensor is each for each in inputs))
             copied = foreign or (tensor._is_view() and not in_place)
-            flows_on = tensor.clone() if copied else tensor
+            flows_on = compact_clone(tensor) if copied else tensor
             last = flows_on.grad_fn if foreign else made
             assert last is not None
             lasts[last] = None

@@ -42,8 +42,8 @@ class Entry:
     """One edit under one pattern: what it does, and how often it did."""
 
     __slots__ = (
-        "_is_simple", "apply", "edit", "fired", "limit", "path", "pattern", "quantity", "seen",
-        "sites",
+        "_is_simple", "_with_grad", "apply", "edit", "fired", "limit", "path", "pattern",
+        "quantity", "seen", "sites",
     )  # fmt: skip
 
     def __init__(self, quantity: Quantity, pattern: Any, path: Path, edit: OneEdit) -> None:
@@ -62,6 +62,16 @@ class Entry:
         self.sites: list[str] = []
         self.seen = 0  # how often a value of its sites came by
         self.fired = 0  # how often it was applied
+        self._with_grad: bool | None = None
+
+    def note_tensor(self, *, requires_grad: bool) -> None:
+        """A tensor came by whose gradient this entry would change."""
+        self._with_grad = self._with_grad or requires_grad
+
+    @property
+    def is_without_grad(self) -> bool:
+        """Whether tensors came by, and none of them required a gradient."""
+        return self._with_grad is False
 
     def form(self, function: OneEdit) -> Apply:
         """How a function of the user's is called with a value and a site."""

@@ -292,6 +292,11 @@ class EditScope:
             why = self._ops.why_unfired(entry, ops[0], self._met).removesuffix(".")
         elif isinstance(entry, NodeEntry) and entry.kind is not None and entry.came:
             why = f"{sites} made no node {entry.kind!r}, but {', '.join(sorted(entry.came))}"
+        elif entry.is_without_grad:
+            why = (
+                f"what came by at {sites} did not require a gradient: it ran under no_grad or "
+                "inference_mode, or nothing before it requires one"
+            )
         elif entry.quantity.endswith("grads") or entry.quantity == "nodes":
             why = f"no gradient came back to {sites} inside the scope: backward() belongs inside it"
         else:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 import torch
 
+from nethook.hooks.compact import compact_clone
+
 _owners = torch._C._storage_Use_Count  # of memory
 _uses: Callable[[torch.Tensor], int] = torch.Tensor._use_count  # type: ignore[attr-defined]
 _saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
@@ -42,7 +44,7 @@ def lazy_copy(
             alone = _uses(tensor) == 1
         source = tensor.detach() if detach and tensor.requires_grad else tensor
         if not alone or not storage.resizable() or tensor.is_quantized:
-            return source.clone() if or_true else None
+            return compact_clone(source) if or_true else None
         return torch._lazy_clone(source)
     except RuntimeError:
         return None
@@ -53,7 +55,7 @@ def cheap_copy(tensor: torch.Tensor, *, detach: bool = False) -> torch.Tensor:
     copied = lazy_copy(tensor, detach=detach)
     if copied is not None:
         return copied
-    return tensor.detach().clone() if detach else tensor.clone()
+    return compact_clone(tensor.detach() if detach else tensor)
 
 
 def _second_owner_is_known(tensor: torch.Tensor) -> bool:

@@ -30,7 +30,7 @@ from nethook.hooks.ops import recomputing, watch_ops
 from nethook.hooks.shadow import is_shadow
 from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
-from nethook.stats.repeats import unexpanded
+from nethook.stats.repeats import once
 
 _SEED = 0  # the same for every run, so that dropout hides the same elements in a second one
 
@@ -271,7 +271,11 @@ def mean_square(tensor: torch.Tensor) -> float:
         return math.nan
     with torch.no_grad():
         # Of each row in its own type, then of those in float64: float32 alone would lose digits.
-        return float(unexpanded(tensor.detach()).double().square().mean())
+        read = once(tensor.detach())
+        squares = read.values.double().square()
+        if read.counts is not None:  # windows that overlap show an element more than once
+            squares = (squares * (read.counts / read.counts.sum())).sum(-1)
+        return float(squares.mean())
 
 
 def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:

@@ -12,6 +12,7 @@ from torch.nn.parameter import UninitializedBuffer
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
+from nethook.hooks.compact import compact_clone
 from nethook.hooks.lazy import cheap_copy
 from nethook.hooks.shadow import is_shadow
 
@@ -58,7 +59,7 @@ def _own(tensor: torch.Tensor) -> torch.Tensor:
         return cheap_copy(tensor)
     # A leaf may not be written in place, what was computed may: each stays what it is.
     copied = cheap_copy(tensor.detach()).requires_grad_()
-    return copied if tensor.is_leaf else copied.clone()
+    return copied if tensor.is_leaf else compact_clone(copied)
 
 
 def _map(function: Callable[[torch.Tensor], torch.Tensor], inputs: Inputs) -> Inputs:

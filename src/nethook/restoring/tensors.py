@@ -13,6 +13,7 @@ from typing import Any, cast
 import torch
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
+from nethook.hooks.compact import stored
 from nethook.hooks.foreign import HooksOfTensor
 from nethook.hooks.lazy import lazy_copy
 from nethook.hooks.shadow import is_shadow
@@ -71,7 +72,7 @@ class SavedTensors:
         if saved.plain:
             saved.memory = tensor.data
         if not saved.only_watched:
-            held = tensor.detach() if saved.memory is None else _once(saved.memory)
+            held = tensor.detach() if saved.memory is None else stored(saved.memory)
             saved.value = held.clone()
 
     def put_back(self) -> None:
@@ -155,7 +156,7 @@ class _Saved:
         if value is None:
             return not (written and self.only_watched)
         if memory is not None:
-            held = _once(memory)
+            held = stored(memory)
             if written or not tensor.is_cpu or not _same_bits(held, value):
                 _write(held, value)
         elif self.version is None:
@@ -171,7 +172,7 @@ class _Saved:
         if rebound or tensor.shape != value.shape or tensor.dtype != value.dtype:
             tensor.data = value
         else:  # its memory has further owners that torch knows of: they must see it, too
-            _write(_once(tensor.data), _once(value))
+            _write(stored(tensor.data), stored(value))
 
 
 def has_own_memory(tensor: torch.Tensor) -> bool:
@@ -211,14 +212,6 @@ def _same_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
         and one.stride() == other.stride()
         and one.dtype is other.dtype
     )
-
-
-def _once(tensor: torch.Tensor) -> torch.Tensor:
-    """Each element of an expanded tensor once: it cannot be written otherwise."""
-    for dim, stride in enumerate(tensor.stride()):
-        if stride == 0 and tensor.shape[dim] > 1:
-            tensor = tensor.narrow(dim, 0, 1)
-    return tensor
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

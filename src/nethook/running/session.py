@@ -99,6 +99,8 @@ class Session:
         self._judged: dict[tuple[int, bool], weakref.ref[nn.Module]] = {}
         self._covered: dict[int, weakref.ref[Any]] = {}
         self._optimizers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
+        # Models that wait for a first forward to make their parameters: a class, and one of them.
+        self._unmade: dict[int, tuple[str, str]] = {}
 
     def begin(self) -> None:
         """Torch is there: wait for the first call of a module."""
@@ -127,6 +129,8 @@ class Session:
         if os.getpid() != self._pid:
             return
         self._take_off()
+        for kind, parameter in self._unmade.values():
+            self._note(f"Not followed: {kind}; no forward gave its parameter {parameter} a shape.")
         if self.watcher is not None and not self._ended:
             self._ended = True
             try:
@@ -201,7 +205,7 @@ class Session:
             return
         census = take_census()
         covered = self._live_parameters()
-        found = trainees(census, module, covered)
+        found = self._made(trainees(census, module, covered))
         room = _MOST - len(self.models)
         if len(found) > room:
             self._note(f"More than {_MOST} models were trained; the first ones were followed.")
@@ -222,7 +226,27 @@ class Session:
             return
         for owner in census.owners(module) if module is not None else ():
             for part in owner.modules():
-                self._judged[self._key(part)] = weakref.ref(part)
+                # A model that waits is judged again when this call of it is over: at the next.
+                if part is not module or id(owner) not in self._unmade:
+                    self._judged[self._key(part)] = weakref.ref(part)
+
+    def _made(self, found: list[nn.Module]) -> list[nn.Module]:
+        """Those whose parameters have shapes; the others wait for their first forward."""
+        from nethook.addresses.unmade import first_unmade
+
+        made: list[nn.Module] = []
+        for root in found:
+            parameter, kind = first_unmade(root), type(root).__name__
+            if parameter is not None:
+                self._unmade[id(root)] = kind, parameter
+                continue
+            if self._unmade.pop(id(root), None) is not None:
+                self._note(
+                    f"{kind} was followed from its second call on: the first one gave its "
+                    "parameters their shapes."
+                )
+            made.append(root)
+        return made
 
     def _follow(self, named: dict[str, nn.Module]) -> None:
         if self.watcher is None:

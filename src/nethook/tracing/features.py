@@ -14,6 +14,7 @@ from nethook.addresses.nested import get, map_tensors, tensors
 from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.addresses.patterns import Pattern, flatten
 from nethook.errors import NoSuchSiteError, OptionError, PatternError, ReadError, SeveralCallsError
+from nethook.hooks.compact import compact_clone
 from nethook.restoring.unchanged import unchanged
 from nethook.tracing.foreign import NotRecorded, is_plain
 from nethook.tracing.pooling import Mask, Pool, check_pool, find_mask, pooled
@@ -211,6 +212,9 @@ class Reader:
             what = f"the part {show_path(path)} of the output" if path else "the output"
             kind = part.kind if isinstance(part, NotRecorded) else type(part)
             raise ReadError(f"{what} of {name!r} is a {kind.__name__}, not a tensor.")
+        if part.is_inference():  # the caller's mode
+            with torch.inference_mode(False):
+                return compact_clone(part)
         return part
 
 

@@ -17,6 +17,7 @@ from torch.autograd import forward_ad
 
 from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
+from nethook.hooks.compact import compact_clone, compactly
 from nethook.hooks.lazy import lazy_copy
 from nethook.hooks.ops import unseen
 from nethook.hooks.quiet import quiet, unnoticed
@@ -64,7 +65,7 @@ def keeper(
     transform: Callable[[torch.Tensor], Any] | None,
 ) -> Keep:
     """The function that keeps one tensor, for one set of options."""
-    ways: dict[bool | None, Keep] = {None: _lazy, True: torch.Tensor.clone, False: Reference}
+    ways: dict[bool | None, Keep] = {None: _lazy, True: compact_clone, False: Reference}
     own = ways[copy]
     if detach:
         own = {None: _detached_lazy, True: _detached_copy, False: _detached_reference}[copy]
@@ -73,7 +74,7 @@ def keeper(
 
     def moved(tensor: torch.Tensor) -> Any:
         cast = dtype if dtype is not None and tensor.is_floating_point() else None
-        return own(tensor.to(device=device, dtype=cast))
+        return own(compactly(lambda each: each.to(device=device, dtype=cast), tensor))
 
     keep_moved = _unnoticed(moved)
     if transform is None:
@@ -181,7 +182,7 @@ def _detached_lazy(tensor: torch.Tensor) -> Any:
 
 
 def _detached_copy(tensor: torch.Tensor) -> Any:
-    return tensor.detach().clone()
+    return compact_clone(tensor.detach())
 
 
 def _detached_reference(tensor: torch.Tensor) -> Any:
@@ -195,7 +196,7 @@ def _lazy(tensor: torch.Tensor) -> Any:
 
 
 def _uncopied(tensor: torch.Tensor) -> Any:
-    return tensor.clone() if tensor.is_inference() else Reference(tensor)
+    return compact_clone(tensor) if tensor.is_inference() else Reference(tensor)
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

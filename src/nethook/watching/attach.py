@@ -14,6 +14,7 @@ from torch import nn
 from nethook.addresses.patterns import Pattern
 from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
+from nethook.addresses.unmade import first_unmade
 from nethook.addresses.wrappers import can_be_compiled, is_compiled
 from nethook.errors import InputsError, OptionError
 from nethook.hooks.attachment import Attachment, Resting, put_last
@@ -78,6 +79,17 @@ def given_models(model: Any) -> dict[str, nn.Module]:
     return found
 
 
+def _check_made(models: Mapping[str, nn.Module]) -> None:
+    for name, model in models.items():
+        unmade = first_unmade(model)
+        if unmade is not None:
+            address = f"{name}.{unmade}" if name else unmade
+            raise InputsError(
+                f"{address!r} has no shape before the first forward: run the model once, "
+                "model(inputs), then watch it."
+            )
+
+
 def given_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
     """The optimizers as a list."""
     if optimizer is None:
@@ -110,6 +122,7 @@ def attach(
     keep_args: bool = False,
 ) -> tuple[Session, Attachment]:
     """Opens the run and puts every hook on; if anything fails, nothing is left behind."""
+    _check_made(models)
     trees = {name: Tree(model) for name, model in models.items()}
     chosen = {name: _leaves(tree, include, exclude) for name, tree in trees.items()}
     parameters = {name: _parameters(tree) for name, tree in trees.items()}

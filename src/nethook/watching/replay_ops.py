@@ -11,6 +11,7 @@ import torch
 
 from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Attachment
+from nethook.hooks.compact import compact_clone
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.op_names import written_arguments
 from nethook.hooks.op_sites import Op, OpConsumer
@@ -175,7 +176,7 @@ class _Copy:
 
 
 def _kept(value: Any, *, copied: bool) -> Any:
-    return _Copy(value, value.detach().clone()) if copied else value
+    return _Copy(value, compact_clone(value.detach())) if copied else value
 
 
 def _operands(value: Any) -> Iterator[Any]:

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
+from nethook.hooks.compact import compact_clone
 from nethook.hooks.hook import Owner
 from nethook.hooks.quiet import quiet
 from nethook.stats import guard
@@ -42,7 +43,7 @@ class Snapshots:
 
     def add(self, address: str, values: torch.Tensor) -> None:
         """Keeps a copy of outputs, where they are."""
-        self._taken.append((address, self._session.step, values.detach().clone()))
+        self._taken.append((address, self._session.step, compact_clone(values.detach())))
 
     def fetch(self) -> None:
         """Hands everything to the writer."""

@@ -45,14 +45,13 @@ def _lived(name: str, change: Change) -> tuple[dict[str, Any], list[str], nn.Mod
     optimizer = _sgd(model)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
-        watch = nethook.watch(model, optimizer, to=path, budget=None)
-        watch._session.silent = True
-        given = batches(name, BEFORE + AFTER)
-        train(model, given[:BEFORE], optimizer)
-        optimizer = change(model, optimizer) or optimizer
-        kind = next(model.parameters()).dtype
-        train(model, [(x.to(kind), y) for x, y in given[BEFORE:]], optimizer)
-        watch.close()
+        with nethook.watch(model, optimizer, to=path, budget=None) as watch:
+            watch._session.silent = True
+            given = batches(name, BEFORE + AFTER)
+            train(model, given[:BEFORE], optimizer)
+            optimizer = change(model, optimizer) or optimizer
+            kind = next(model.parameters()).dtype
+            train(model, [(x.to(kind), y) for x, y in given[BEFORE:]], optimizer)
         with nethook.open_run(path) as run:
             said = [e.message for e in run.events if e.kind in ("parameters", "model-changed")]
             assert [e.message for e in run.events if e.kind == "watch-failed"] == []

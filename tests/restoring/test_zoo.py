@@ -125,7 +125,7 @@ class Untouched:
         after = self._fingerprint()
         changes = self._before.changes(after, weights=weights)
         assert not changes, f"{name} changed:\n  " + "\n  ".join(changes[:20])
-        assert not any(info.ours for info in nethook.audit(self.model))
+        assert [info for info in nethook.audit(self.model) if info.ours] == []
         self._before = after
         return went
 

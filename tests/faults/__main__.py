@@ -9,12 +9,15 @@ from __future__ import annotations
 import argparse
 import importlib
 import multiprocessing
+import os
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from tests.faults import KINDS
 
@@ -25,12 +28,30 @@ def _try(job: tuple[str, int]) -> tuple[int, str | None]:
     """One attempt. Returns its seed, and the traceback if it failed."""
     kind, seed = job
     module = importlib.import_module(f"tests.faults.{kind}")
-    with tempfile.TemporaryDirectory(prefix="nethook-faults-") as folder:
+    with tempfile.TemporaryDirectory(prefix="nethook-faults-") as folder, _kept_quiet() as printed:
         try:
             module.attempt(seed, Path(folder))
         except BaseException:  # an interrupt that escaped is a failure like any other
-            return seed, traceback.format_exc()
+            printed.seek(0)
+            return seed, f"{printed.read()}{traceback.format_exc()}"
     return seed, None
+
+
+@contextmanager
+def _kept_quiet() -> Iterator[IO[str]]:
+    """What is printed, also by child processes, goes to a file that is shown on failure."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    before = [os.dup(1), os.dup(2)]
+    with tempfile.TemporaryFile("w+", errors="replace") as printed:
+        try:
+            os.dup2(printed.fileno(), 1)
+            os.dup2(printed.fileno(), 2)
+            yield printed
+        finally:
+            for place, kept in enumerate(before, 1):
+                os.dup2(kept, place)
+                os.close(kept)
 
 
 def _results(kind: str, seeds: range) -> Iterator[tuple[int, str | None]]:

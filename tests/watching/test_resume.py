@@ -261,6 +261,23 @@ def test_figures_and_the_page_mark_the_gap(tmp_path: Path) -> None:
     assert " in 2 sessions · finished" in subtitle_of(Reading(run))
 
 
+def test_a_half_pair_that_changed_weights_counts(tmp_path: Path) -> None:
+    """Of two optimizers that step in turns, the second has not come to its step."""
+    model, first = made()
+    other, second = made()
+    with nethook.watch({"a": model, "b": other}, [first, second], to=tmp_path / "a.db") as watch:
+        watch.be_silent()
+        for turn in range(11):
+            for each, optimizer in ((model, first), (other, second))[: 1 if turn == 10 else 2]:
+                optimizer.zero_grad()
+                nn.functional.mse_loss(each(torch.randn(8, 12)), torch.randn(8, 1)).backward()
+                optimizer.step()
+    with nethook.open_run(tmp_path / "a.db") as run:
+        assert run.info["totals"]["steps"] == 11
+        assert run.info["totals"]["optimizer_steps"] == {"0": 11, "1": 10}
+        assert "unfinished_step" not in run.info
+
+
 @pytest.mark.parametrize("budget", [None, 1e-9])  # windows of one step, and long ones
 def test_a_step_that_was_cut_off_does_not_count_and_is_done_again(
     tmp_path: Path, budget: float | None

@@ -34,7 +34,7 @@ from nethook.watching.interrupted import Interruptions
 from nethook.watching.loss_values import LossValues
 from nethook.watching.losses import Losses
 from nethook.watching.lull import Lull
-from nethook.watching.numbers import STEP_AT, WATCH_AT, LoopNumbers, Pending
+from nethook.watching.numbers import STEP_AT, STEPS_AT, WATCH_AT, LoopNumbers, Pending
 from nethook.watching.open_window import QUEUE, OpenWindow
 from nethook.watching.order import CallOrder
 from nethook.watching.parameters import SNAPSHOT_CAP
@@ -487,10 +487,10 @@ class Session:
         if self.passes.open:
             self.passes.end()
         if self.backwards or (self.forwards and self.totals["steps"] == 0):
-            # A step that never came to its end: without an optimizer, or cut off.
             if self.optimizer_steps == 0 and self.totals["steps"] == 0:
                 self.change_clock("backward" if self.backwards else "forward")
-            elif self.clock == "optimizer":  # it changed no weights: kept, and not counted
+            # Kept, and not counted, where it changed no weights.
+            elif self.clock == "optimizer" and not self.numbers.values[STEPS_AT]:
                 self.writer.info(unfinished_step=self.step)
                 self.totals["steps"] -= 1
             self.end_step()

@@ -13,8 +13,8 @@ from typing import Any, cast
 import torch
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
+from nethook.hooks.added_in_forward import HooksOfTensor
 from nethook.hooks.compact import stored
-from nethook.hooks.foreign import HooksOfTensor
 from nethook.hooks.lazy import lazy_copy
 from nethook.hooks.shadow import is_shadow
 

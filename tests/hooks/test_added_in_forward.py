@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import nethook
-from nethook.hooks.foreign import HooksOfModule, HooksOfTensor
+from nethook.hooks.added_in_forward import HooksOfModule, HooksOfTensor
 
 
 def nothing(*_: Any, **__: Any) -> None:

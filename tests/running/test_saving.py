@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.running.both import Warm
+from tests.zoo import EXHIBITS
 from tests.zoo.saved import contents
 
 PROGRAM = Path(__file__).with_name("saving_program.py")
+ZOO = Path(__file__).with_name("saving_zoo_program.py")
+ROOT = Path(__file__).parents[2]
+FOLLOWED = 16  # models that `nethook run` follows at most
 # The stack of Python's calls at the moment of `torch.jit.trace`: files and lines, ours among them.
 STACK = ".debug_pkl"
 
@@ -43,3 +48,21 @@ def test_every_file_is_the_same(tmp_path: Path, warm: Warm) -> None:
     checksum = {"traced.pt: traced/.data/serialization_id"}  # of all the names and sums beside it
     assert said
     assert differ <= said | checksum, sorted(differ)
+
+
+@pytest.mark.parametrize("first", range(0, len(EXHIBITS), FOLLOWED))
+def test_every_model_of_the_zoo_is_saved_the_same(first: int, tmp_path: Path, warm: Warm) -> None:
+    names = [exhibit.name for exhibit in EXHIBITS[first : first + FOLLOWED]]
+    ours = ("-m", "nethook", "run", "--to", str(tmp_path / "run.db"))
+    found = []
+    for before in ((), (), ours):
+        done = warm.run(*before, str(ZOO), str(ROOT), *names, cwd=tmp_path)
+        assert done.code == 0, done.err
+        lines = [json.loads(line) for line in done.out.splitlines() if line.startswith("[")]
+        assert [name for name, _, _ in lines] == names
+        found.append(lines)
+    for (name, one, _), (_, two, _), (_, watched, _) in zip(*found, strict=True):
+        stable = {way for way, saved in one.items() if two[way] == saved}
+        assert [way for way in stable if watched[way] != one[way]] == [], name
+        assert len(stable) >= len(one) / 2
+    assert sum(hooked for _, _, hooked in found[2]) >= len(names) / 2

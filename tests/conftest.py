@@ -1,8 +1,15 @@
-"""Cores are shared, so how long one example takes says nothing; and garbage is looked for often."""
+"""Cores are shared, so how long one example takes says nothing; and garbage is looked for often.
+
+Each test leaves the process as it found it: what it left on is switched off, and it fails for it.
+"""
 
 import gc
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from tests.leftovers import Before
 
 settings.register_profile("nethook", deadline=None)
 settings.load_profile("nethook")
@@ -12,3 +19,13 @@ def pytest_collection_finish() -> None:
     """What was imported stays: who collects garbage in a test need not look through it again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """Puts back global hooks and modes after each test, and fails the test that left them."""
+    before = Before()
+    yield
+    left = before.put_back()
+    if left:
+        pytest.fail("This test left switched on:\n  " + "\n  ".join(left), pytrace=False)

@@ -1,4 +1,4 @@
-"""What a test leaves switched on in the process: found, put back, and reported with the test's name.
+"""What a test leaves switched on in the process: found, put back, reported with its name.
 
 Global hooks, modes and wrapped torch functions outlive the test that put them on. A test that fails
 half-way leaves its own behind (its frames stay alive in the traceback), and every test after it

@@ -68,6 +68,10 @@ class MissingLibraryError(NethookError, ImportError):
     """Something needs a library, or a program, that is not installed; the message says which."""
 
 
+class TorchChangedError(NethookError, RuntimeError):
+    """This torch has lost a private name that nethook cannot do without."""
+
+
 class ScopeError(NethookError, RuntimeError):
     """A scope that was entered twice, or used where it cannot be."""
 

@@ -17,8 +17,9 @@ from torch.optim.swa_utils import AveragedModel
 
 from nethook import get_module, get_parameter, select
 from nethook.addresses.tree import Tree
-from nethook.addresses.wrappers import inside, is_compiled, wrapped_attribute
+from nethook.addresses.wrappers import inside, wrapped_attribute
 from nethook.errors import NoSuchSiteError
+from nethook.torch_private import is_compiled
 from tests.addresses.networks import Shared, Small
 
 

@@ -9,7 +9,8 @@ from torch import nn
 from torch.nn.modules import module as module_hooks
 
 from nethook.addresses.tree import Tree
-from nethook.hooks.listing import _ON_ALL_MODULES, OF_MODULES, OPTIONS, global_hooks, hooks_on
+from nethook.hooks.listing import global_hooks, hooks_on
+from nethook.torch_private import HOOKS_OF_MODULES, HOOKS_ON_ALL_MODULES, OPTIONS_OF_HOOKS
 
 
 def listed(model: nn.Module) -> list[tuple[str, str, int]]:
@@ -19,22 +20,22 @@ def listed(model: nn.Module) -> list[tuple[str, str, int]]:
 def test_every_dict_of_hooks_that_torch_gives_a_module_is_known():
     names = {name for name, value in vars(nn.Module()).items() if isinstance(value, OrderedDict)}
     hooks = {name for name in names if "hooks" in name} - {"_non_persistent_buffers_set"}
-    options = {name for each in OPTIONS.values() for name in each}
-    assert hooks == {attribute for attribute, _ in OF_MODULES} | options
+    options = {name for each in OPTIONS_OF_HOOKS.values() for name in each}
+    assert hooks == set(HOOKS_OF_MODULES.values()) | options
 
 
 def test_every_dict_of_hooks_on_all_modules_is_known():
     source = Path(module_hooks.__file__).read_text()
     names = set(re.findall(r"^(_global_\w+_hooks): ", source, re.MULTILINE))
-    assert names == {attribute for attribute, _ in _ON_ALL_MODULES}
+    assert names == set(HOOKS_ON_ALL_MODULES.values())
 
 
 def test_what_the_kinds_are_called():
     names = ["forward_pre", "forward", "backward_pre", "backward"]
     states = ["state_dict_pre", "state_dict", "load_state_dict_pre", "load_state_dict_post"]
     things = [f"global_{thing}_registration" for thing in ("buffer", "module", "parameter")]
-    assert [kind for _, kind in OF_MODULES] == [*names, *states]
-    assert [kind for _, kind in _ON_ALL_MODULES] == [*(f"global_{name}" for name in names), *things]
+    assert list(HOOKS_OF_MODULES) == [*names, *states]
+    assert list(HOOKS_ON_ALL_MODULES) == [*(f"global_{name}" for name in names), *things]
 
 
 def test_a_model_without_hooks_has_no_places():

@@ -6,7 +6,8 @@ import threading
 import torch
 from torch import nn
 
-from nethook.hooks.nodes import HeldNode, inputs_of, leaf_of, made_since, next_number, number
+from nethook.hooks.nodes import HeldNode, inputs_of, leaf_of, made_since, number
+from nethook.torch_private import next_node_number
 
 
 class Square(torch.autograd.Function):
@@ -22,11 +23,11 @@ class Square(torch.autograd.Function):
 
 def test_numbers_are_those_that_torch_gives_in_order() -> None:
     x = torch.ones(2, requires_grad=True)
-    begin = next_number()
+    begin = next_node_number()
     first = x * 2
-    middle = next_number()
+    middle = next_node_number()
     second = first + 1
-    assert begin <= number(first.grad_fn) < middle <= number(second.grad_fn) < next_number()
+    assert begin <= number(first.grad_fn) < middle <= number(second.grad_fn) < next_node_number()
     (leaf,) = inputs_of(first.grad_fn)
     assert number(leaf) is None
     assert leaf_of(leaf) is x
@@ -34,21 +35,21 @@ def test_numbers_are_those_that_torch_gives_in_order() -> None:
 
 
 def test_every_thread_counts_for_itself() -> None:
-    next_number()
+    next_node_number()
     x = torch.ones(2, requires_grad=True)
     for _ in range(5):
         x * 2
     seen: list[int] = []
-    thread = threading.Thread(target=lambda: seen.append(next_number()))
+    thread = threading.Thread(target=lambda: seen.append(next_node_number()))
     thread.start()
     thread.join()
-    assert seen[0] < next_number()
+    assert seen[0] < next_node_number()
 
 
 def test_nodes_made_since_a_number_end_where_they_were_made_before() -> None:
     x = torch.ones(2, requires_grad=True)
     outside = x * 3
-    begin = next_number()
+    begin = next_node_number()
     y = torch.relu(outside + 1) * x
     names = sorted(node.name() for node in made_since([y.grad_fn], begin))
     assert names == ["AddBackward0", "MulBackward0", "ReluBackward0"]

@@ -181,7 +181,7 @@ def test_the_backward_pass_of_a_device_runs_in_a_thread_of_torchs(
     backward: bool, torchs: bool, sees: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python knows nothing of threads that torch starts: one made below `threading` is alike."""
-    monkeypatch.setattr(threads, "_graph_task", lambda: 0 if backward else -1)
+    monkeypatch.setattr(threads, "backward_id", lambda: 0 if backward else -1)
     owner = Owner("nethook.test")
     enter(owner, "own")
     found: list[bool] = []

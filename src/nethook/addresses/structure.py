@@ -15,6 +15,8 @@ from typing import Final, TypeAlias
 
 from torch import nn
 
+from nethook.torch_private import children_of
+
 _MOST_PATTERNS: Final = 64
 _Levels: TypeAlias = tuple[list[nn.Module], list[str], list[int]]
 
@@ -75,7 +77,7 @@ def _levels(model: nn.Module, at_most: int) -> _Levels | None:
     counts: list[int] = []
     try:
         while level:
-            below = [module._modules for module in level]
+            below = [children_of(module) for module in level]
             counts += map(len, below)
             below = [each for each in below if each]
             keys += chain.from_iterable(below)

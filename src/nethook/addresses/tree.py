@@ -19,6 +19,7 @@ from torch.nn.utils.parametrize import ParametrizationList, is_parametrized
 from nethook.addresses.structure import Structure, recall, remember
 from nethook.addresses.wrappers import inside, wrapped_attribute
 from nethook.errors import InputsError
+from nethook.torch_private import buffers_of, children_of, parameters_of
 
 _NONE: tuple[str, ...] = ()
 # What a plain model has of what is unusual. Never written to.
@@ -179,7 +180,7 @@ class Tree(Index[Site]):
         return [
             self._site(order)
             for order, module in enumerate(self._walk.modules)
-            if (not module._modules or _is_leaf(module)) and order not in self._walk.internal
+            if (not children_of(module) or _is_leaf(module)) and order not in self._walk.internal
         ]
 
     def has(self, *classes: type[nn.Module]) -> bool:
@@ -304,7 +305,7 @@ class _Walk:
         self.addresses.append("")
         self.modules.append(model)
         try:
-            plain = "parametrizations" not in model._modules and self._collect(model, "")
+            plain = "parametrizations" not in children_of(model) and self._collect(model, "")
         except RecursionError:  # a module that has itself below it
             return False
         if not plain or len(set(map(id, self.modules))) < len(self.modules):
@@ -318,13 +319,13 @@ class _Walk:
     def _collect(self, module: nn.Module, prefix: str) -> bool:
         """Adds what lies below a module; whether all of it is plain so far."""
         add_address, add_module = self.addresses.append, self.modules.append
-        for key, child in module._modules.items():
+        for key, child in children_of(module).items():
             if child is None:
                 return False
             name = prefix + key
             add_address(name)
             add_module(child)
-            below = child._modules
+            below = children_of(child)
             if below and ("parametrizations" in below or not self._collect(child, name + ".")):
                 return False
         return True
@@ -340,14 +341,14 @@ class _Walk:
         """Visits what lies below a module, as long as that is nothing unusual."""
         types, seen = self.types, self._seen
         add_address, add_module = self.addresses.append, self.modules.append
-        for key, child in module._modules.items():
+        for key, child in children_of(module).items():
             if child is None:
                 continue
             cls = type(child)
             wraps = types.get(cls)
             if wraps is None:
                 wraps = types[cls] = wrapped_attribute(cls) is not None
-            below = child._modules
+            below = children_of(child)
             name = prefix + key
             ident = id(child)
             if wraps or ident in seen or (below and "parametrizations" in below):
@@ -394,11 +395,11 @@ class _Walk:
             self.long.setdefault(order, []).extend(each for each in spellings if each != name)
         self._path.add(key)
         prefix, long_prefix = f"{name}." if name else "", f"{long}." if long else ""
-        parametrized = "parametrizations" in module._modules and is_parametrized(module)
+        parametrized = "parametrizations" in children_of(module) and is_parametrized(module)
         if first and long == name and not parametrized and not internal:
             self._below(module, prefix)
         else:
-            for each, child in module._modules.items():
+            for each, child in children_of(module).items():
                 if child is not None:
                     within = internal or (parametrized and each == "parametrizations")
                     self._unusual(child, prefix + each, long_prefix + each, internal=within)
@@ -406,13 +407,13 @@ class _Walk:
 
 
 def _is_leaf(module: nn.Module) -> bool:
-    below = [key for key, child in module._modules.items() if child is not None]
+    below = [key for key, child in children_of(module).items() if child is not None]
     return not below or (below == ["parametrizations"] and is_parametrized(module))
 
 
 def _own_tensors(module: nn.Module, place: str) -> Iterator[tuple[str, torch.Tensor]]:
     prefix = f"{place}." if place else ""
-    for own in (module._parameters, module._buffers):
+    for own in (parameters_of(module), buffers_of(module)):
         for key, tensor in own.items():
             if tensor is None:
                 continue

@@ -14,27 +14,11 @@ from typing import cast
 
 from torch import nn
 
-# module that defines the wrapper, its class, the attribute that holds what is wrapped
-_WRAPPERS = (
-    ("torch.nn.parallel", "DataParallel", "module"),
-    ("torch.nn.parallel", "DistributedDataParallel", "module"),
-    ("torch.optim.swa_utils", "AveragedModel", "module"),
-    ("torch._dynamo.eval_frame", "OptimizedModule", "_orig_mod"),
-    (
-        "torch.distributed.algorithms._checkpoint.checkpoint_wrapper",
-        "ActivationWrapper",
-        "_checkpoint_wrapped_module",
-    ),
-    (
-        "torch.distributed.fsdp.fully_sharded_data_parallel",
-        "FullyShardedDataParallel",
-        "_fsdp_wrapped_module",
-    ),
-)
+from nethook.torch_private import COMPILER, WRAPPERS, children_of
 
 
 def _attribute(cls: type[nn.Module]) -> str | None:
-    for source, name, attribute in _WRAPPERS:
+    for source, name, attribute in WRAPPERS:
         known = getattr(sys.modules.get(source), name, None)
         if known is not None and issubclass(cls, known):
             return attribute
@@ -54,7 +38,7 @@ def inside(module: nn.Module) -> tuple[str, nn.Module] | None:
     if attribute is None:
         return None
     # A subclass with modules of its own does not only wrap: looking through would hide them.
-    children = {key: child for key, child in module._modules.items() if child is not None}
+    children = {key: child for key, child in children_of(module).items() if child is not None}
     return (attribute, children[attribute]) if list(children) == [attribute] else None
 
 
@@ -65,11 +49,6 @@ def unwrap(model: nn.Module) -> nn.Module:
     return model
 
 
-def is_compiled(wrapper: nn.Module) -> bool:
-    """Whether a wrapper is what `torch.compile(module)` returns."""
-    return isinstance(wrapper, sys.modules["torch._dynamo.eval_frame"].OptimizedModule)
-
-
 def can_be_compiled() -> bool:
     """Whether anything can have been compiled in this process."""
-    return "torch._dynamo.eval_frame" in sys.modules
+    return COMPILER in sys.modules

@@ -14,9 +14,10 @@ from nethook.checking.batch import Batch
 from nethook.restoring.unchanged import unchanged
 from nethook.stats import guard
 from nethook.stats.repeats import unexpanded
+from nethook.torch_private import BatchNorms, Dropouts
 from nethook.tracing.sites import sites
 
-_MODAL = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
+_MODAL = (BatchNorms, Dropouts)
 _CHANCE = ("bernoulli", "normal", "rand", "rand_like", "randn", "randn_like", "randint", "rsample",
            "multinomial", "gumbel_softmax", "uniform", "randperm")  # fmt: skip
 
@@ -78,7 +79,7 @@ def _alike(one: torch.Tensor, two: torch.Tensor, tolerance: float) -> bool:
 
 def _culprits(model: nn.Module, batch: Batch) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Operations that draw random numbers in evaluation."""
-    inside = {n for n, m in model.named_modules() if isinstance(m, nn.modules.dropout._DropoutNd)}
+    inside = {n for n, m in model.named_modules() if isinstance(m, Dropouts)}
     with unchanged(model, evaluation=True), torch.no_grad():
         found = [str(site.address) for site in sites(model, batch.inputs)]
     operations = [(address, *address.rpartition("/")[::2]) for address in found if "/" in address]

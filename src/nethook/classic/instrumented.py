@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self
 
-import torch
 from torch import nn
 
 from nethook.addresses.tree import Tree
@@ -19,9 +18,9 @@ from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.routing import RouterPair, routed_modules
+from nethook.torch_private import backward_id
 
 LayerName = str | tuple[str, str]  # the name in the model, or that and the one to call it by
-_graph_task = torch._C._current_graph_task_id
 
 
 class InstrumentedModel(nn.Module):
@@ -173,7 +172,7 @@ class InstrumentedModel(nn.Module):
 
     def _retain(self, aka: str, output: Any) -> None:
         """Keeps what a layer returned, if it is to be kept."""
-        if aka in self._retained and _graph_task() == -1:
+        if aka in self._retained and backward_id() == -1:
             self._retained[aka] = retain(output, detach=self._detach[aka])
 
     def _edited(self, aka: str, output: Any) -> Any:

@@ -13,6 +13,7 @@ from torch import nn
 
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook
+from nethook.torch_private import children_of
 
 _OPTIONS = ("layer", "first_layer", "last_layer")
 
@@ -38,9 +39,9 @@ class _Choose(Hook):
         if not self.children and not kwargs.keys() & set(_OPTIONS):
             return None
         # A part that calls the whole again finds all children: those that were there at first.
-        everything = self.children[0] if self.children else module._modules
+        everything = self.children[0] if self.children else children_of(module)
         part = _part(everything, *(kwargs.get(option) for option in _OPTIONS))
-        self.children.append(module._modules)
+        self.children.append(children_of(module))
         module.__dict__["_modules"] = part
         return args, {name: value for name, value in kwargs.items() if name not in _OPTIONS}
 

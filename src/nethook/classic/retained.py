@@ -15,6 +15,7 @@ import torch
 from nethook.addresses.nested import map_tensors
 from nethook.hooks.lazy import cheap_copy
 from nethook.hooks.quiet import modes_are_active, unnoticed
+from nethook.torch_private import version_of
 from nethook.tracing.foreign import Held, copier
 
 _Tensor = torch.Tensor
@@ -86,7 +87,7 @@ def read(value: Any) -> Any:
 
 def _version(tensor: torch.Tensor) -> int | None:
     """How often a tensor was written; None for an inference tensor, of which nobody can tell."""
-    return None if tensor.is_inference() else tensor._version
+    return None if tensor.is_inference() else version_of(tensor)
 
 
 def _requires_grad(tensor: torch.Tensor) -> bool:

@@ -9,6 +9,8 @@ from typing import Any, cast
 
 from torch import nn
 
+from nethook.torch_private import children_of
+
 _Name = list[str] | None
 
 
@@ -98,7 +100,7 @@ def _cut(
     if not isinstance(layer, nn.Sequential):
         name = ".".join(ends.names()[0][:depth]) or "arg"
         raise AssertionError(f"{name} not Sequential")  # noqa: TRY004  what it always was
-    children = layer._modules  # one that is there twice is run twice
+    children: Any = children_of(layer)  # one that is there twice is run twice
     begin, end = _range(list(children), ends, depth)
     cut = {
         name: _cut(child, ends.inside(name, depth), depth + 1, memo)

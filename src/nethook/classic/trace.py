@@ -6,7 +6,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
 
-import torch
 from torch import nn
 
 from nethook.addresses.lookup import get_module
@@ -19,9 +18,7 @@ from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.routing import RouterPair, routed_modules
-
-_graph_task = torch._C._current_graph_task_id
-_in_transform = torch._C._are_functorch_transforms_active
+from nethook.torch_private import backward_id, in_transform
 
 
 class StopForward(Exception):  # noqa: N818  the name that existing code catches
@@ -170,7 +167,7 @@ class Trace:
 
     def _begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         # Noted now, for a layer that works in place writes to its input.
-        if _graph_task() == -1:
+        if backward_id() == -1:
             self._begun.append((args, self._note(args), self._note(kwargs)))
 
     def _note(self, value: Any) -> Any:
@@ -193,7 +190,7 @@ class Trace:
     def _returns(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
         # What is computed again in backward is edited again, and not recorded: nor is what
         # happens inside a transform of torch.func, whose values do not outlive it.
-        records = _graph_task() == -1 and not _in_transform()
+        records = backward_id() == -1 and not in_transform()
         call = TracedCall(self.layer)
         given = self._given(args, kwargs) if self._retain_input and records else None
         if given is not None and self._input_before_edit:

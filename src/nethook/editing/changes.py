@@ -24,8 +24,7 @@ from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.ops import unseen
 from nethook.hooks.sweep import sweep_at_the_end
 from nethook.hooks.threads import elsewhere, taken_off
-
-_graph_task = torch._C._current_graph_task_id
+from nethook.torch_private import backward_id, is_view, version_of
 
 
 class Change(Hook):
@@ -41,7 +40,7 @@ class Change(Hook):
     def changed(self, value: Any) -> Any:
         """The value after all entries; the same object where none changed it."""
         call = self.calls
-        if _graph_task() == -1:
+        if backward_id() == -1:
             self.calls = call + 1
         for entry in self.entries:
             on = entry.on if entry.path else entry.change
@@ -51,7 +50,7 @@ class Change(Hook):
     def next_call(self) -> int:
         """The number of this call; one that is computed again in backward has none of its own."""
         call = self.calls
-        if _graph_task() == -1:
+        if backward_id() == -1:
             self.calls += 1
         return call
 
@@ -181,7 +180,7 @@ class ChangeOutputGradient(Change):
                 entry.note_tensor(requires_grad=tensor.requires_grad)
             if not meant or not tensor.requires_grad:
                 return tensor
-            if tensor.is_leaf or tensor._is_view() or any(tensor is each for each in given):
+            if tensor.is_leaf or is_view(tensor) or any(tensor is each for each in given):
                 with unseen():
                     tensor = compact_clone(tensor)
             register_on_tensor(tensor, ChangeGradient(self.owner, self.address, meant, self.calls))
@@ -296,7 +295,7 @@ def changed_gradient(entry: Entry, grad: torch.Tensor, site: str, call: int) -> 
     # A function that writes in place would reach gradients of others that share this memory.
     given = grad if isinstance(entry.edit, Edit) else grad.clone()
     new = entry.change(given, site, call)
-    if new is given and (given is grad or not given._version):
+    if new is given and (given is grad or not version_of(given)):
         return grad
     if not isinstance(new, torch.Tensor):
         raise EditError(

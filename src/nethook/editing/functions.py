@@ -13,6 +13,7 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.errors import EditError, InPlaceEditError
 from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.torch_private import version_of
 
 # What an edit becomes: the value and the address, to the new value or None for no change.
 Apply = Callable[[Any, str], Any]
@@ -93,6 +94,6 @@ def wrote_in_place(site: str) -> InPlaceEditError:
 
 def _versions(value: Any) -> list[int]:
     if type(value) is torch.Tensor and not modes_are_active():
-        return [0 if value.is_inference() else value._version]
+        return [0 if value.is_inference() else version_of(value)]
     with quiet():
-        return [0 if each.is_inference() else each._version for _, each in tensors(value)]
+        return [0 if each.is_inference() else version_of(each) for _, each in tensors(value)]

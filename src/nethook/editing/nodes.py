@@ -18,8 +18,9 @@ from nethook.errors import EditError, InPlaceEditError
 from nethook.hooks.attachment import register_on_node
 from nethook.hooks.compact import compact_clone
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.nodes import made_since, next_number
+from nethook.hooks.nodes import made_since
 from nethook.hooks.threads import elsewhere, taken_off
+from nethook.torch_private import is_view, next_node_number, version_of
 
 Gradients = tuple[torch.Tensor | None, ...]
 
@@ -67,7 +68,7 @@ class NodeEntry(Entry):
         given = [_copies(each) for each in (changeable, *rest)]
         new = self._call(*given, site)
         if new is None:
-            if any(each is not None and each._version for grads in given for each in grads):
+            if any(each is not None and version_of(each) for grads in given for each in grads):
                 raise InPlaceEditError(
                     f"the callback at {self.what} wrote to a gradient of {site!r} in place and "
                     "returned None. Return the new gradients instead."
@@ -133,7 +134,7 @@ class ChangeNodes(Change):
 
     def put_on(self, given: Any, output: Any, written: Sequence[torch.Tensor] = ()) -> Any:
         """Hooks on what made `output` from `given`; those in `written` it returns in place."""
-        begin = self.begun.pop() if self.begun else next_number()
+        begin = self.begun.pop() if self.begun else next_node_number()
         if not self.owner.alive:
             return output
         inputs = [tensor for _, tensor in tensors(given)]
@@ -146,7 +147,7 @@ class ChangeNodes(Change):
             made = tensor.grad_fn
             in_place = any(tensor is each for each in written)
             foreign = made is None or (not in_place and any(tensor is each for each in inputs))
-            copied = foreign or (tensor._is_view() and not in_place)
+            copied = foreign or (is_view(tensor) and not in_place)
             flows_on = compact_clone(tensor) if copied else tensor
             last = flows_on.grad_fn if foreign else made
             assert last is not None
@@ -189,7 +190,7 @@ class NodesBegin(Hook):
         """Notes that a call begins."""
         if elsewhere(self.owner, module):
             return
-        self._change.begun.append(next_number())
+        self._change.begun.append(next_node_number())
 
 
 class BeforeNode(Hook):

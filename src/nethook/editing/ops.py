@@ -21,10 +21,10 @@ from nethook.editing.changes import (
 from nethook.editing.nodes import ChangeNodes
 from nethook.editing.plan import Entry
 from nethook.hooks.hook import Owner
-from nethook.hooks.nodes import next_number
 from nethook.hooks.op_missing import why_no_op
 from nethook.hooks.op_names import written_arguments
 from nethook.hooks.op_sites import Met, Op, OpConsumer
+from nethook.torch_private import next_node_number
 
 _Function = Callable[..., Any]
 _Args = tuple[Any, ...]
@@ -92,7 +92,7 @@ class ChangeOps(OpConsumer):
         """The new arguments; None where nothing changed."""
         at: _AtOp = op.data
         if at.nodes is not None:
-            at.nodes.begun.append(next_number())
+            at.nodes.begun.append(next_node_number())
         if not at.before:
             return None
         own = _Own(written_arguments(function, args, kwargs))

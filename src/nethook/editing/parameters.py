@@ -16,6 +16,7 @@ from nethook.addresses.tree import ParameterSite, Tree
 from nethook.editing.plan import Entry
 from nethook.errors import EditError
 from nethook.hooks.lazy import cheap_copy
+from nethook.torch_private import buffers_of, data_address, parameters_of
 
 
 def set_parameter(model: nn.Module, name: str, value: torch.Tensor | float) -> None:
@@ -81,7 +82,7 @@ class _Kept:
         self._places = [
             (own, key)
             for module in [*tree.modules, *(wrapper for _, wrapper in tree.wrappers)]
-            for own in cast(list[dict[str, Any]], [module._parameters, module._buffers])
+            for own in cast(list[dict[str, Any]], [parameters_of(module), buffers_of(module)])
             for key, value in own.items()
             if value is site.tensor
         ]
@@ -143,7 +144,7 @@ def _inputs_come_first(owner: nn.Module | None) -> bool:
 def _share_memory(one: torch.Tensor, two: torch.Tensor) -> bool:
     try:
         # Reading `data_ptr()` would part a lazy copy from its original; this does not.
-        address = torch._C._data_address  # type: ignore[attr-defined]
-        return bool(address(one) == address(two)) and one.stride() == two.stride()
+        same = data_address(one) == data_address(two)
+        return same and one.stride() == two.stride()
     except RuntimeError:
         return False

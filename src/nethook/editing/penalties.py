@@ -10,8 +10,7 @@ import torch
 from nethook.editing.functions import call_form
 from nethook.editing.plan import show_pattern
 from nethook.errors import EditError
-
-_graph_task = torch._C._current_graph_task_id
+from nethook.torch_private import backward_id
 
 
 class Penalty:
@@ -34,7 +33,7 @@ class Penalty:
             )
         # A checkpointed block is computed again in backward. The term was collected in the first
         # pass; it was made here once more only so that both passes do the same.
-        if _graph_task() != -1:
+        if backward_id() != -1:
             return
         if not torch.is_grad_enabled():
             self._without_graph = True  # an evaluation: nothing to learn from

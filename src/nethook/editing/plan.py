@@ -28,13 +28,11 @@ from nethook.editing.functions import (
 from nethook.errors import EditError
 from nethook.hooks.op_mode import ops_are_seen
 from nethook.hooks.ops import unseen
+from nethook.torch_private import backward_id, dispatch_modes, function_modes, version_of
 
 Quantity: TypeAlias = Literal[
     "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "calls", "nodes"
 ]
-_graph_task = torch._C._current_graph_task_id
-_modes = torch._C._len_torch_function_stack
-_dispatched = torch._C._len_torch_dispatch_stack
 OneEdit: TypeAlias = Callable[..., Any]
 
 
@@ -107,7 +105,7 @@ class Entry:
 
     def change(self, value: Any, site: str, call: int) -> Any:
         """The edit applied to a value; the same object where nothing changed."""
-        recomputed = _graph_task() != -1 and self.quantity in ("outputs", "inputs", "calls")
+        recomputed = backward_id() != -1 and self.quantity in ("outputs", "inputs", "calls")
         if recomputed and self.limit is not None:
             raise EditError(
                 f"the edit at {self.what} is limited by calls={self.limit!r}, and {site!r} runs "
@@ -120,11 +118,16 @@ class Entry:
             return value
         if not recomputed:
             self.fired += 1
-        if self._is_simple and type(value) is torch.Tensor and not _modes() and not _dispatched():
+        if (
+            self._is_simple
+            and type(value) is torch.Tensor
+            and not function_modes()
+            and not dispatch_modes()
+        ):
             # Nearly always. No mode sees it, so no operation is traced either.
-            before = -1 if value.is_inference() else value._version
+            before = -1 if value.is_inference() else version_of(value)
             new = self.edit(value)
-            if new is None and not value.is_inference() and value._version != before:
+            if new is None and not value.is_inference() and version_of(value) != before:
                 raise wrote_in_place(site)
         elif ops_are_seen():
             with unseen():  # what an edit does is no operation of the model

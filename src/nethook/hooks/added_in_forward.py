@@ -16,12 +16,18 @@ import torch
 from torch import nn
 
 from nethook.hooks.hook import Hook
-from nethook.hooks.listing import OF_MODULES, OF_TENSORS, OPTIONS
 from nethook.hooks.order import merged
+from nethook.torch_private import (
+    FULL_BACKWARD,
+    HOOKS_OF_MODULES,
+    HOOKS_OF_TENSORS,
+    OPTIONS_OF_HOOKS,
+)
 
 Table = MutableMapping[int, Any]
-_FULL = "_is_full_backward_hook"
-_ON_A_MODULE = {name: OPTIONS.get(kind, ()) for name, kind in OF_MODULES}
+_ON_A_MODULE = {
+    attribute: OPTIONS_OF_HOOKS.get(kind, ()) for kind, attribute in HOOKS_OF_MODULES.items()
+}
 _NAMES = tuple(each for name, options in _ON_A_MODULE.items() for each in (name, *options))
 _tables_of = itemgetter(*_NAMES)
 _NOTHING: dict[Any, Any] = {}
@@ -35,7 +41,7 @@ class HooksOfModule:
     def __init__(self, module: nn.Module) -> None:
         own = vars(module)
         self._module = module
-        self._full = own.get(_FULL)
+        self._full = own.get(FULL_BACKWARD)
         self._tables: tuple[Table, ...] = _tables_of(own)
         # By the name of the table, for those that hold anything; most modules have none.
         self._contents = (
@@ -64,7 +70,7 @@ class HooksOfModule:
             own[name] = before[name]
             _fill(own[name], kept)
             if self._full is None and not any(map(_is_ours, kept.values())):
-                own[_FULL] = None
+                own[FULL_BACKWARD] = None
 
 
 class HooksOfTensor:
@@ -86,7 +92,7 @@ class HooksOfTensor:
 
 
 def _hooks_of(tensor: torch.Tensor) -> list[Table | None]:
-    return [getattr(tensor, name, None) for name, _ in OF_TENSORS]
+    return [hooks_of(tensor) for hooks_of in HOOKS_OF_TENSORS.values()]
 
 
 def _is_ours(hook: object) -> bool:

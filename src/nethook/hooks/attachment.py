@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import torch
 from torch import nn
-from torch.nn.modules import module as module_hooks
 from torch.utils.hooks import RemovableHandle
 
 from nethook.hooks.hook import OUR_FLAG, Handle, Hook, Owner
@@ -23,6 +22,17 @@ from nethook.hooks.numbers import next_number, renumbered
 from nethook.hooks.order import Order, note_rest
 from nethook.hooks.quiet import quiet
 from nethook.hooks.saving import LeftOut
+from nethook.torch_private import (
+    GLOBAL_HOOKS,
+    any_global_hook,
+    forward_hooks_of,
+    forward_pre_hooks_of,
+    global_always_called,
+    global_with_kwargs,
+    hooks_always_called_of,
+    hooks_with_kwargs_of,
+    pre_hooks_with_kwargs_of,
+)
 
 
 class Attachment:
@@ -48,7 +58,7 @@ class Attachment:
 
     def forward_pre(self, module: nn.Module, hook: Hook) -> None:
         """`hook(module, args, kwargs)` before a module's forward."""
-        handle = _OnModule(module._forward_pre_hooks, module._forward_pre_hooks_with_kwargs)
+        handle = _OnModule(forward_pre_hooks_of(module), pre_hooks_with_kwargs_of(module))
         self._put_on(handle, hook)
 
     def forward(
@@ -67,18 +77,18 @@ class Attachment:
         for a while.
         """
         if not (with_kwargs or always_call):
-            handle = _OnModule(module._forward_hooks)
+            handle = _OnModule(forward_hooks_of(module))
         else:
-            kwargs = (module._forward_hooks_with_kwargs,) if with_kwargs else ()
-            always = (module._forward_hooks_always_called,) if always_call else ()
-            handle = _OnModule(module._forward_hooks, *kwargs, *always)
+            kwargs = (hooks_with_kwargs_of(module),) if with_kwargs else ()
+            always = (hooks_always_called_of(module),) if always_call else ()
+            handle = _OnModule(forward_hooks_of(module), *kwargs, *always)
         self._put_on(handle, hook)
         if resting is not None:
             resting.add(handle, hook)
 
     def every_forward_pre(self, hook: Hook) -> None:
         """`hook(module, args)` before the forward of any module."""
-        handle = _OnModule(module_hooks._global_forward_pre_hooks)
+        handle = _OnModule(GLOBAL_HOOKS["global_forward_pre"])
         self._handles.append(handle)
         handle.put_on(hook)
 
@@ -88,9 +98,9 @@ class Attachment:
         """`hook(module, args, output)` after the forward of any module; options as above."""
         # The handle of `register_module_forward_hook` forgets a flag of its own in torch 2.13.
         # Then torch would take every module for globally hooked for ever.
-        kwargs = (module_hooks._global_forward_hooks_with_kwargs,) if with_kwargs else ()
-        always = (module_hooks._global_forward_hooks_always_called,) if always_call else ()
-        handle = _OnModule(module_hooks._global_forward_hooks, *kwargs, *always)
+        kwargs = (global_with_kwargs,) if with_kwargs else ()
+        always = (global_always_called,) if always_call else ()
+        handle = _OnModule(GLOBAL_HOOKS["global_forward"], *kwargs, *always)
         self._handles.append(handle)
         handle.put_on(hook)
 
@@ -226,7 +236,7 @@ class _OnModule:
 
 def put_last(module: nn.Module, hook: Hook) -> None:
     """Lets a hook after a module's forward run after those that were registered since."""
-    hooks: Any = module._forward_hooks
+    hooks: Any = forward_hooks_of(module)
     for key, each in list(hooks.items()):
         if each is hook:
             hooks.move_to_end(key)
@@ -279,7 +289,7 @@ def seconds_of_a_hook() -> float:
     on all modules would be called for it, and may be the user's: where there are any, a typical
     number serves.
     """
-    if module_hooks._has_any_global_hook():
+    if any_global_hook():
         return _TYPICAL_SECONDS
     module = nn.Identity()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
+from nethook.torch_private import queue_callback
 
 
 def when_backward_ends(function: Callable[[], None]) -> None:
@@ -12,4 +12,4 @@ def when_backward_ends(function: Callable[[], None]) -> None:
 
     torch's own distributed engines rely on the same call, which has no public name.
     """
-    torch.autograd.Variable._execution_engine.queue_callback(function)
+    queue_callback(function)

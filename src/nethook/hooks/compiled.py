@@ -6,7 +6,6 @@ code checks that they are there.
 
 from __future__ import annotations
 
-import sys
 import warnings
 import weakref
 from collections.abc import Callable
@@ -16,10 +15,20 @@ import torch
 from torch import nn
 
 from nethook.addresses.tree import Tree
-from nethook.addresses.wrappers import can_be_compiled, is_compiled
+from nethook.addresses.wrappers import can_be_compiled
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Handle, Hook, Owner
 from nethook.hooks.importing import when_imported
+from nethook.torch_private import (
+    COMPILED_CALL,
+    COMPILER_CALLBACKS,
+    COMPILER_SETTINGS,
+    check_hooks,
+    compiled_call_of,
+    compiler_callbacks,
+    forget_compiled,
+    is_compiled,
+)
 
 
 def run_eagerly_where_compiled(tree: Tree, hooks: Attachment) -> None:
@@ -31,7 +40,7 @@ def run_eagerly_where_compiled(tree: Tree, hooks: Attachment) -> None:
     if not can_be_compiled():
         return
     wrapped = any(is_compiled(module) for _, module in tree.wrappers)
-    if wrapped or [m for m in tree.modules if m._compiled_call_impl is not None]:
+    if wrapped or [m for m in tree.modules if compiled_call_of(m) is not None]:
         hooks.add(_Eager())
 
 
@@ -66,7 +75,7 @@ def around_compiled_call(
     Returns:
         Whether it was.
     """
-    if module._compiled_call_impl is None:
+    if compiled_call_of(module) is None:
         return False
     hooks.add(_Around(hooks.owner, module, begins, ends))
     return True
@@ -79,10 +88,10 @@ class WhenCompiling:
         self._act = act
         self._done = done
         self._handler: Any = None
-        self._waiting: Handle = when_imported("torch._dynamo.callback", self._put_on)
+        self._waiting: Handle = when_imported(COMPILER_CALLBACKS, self._put_on)
 
     def _put_on(self) -> None:
-        self._handler = sys.modules["torch._dynamo.callback"].callback_handler
+        self._handler = compiler_callbacks()
         self._handler.register_start_callback(self._start)
         if self._done is not None:
             self._handler.register_end_callback(self._end)
@@ -114,12 +123,12 @@ class _Checked:
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: Handle = when_imported("torch._dynamo.config", self._put_on)
+        self._waiting: Handle = when_imported(COMPILER_SETTINGS, self._put_on)
 
     def _put_on(self) -> None:
         if self._on == []:
-            _dynamo_config().skip_nnmodule_hook_guards = False
-            _forget_compiled()
+            check_hooks(True)
+            forget_compiled()
         self._on.append(self)
 
     def remove(self) -> None:
@@ -127,21 +136,7 @@ class _Checked:
         if self in self._on:
             self._on.remove(self)
             if self._on == []:
-                _dynamo_config().skip_nnmodule_hook_guards = True
-
-
-def _dynamo_config() -> Any:
-    return sys.modules["torch._dynamo.config"]
-
-
-def _forget_compiled() -> None:
-    """Lets torch compile again what it compiled so far, when it is next called."""
-    if not can_be_compiled():
-        return
-    from torch._guards import CompileContext
-
-    if CompileContext.current_compile_id() is None:  # otherwise its own code would be taken away
-        torch._dynamo.reset_code_caches()
+                check_hooks(False)
 
 
 class _Around(Hook):
@@ -155,9 +150,9 @@ class _Around(Hook):
         super().__init__(owner, "")
         self._begins = begins
         self._ends = ends
-        self._original: Any = module._compiled_call_impl
+        self._original: Any = compiled_call_of(module)
         self._where = weakref.ref(module)
-        module._compiled_call_impl = self
+        setattr(module, COMPILED_CALL, self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The compiled call."""
@@ -174,8 +169,8 @@ class _Around(Hook):
     def remove(self) -> None:
         """The module's own compiled call is back."""
         module = self._where()
-        if module is not None and module._compiled_call_impl is self:
-            module._compiled_call_impl = self._original
+        if module is not None and compiled_call_of(module) is self:
+            setattr(module, COMPILED_CALL, self._original)
 
 
 CALL_OF_COMPILED: Final = _Around.__call__.__code__

@@ -24,6 +24,7 @@ from nethook.hooks.hook import Hook
 from nethook.hooks.importing import when_imported
 from nethook.hooks.listing import global_hooks, hooks_on
 from nethook.hooks.suspend import suspended, take_off
+from nethook.torch_private import FRAMES_UP
 
 _SCRIPT: Final = "torch.jit.script"
 _GRAPHED: Final = "make_graphed_callables"
@@ -79,7 +80,7 @@ class _Exporter(Hook):
     def __call__(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if self.address == _SCRIPT and len(args) < 3:
             # It looks for names in the frame of its caller, which is two further up from here.
-            kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 2
+            kwargs[FRAMES_UP] = kwargs.get(FRAMES_UP, 0) + 2
         model = args[0] if args else kwargs.get("obj", kwargs.get("func", kwargs.get("mod")))
         if not isinstance(model, nn.Module):
             return original(*args, **kwargs)

@@ -15,13 +15,15 @@ from torch import nn
 
 from nethook.hooks.hook import Hook
 from nethook.hooks.listing import global_hooks
+from nethook.torch_private import CALL, HOOKS_OF_MODULES
 
-_CALL = nn.Module._call_impl.__code__
 _INNER = next(
-    (each for each in _CALL.co_consts if isinstance(each, CodeType) and each.co_name == "inner"),
+    (each for each in CALL.co_consts if isinstance(each, CodeType) and each.co_name == "inner"),
     None,
 )
-_ON_CALLS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+_ON_CALLS = tuple(
+    HOOKS_OF_MODULES[kind] for kind in ("forward_pre", "forward", "backward_pre", "backward")
+)
 
 
 def without_hooked_calls(entries: list[TracebackType]) -> list[TracebackType]:
@@ -36,7 +38,7 @@ def without_hooked_calls(entries: list[TracebackType]) -> list[TracebackType]:
         if skip:
             skip = False
         elif (
-            entry.tb_frame.f_code is _CALL
+            entry.tb_frame.f_code is CALL
             and following is _INNER
             and _only_ours(entry.tb_frame.f_locals.get("self"))
         ):
@@ -50,7 +52,7 @@ def without_hooked_calls(entries: list[TracebackType]) -> list[TracebackType]:
 @cache
 def _straight_call() -> tuple[int, int] | None:
     """Where a module without hooks calls its forward: instruction and line."""
-    for instruction in dis.get_instructions(_CALL):
+    for instruction in dis.get_instructions(CALL):
         line = instruction.positions.lineno if instruction.positions else None
         if instruction.opname == "CALL_FUNCTION_EX" and line is not None:
             return instruction.offset, line

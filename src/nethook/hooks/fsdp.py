@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from nethook.torch_private import fsdp_groups_of, gathered
+
 NO_HOOKS = (
     "FSDP2 (fully_shard) computes the gradient of a shard by itself when the backward pass has "
     "ended, and calls no hook on it: read `parameter.grad` after backward(), which is this rank's "
@@ -27,7 +29,7 @@ def groups_of(root: nn.Module) -> Iterator[Any]:
         return
     for module in root.modules():
         if isinstance(module, fsdp):
-            yield from getattr(module._get_fsdp_state(), "_fsdp_param_groups", ())
+            yield from fsdp_groups_of(module)
 
 
 def shards_of(root: nn.Module) -> dict[int, torch.Tensor]:
@@ -36,7 +38,7 @@ def shards_of(root: nn.Module) -> dict[int, torch.Tensor]:
     for group in groups_of(root):
         for each in group.fsdp_params:
             found[id(each.sharded_param)] = each.sharded_param
-            whole = getattr(each, "_unsharded_param", None)
+            whole = gathered(each)
             if whole is not None:
                 found[id(whole)] = each.sharded_param
     return found

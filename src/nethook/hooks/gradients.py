@@ -23,7 +23,6 @@ The rules, each with a test:
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -35,6 +34,15 @@ from nethook.hooks.hook import Handle, Hook, Owner
 from nethook.hooks.numbers import next_number
 from nethook.hooks.quiet import quiet
 from nethook.hooks.sweep import OnGraph, sweep_at_the_end
+from nethook.torch_private import (
+    backward_id,
+    base_of,
+    hooks_of_tensor,
+    is_view,
+    new_table_of,
+    overlaps,
+    version_of,
+)
 
 
 class Sink:
@@ -52,7 +60,7 @@ class Sink:
         if key in self._fragile and self._fragile[key].changed:
             return  # no more than what flowed back to the view from before it was written
         # One backward call is one graph task; its number is what tells passes apart.
-        task = torch._C._current_graph_task_id()
+        task = backward_id()
         self.passes.setdefault(task, {})[key] = self.keep(grad)
 
     @property
@@ -78,13 +86,15 @@ def ask(
     if tensor.is_leaf:
         _OnLeaf.put_on(tensor, owner, address, sink, key)
         return
-    register_on_tensor(tensor, _OnTensor(owner, address, weakref.ref(sink), key, tensor._version))
-    if not tensor._is_view():
+    register_on_tensor(
+        tensor, _OnTensor(owner, address, weakref.ref(sink), key, version_of(tensor))
+    )
+    if not is_view(tensor):
         return
     version = _Version(tensor)
-    base = tensor._base
+    base = base_of(tensor)
     assert base is not None
-    passed_through = any(each is base or each._base is base for each in given)
+    passed_through = any(each is base or base_of(each) is base for each in given)
     if passed_through or base.is_leaf or not _only_rearranged(tensor, base):
         sink._fragile[key] = version
     else:
@@ -100,7 +110,7 @@ def _only_rearranged(view: torch.Tensor, base: torch.Tensor) -> bool:
         and view.numel() == base.numel()
         and view.is_conj() == base.is_conj()
         and view.is_neg() == base.is_neg()
-        and not torch._debug_has_internal_overlap(view)
+        and not overlaps(view)
     )
 
 
@@ -112,24 +122,25 @@ def ask_quickly(tensor: torch.Tensor, hook: Hook, given: tuple[Any, ...] = ()) -
     into the view takes nothing away; other views lose their gradient when they are written to.
     A leaf is not asked: it would outlive the graph.
     """
-    if tensor._is_view():
-        base = tensor._base
+    if is_view(tensor):
+        base = base_of(tensor)
         if (
             base is not None
             and not base.is_leaf
-            and not any(each is base or getattr(each, "_base", None) is base for each in given)
+            and not any(
+                each is base or (isinstance(each, torch.Tensor) and base_of(each) is base)
+                for each in given
+            )
             and _only_rearranged(tensor, base)
         ):
             tensor = base
     node = tensor.grad_fn  # read before anything else: see `register_on_tensor`
     if node is None:
         return
-    hooks = tensor._backward_hooks
+    hooks = hooks_of_tensor(tensor)
     if hooks is None:
         # `Tensor.register_hook` without its handle, which is most of its cost.
-        hooks = OrderedDict()
-        tensor._backward_hooks = hooks
-        node._register_hook_dict(tensor)
+        hooks = new_table_of(tensor, node)
     hooks[next_number()] = hook
 
 
@@ -155,7 +166,7 @@ class _OnTensor(OnGraph):
         sink = self.sink()
         heard = sink is None or any(self.key in grads for grads in sink.passes.values())
         # After a write the tensor is that of another node.
-        if not heard and tensor._version == self._written:
+        if not heard and version_of(tensor) == self._written:
             _OnNode(self, tensor.grad_fn, tensor.output_nr)
 
 
@@ -192,7 +203,7 @@ class _OnLeaf(_OnTensor):
     @classmethod
     def put_on(cls, leaf: torch.Tensor, owner: Owner, address: str, sink: Sink, key: int) -> None:
         """Registers such a hook on a leaf, and takes off those of earlier calls that are done."""
-        for other in list((leaf._backward_hooks or {}).values()):
+        for other in list((hooks_of_tensor(leaf) or {}).values()):
             if isinstance(other, cls) and other.owner is owner and other._fired:
                 other._take_off()
         cls(leaf, owner, address, sink, key)
@@ -263,8 +274,8 @@ class _Version:
         self._alias = tensor.detach()
         if not tensor.is_nested:  # torch has no way to take that of a nested tensor away
             self._alias.data = torch.empty(0, device=tensor.device)
-        self._seen = self._alias._version
+        self._seen = version_of(self._alias)
 
     @property
     def changed(self) -> bool:
-        return self._alias._version != self._seen
+        return version_of(self._alias) != self._seen

@@ -44,9 +44,9 @@ from torch import Tensor
 from torch.library import Library, fallthrough_kernel, register_fake
 
 from nethook.hooks.inductor import call_directly, teach_inductor
+from nethook.torch_private import base_of, in_transform
 
 _is_exporting = torch.compiler.is_exporting
-_in_transform = torch._C._are_functorch_transforms_active
 _NUMBERS: Final = itertools.count()
 
 
@@ -128,7 +128,7 @@ def show(site: Tensor, args: tuple[Any, ...], output: Any, back: Tensor | None) 
     `site` is the number of whom it is shown to, and `back` that in backward graphs; without it no
     gradients are shown.
     """
-    if _is_exporting() or _in_transform():
+    if _is_exporting() or in_transform():
         return None
     training = torch.is_grad_enabled()
     if training and not shown.on:
@@ -149,7 +149,7 @@ def show(site: Tensor, args: tuple[Any, ...], output: Any, back: Tensor | None) 
 
 def show_call(site: Tensor, values: Any) -> None:
     """Traced: shows that a call begins, or ends, and what with."""
-    if _is_exporting() or _in_transform():
+    if _is_exporting() or in_transform():
         return
     torch.ops.nethook.call(_plain(values), site, torch.is_grad_enabled())
 
@@ -199,12 +199,12 @@ def _is_given(value: Tensor, args: tuple[Any, ...]) -> bool:
     """Whether a module returns what it was given, or a view of it."""
     if value.is_leaf:
         return True
-    base = value._base
+    base = base_of(value)
     for each in args:
         if isinstance(each, Tensor) and (
             each is value
-            or (base is not None and (each is base or each._base is base))
-            or (each._base is not None and each._base is value)
+            or (base is not None and (each is base or base_of(each) is base))
+            or (base_of(each) is not None and base_of(each) is value)
         ):
             return True
     return False
@@ -223,11 +223,11 @@ def _asked(value: Tensor, args: tuple[Any, ...]) -> Tensor:
     As `gradients.ask_quickly` does: of a view that only rearranges a tensor which the module has
     made, it is that tensor.
     """
-    base = value._base
+    base = base_of(value)
     if base is None or base.is_leaf or base.numel() != value.numel():
         return value
     for each in args:
-        if isinstance(each, Tensor) and (each is base or each._base is base):
+        if isinstance(each, Tensor) and (each is base or base_of(each) is base):
             return value
     return base
 

@@ -8,15 +8,18 @@ but it counts the owners, so a lazy copy is made only where no owner is left tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
 from nethook.hooks.compact import compact_clone
-
-_owners = torch._C._storage_Use_Count  # of memory
-_uses: Callable[[torch.Tensor], int] = torch.Tensor._use_count  # type: ignore[attr-defined]
-_saved_tensors_hooks = torch._C._autograd._top_saved_tensors_default_hooks
+from nethook.torch_private import (
+    base_of,
+    lazy_clone,
+    owners_of,
+    saved_tensors_hooks,
+    saves_its_result,
+    storage_id,
+    uses_of,
+)
 
 
 def lazy_copy(
@@ -36,16 +39,16 @@ def lazy_copy(
         storage = tensor.untyped_storage()
         # Asked before anything is detached, which would be an owner more. One of the owners is
         # `storage`, the other the tensor.
-        owners = _owners(storage._cdata)
+        owners = owners_of(storage_id(storage))
         alone = owners == 2 or (owners == 3 and _second_owner_is_known(tensor))
         if alone and not tensor.requires_grad:
             # With a gradient nothing can be handed out but a detached alias, an owner more.
             # Without one it can be the tensor itself, held by Python and by the other library.
-            alone = _uses(tensor) == 1
+            alone = uses_of(tensor) == 1
         source = tensor.detach() if detach and tensor.requires_grad else tensor
         if not alone or not storage.resizable() or tensor.is_quantized:
             return compact_clone(source) if or_true else None
-        return torch._lazy_clone(source)
+        return lazy_clone(source)
     except RuntimeError:
         return None
 
@@ -60,10 +63,10 @@ def cheap_copy(tensor: torch.Tensor, *, detach: bool = False) -> torch.Tensor:
 
 def _second_owner_is_known(tensor: torch.Tensor) -> bool:
     """Whether the one owner more is torch's own: the base of a view, or what backward needs."""
-    base = tensor._base
+    base = base_of(tensor)
     if base is not None:
         # `nn.Linear` returns a view when its input has three dimensions; nobody holds the base
         # but the view, and Python since this line.
-        return base.requires_grad or _uses(base) == 2
+        return base.requires_grad or uses_of(base) == 2
     # Rectifiers and softmax save their result for backward, unless a hook took it elsewhere.
-    return hasattr(tensor.grad_fn, "_raw_saved_result") and _saved_tensors_hooks(False) is None
+    return saves_its_result(tensor.grad_fn) and saved_tensors_hooks(False) is None

@@ -24,6 +24,13 @@ from nethook.hooks.compiled import WhenCompiling
 from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.listing import global_hooks
+from nethook.torch_private import (
+    ANY_GLOBAL_HOOK,
+    GLOBAL_HOOKS,
+    forward_pre_hooks_of,
+    is_tracing,
+    pre_hooks_with_kwargs_of,
+)
 
 _MODULES: Final = "torch.nn.modules.module"
 
@@ -82,8 +89,8 @@ class Newcomers:
             self._calls.every_forward_pre(hook)
             # torch warns when a compiled module is called while there is a global hook, for it
             # would fire once too often. This one may, and nobody else's is hidden.
-            unseen = _Unseen(self._calls.owner, "_has_any_global_hook")
-            self._calls.add(WrappedFunction(_MODULES, "_has_any_global_hook", unseen))
+            unseen = _Unseen(self._calls.owner, ANY_GLOBAL_HOOK)
+            self._calls.add(WrappedFunction(_MODULES, ANY_GLOBAL_HOOK, unseen))
 
     def see_compiling(self, compiling: Callable[[], None]) -> None:
         """Calls `compiling()`, while on, before torch compiles anything.
@@ -123,14 +130,14 @@ class _Call(Hook):
         # hook that was taken off during a call is still called for the rest of it.
         if torch.compiler.is_compiling():
             return
-        if self.owner.alive and not _unmet.get() and torch._C._get_tracing_state() is None:
+        if self.owner.alive and not _unmet.get() and not is_tracing():
             before = _pre_hooks_of(module)
             self._called(module)
             _make_up_for(module, args, before)
 
 
 def _pre_hooks_of(module: nn.Module) -> dict[int, Any]:
-    return {**module_hooks._global_forward_pre_hooks, **module._forward_pre_hooks}
+    return {**GLOBAL_HOOKS["global_forward_pre"], **forward_pre_hooks_of(module)}
 
 
 def _make_up_for(module: nn.Module, args: Any, before: dict[int, Any]) -> None:
@@ -141,7 +148,7 @@ def _make_up_for(module: nn.Module, args: Any, before: dict[int, Any]) -> None:
     kwargs = caller.f_locals.get("kwargs", {}) if caller.f_code.co_name == "inner" else {}
     for key, hook in new.items():
         if isinstance(hook, Hook):
-            if key in module._forward_pre_hooks_with_kwargs:
+            if key in pre_hooks_with_kwargs_of(module):
                 hook(module, args, kwargs)
             else:
                 hook(module, args)

@@ -7,14 +7,13 @@ tell later which call made a node. Nodes that add to the `.grad` of a leaf have 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, cast
+from collections.abc import Iterable
 
 import torch
 from torch.autograd.graph import Node, get_gradient_edge
 
-# The number that the next node of this thread will have.
-next_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
+from nethook.torch_private import node_number
+
 _NOT_NUMBERED = 2**64 - 1
 
 
@@ -27,12 +26,12 @@ class HeldNode:
         edge = get_gradient_edge(tensor)
         self.node: Node = edge.node
         # A node of a Python function is owned by the graph, not by its Python object.
-        self._token = edge.ownership_token
+        self._token = getattr(edge, "ownership_token", None)  # since torch 2.9
 
 
 def number(node: Node) -> int | None:
     """When the node was made, among those of its thread; None for that of a leaf."""
-    made: int = cast(Any, node)._sequence_nr()
+    made = node_number(node)
     return None if made == _NOT_NUMBERED else made
 
 

@@ -15,8 +15,13 @@ from torch.overrides import TorchFunctionMode
 from nethook.hooks.op_names import SET_ITEM, known_names, op_name, written_arguments
 from nethook.hooks.op_sites import ModuleCall, Op, OpWatcher
 from nethook.hooks.op_write import put_back
+from nethook.torch_private import (
+    function_mode_at,
+    function_modes,
+    pop_function_mode,
+    push_function_mode,
+)
 
-_modes = torch._C._len_torch_function_stack
 _is_traced = torch.compiler.is_dynamo_compiling
 
 
@@ -119,7 +124,7 @@ class OpMode(TorchFunctionMode):
             if running.calls and running.calls[-1].hidden:
                 wanted = False
         if wanted and not self.is_on:
-            torch._C._push_on_torch_function_stack(self)
+            push_function_mode(self)
             self.is_on = True
         # While a consumer is told of an operation torch has taken the mode off, and puts it back
         # afterwards, whatever is done here: it goes the next time.
@@ -136,7 +141,7 @@ class OpMode(TorchFunctionMode):
         # Inside a backward pass that an operation has started, torch has taken the mode off.
         pushed = not _is_on_stack(self)
         if pushed:
-            torch._C._push_on_torch_function_stack(self)
+            push_function_mode(self)
         self.is_on = True
         try:
             yield
@@ -224,17 +229,17 @@ def mode_where_there_is_one() -> OpMode | None:
 def _take_off(mode: OpMode) -> None:
     """Takes a mode off the stack of modes, from wherever in it; those of others stay."""
     above = []
-    while _modes():
-        top = torch._C._pop_torch_function_stack()
+    while function_modes():
+        top = pop_function_mode()
         if top is mode:
             break
         above.append(top)
     for other in reversed(above):
-        torch._C._push_on_torch_function_stack(other)
+        push_function_mode(other)
 
 
 def _is_on_stack(mode: OpMode) -> bool:
-    return any(torch._C._get_function_stack_at(at) is mode for at in range(_modes()))
+    return any(function_mode_at(at) is mode for at in range(function_modes()))
 
 
 def _frames() -> set[FrameType]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from nethook.torch_private import NOT_OPERATIONS
+
 # Functions that compute no tensor: they read or set what is known about one, or hand it out of
 # torch. By name, for the same one exists as a function and as a method.
 _NO_OPS = frozenset(
@@ -14,8 +16,7 @@ _NO_OPS = frozenset(
         "__array__", "__bool__", "__complex__", "__contains__", "__delete__", "__dir__",
         "__dlpack__", "__dlpack_device__", "__float__", "__format__", "__get__", "__index__",
         "__int__", "__len__", "__reduce_ex__", "__repr__", "__set__", "__setstate__",
-        "_clear_non_serializable_cached_data", "_dimI", "_dimV", "_is_view", "_nnz",
-        "_record_function_enter_new", "_record_function_exit", "_set_grad_enabled", "_sym_sqrt",
+        *NOT_OPERATIONS,
         "allclose", "backward", "can_cast", "const_data_ptr", "data_ptr", "dense_dim", "device",
         "dim", "dim_order", "element_size", "equal", "get_device", "is_coalesced", "is_complex",
         "is_conj", "is_contiguous", "is_distributed", "is_floating_point", "is_inference",

@@ -17,6 +17,7 @@ from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.op_mode import Running, mode_of_this_thread
 from nethook.hooks.op_sites import ModuleCall, OpWatcher, Place
+from nethook.torch_private import CHECKPOINT_GENERATOR
 
 _CHECKPOINT = "torch.utils.checkpoint"
 
@@ -25,7 +26,7 @@ def follow_checkpoints(watcher: OpWatcher, hooks: Attachment) -> None:
     """Lets a watcher know operations again that a checkpoint computes again."""
     owner = hooks.owner
     generator, function = _Checkpoint(owner, watcher), _ReentrantCheckpoint(owner, watcher)
-    hooks.add(WrappedFunction(_CHECKPOINT, "_checkpoint_without_reentrant_generator", generator))
+    hooks.add(WrappedFunction(_CHECKPOINT, CHECKPOINT_GENERATOR, generator))
     hooks.add(WrappedFunction(f"{_CHECKPOINT}.CheckpointFunction", "forward", function))
 
 

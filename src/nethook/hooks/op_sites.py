@@ -15,6 +15,7 @@ from torch import nn
 
 from nethook.addresses.ops import op_address, op_prefix
 from nethook.addresses.tree import Tree
+from nethook.torch_private import forward_hooks_of
 
 _numbers = itertools.count()
 
@@ -280,11 +281,11 @@ class OpWatcher:
         if self._tables is None:
             live = [(key, ref()) for key, (_, ref) in self._modules.items()]
             self._tables = {
-                id(module._forward_hooks): key for key, module in live if module is not None
+                id(forward_hooks_of(module)): key for key, module in live if module is not None
             }
-        known = self._modules.get(self._tables.get(id(replica._forward_hooks), 0))
+        known = self._modules.get(self._tables.get(id(forward_hooks_of(replica)), 0))
         original = None if known is None else known[1]()
-        same = original is not None and original._forward_hooks is replica._forward_hooks
+        same = original is not None and forward_hooks_of(original) is forward_hooks_of(replica)
         return known if same else None
 
     def has_any(self, modules: set[int]) -> bool:

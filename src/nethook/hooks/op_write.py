@@ -13,6 +13,7 @@ import torch
 
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.errors import EditError
+from nethook.torch_private import everything_saved_by, storage_id
 
 
 def put_back(old: Any, new: Any, written: list[torch.Tensor], address: str) -> Any:
@@ -69,11 +70,10 @@ def _keeps(node: Any, tensor: torch.Tensor) -> bool:
     """Whether an autograd node has saved the memory of `tensor`."""
     if tensor.layout is not torch.strided:
         return False
-    storage = tensor.untyped_storage()._cdata
-    for name in dir(node):
-        if name.startswith("_saved_"):
-            saved = getattr(node, name)
-            found = [each for _, each in tensors(saved) if each.layout is torch.strided]
-            if any(each.untyped_storage()._cdata == storage for each in found):
-                return True
-    return False
+    storage = storage_id(tensor.untyped_storage())
+    found = [each for saved in everything_saved_by(node) for _, each in tensors(saved)]
+    return any(
+        storage_id(each.untyped_storage()) == storage
+        for each in found
+        if each.layout is torch.strided
+    )

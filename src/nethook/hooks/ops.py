@@ -45,15 +45,14 @@ from nethook.hooks.op_mode import OpMode, Running, mode_of_this_thread, mode_whe
 from nethook.hooks.op_recompute import follow_checkpoints
 from nethook.hooks.op_sites import ModuleCall, OpConsumer, OpWatcher
 from nethook.hooks.threads import elsewhere
+from nethook.torch_private import backward_id, function_modes
 
-_graph_task = torch._C._current_graph_task_id
-_modes = torch._C._len_torch_function_stack
 _is_compiling = torch.compiler.is_compiling
 
 
 def recomputing() -> bool:
     """Whether a backward pass runs now: then a forward is one that a checkpoint runs again."""
-    return _graph_task() != -1
+    return backward_id() != -1
 
 
 def watch_ops(tree: Tree, hooks: Attachment, consumer: OpConsumer) -> OpWatcher:
@@ -205,7 +204,11 @@ def _may_be_fused(module: nn.Module, args: tuple[Any, ...], mode: OpMode) -> boo
     In evaluation without gradient these run fused, with other last bits, unless a mode would have
     to see what they do. So ours is out while they run.
     """
-    if module.training or not torch.backends.mha.get_fastpath_enabled() or _modes() > mode.is_on:
+    if (
+        module.training
+        or not torch.backends.mha.get_fastpath_enabled()
+        or function_modes() > mode.is_on
+    ):
         return False
     if not torch.is_grad_enabled():
         return True

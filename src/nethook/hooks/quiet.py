@@ -14,20 +14,24 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
+
+from nethook.torch_private import (
+    dispatch_modes,
+    function_modes,
+    set_grad,
+    without_dispatch_modes,
+    without_function_overrides,
+)
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
-_function_modes = torch._C._len_torch_function_stack
-_dispatch_modes = torch._C._len_torch_dispatch_stack
 _grad_is_on = torch.is_grad_enabled
-_set_grad = torch._C._set_grad_enabled
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
 def modes_are_active() -> bool:
     """Whether a mode of the user's would see a torch call made now."""
-    return bool(_function_modes() or _dispatch_modes())
+    return bool(function_modes() or dispatch_modes())
 
 
 def unnoticed(make: Callable[[torch.Tensor], Any], tensor: torch.Tensor) -> Any:
@@ -46,16 +50,16 @@ def quiet() -> AbstractContextManager[Any]:
     before the block or after it, and never leaves torch half-way in between.
     """
     # Taking dispatch modes off and putting them back is slow, and they are rare.
-    return _WithoutDispatchModes() if _dispatch_modes() else torch._C.DisableTorchFunction()
+    return _WithoutDispatchModes() if dispatch_modes() else without_function_overrides()
 
 
 class _WithoutDispatchModes(AbstractContextManager[None]):
     __slots__ = ("_dispatch", "_function")
 
     def __enter__(self) -> None:
-        self._function = torch._C.DisableTorchFunction()
+        self._function = without_function_overrides()
         self._function.__enter__()
-        self._dispatch = _disable_current_modes()
+        self._dispatch = without_dispatch_modes()
         self._dispatch.__enter__()
 
     def __exit__(
@@ -80,9 +84,9 @@ def unrecorded(function: Callable[_P, _R]) -> Callable[_P, _R]:
         with quiet():
             was_on = _grad_is_on()
             try:
-                _set_grad(False)
+                set_grad(False)
                 return function(*args, **kwargs)
             finally:
-                _set_grad(was_on)
+                set_grad(was_on)
 
     return call

@@ -14,10 +14,16 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import FakeCopyMode, FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 from nethook.addresses.nested import map_tensors
+from nethook.torch_private import (
+    FakeCopyMode,
+    FakeTensor,
+    FakeTensorMode,
+    forward_hooks_of,
+    forward_pre_hooks_of,
+)
 
 
 @contextmanager
@@ -30,8 +36,8 @@ def shadow(model: nn.Module, value: Any) -> Iterator[tuple[nn.Module, Any]]:
     with FakeCopyMode(mode):
         twin = copy.deepcopy(model)
     for module in twin.modules():
-        module._forward_hooks.clear()
-        module._forward_pre_hooks.clear()
+        forward_hooks_of(module).clear()
+        forward_pre_hooks_of(module).clear()
     with mode, _NoMemory(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the forward that counts will say it again
         yield twin, map_tensors(mode.from_tensor, value)

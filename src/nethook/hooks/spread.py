@@ -11,11 +11,12 @@ from typing import Any
 
 import torch
 
+from nethook.torch_private import type_on_its_way
+
 
 def arrived(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, once a collective of the model's own that makes it has ended."""
-    module = sys.modules.get("torch.distributed._functional_collectives")
-    kind: Any = getattr(module, "AsyncCollectiveTensor", None)
+    kind = type_on_its_way()
     if kind is not None and isinstance(tensor, kind):
         held: Any = tensor
         return held.trigger_wait()  # type: ignore[no-any-return]

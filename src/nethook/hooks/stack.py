@@ -20,8 +20,8 @@ from torch import nn
 from torch.optim import optimizer as torch_optimizer
 
 from nethook.hooks.compiled import CALL_OF_COMPILED
+from nethook.torch_private import CALL
 
-_CALL: Final = nn.Module._call_impl.__code__
 _STEPS: Final = torch_optimizer.__file__
 
 
@@ -29,7 +29,7 @@ def calls_under_way(models: Sequence[nn.Module], thread: int | None = None) -> i
     """How many calls of these modules are on the stack of a thread; None: of this one."""
     count = 0
     for frame in _frames(thread):
-        if frame.f_code is _CALL:
+        if frame.f_code is CALL:
             called: Any = frame.f_locals.get("self")
         elif frame.f_code is CALL_OF_COMPILED:
             called = frame.f_locals.get("module")
@@ -44,7 +44,7 @@ def error_of_call() -> BaseException | None:
     error = sys.exc_info()[1]
     trace = None if error is None else error.__traceback__
     # Not one that the script is handling while it calls the model.
-    ended = trace is not None and trace.tb_frame.f_code in (_CALL, CALL_OF_COMPILED)
+    ended = trace is not None and trace.tb_frame.f_code in (CALL, CALL_OF_COMPILED)
     return error if ended else None
 
 
@@ -53,7 +53,7 @@ def handled_error() -> BaseException | None:
     error = sys.exc_info()[1]
     trace = None if error is None else error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code is _CALL or _is_step(trace.tb_frame):
+        if trace.tb_frame.f_code is CALL or _is_step(trace.tb_frame):
             return error
         trace = trace.tb_next
     return None

@@ -17,6 +17,7 @@ from torch import nn
 
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.quiet import quiet
+from nethook.torch_private import base_of, buffers_of, hooks_of_tensor
 
 FARTHEST = 20_000
 """Objects that are looked at in the attributes of a model; what lies behind them is not found."""
@@ -51,7 +52,7 @@ class Sweep:
         with quiet():
             for tensor in kept_tensors(*models):
                 _take_off(tensor, owner)
-                base = tensor._base if tensor.requires_grad else None
+                base = base_of(tensor) if tensor.requires_grad else None
                 if base is not None:
                     _take_off(base, owner)
 
@@ -63,7 +64,7 @@ def sweep_at_the_end(owner: Owner) -> None:
 
 
 def _take_off(tensor: torch.Tensor, owner: Owner) -> None:
-    hooks = tensor._backward_hooks or {}
+    hooks: Any = hooks_of_tensor(tensor) or {}
     for key, hook in list(hooks.items()):
         if isinstance(hook, Hook) and hook.owner is owner:
             del hooks[key]
@@ -81,7 +82,7 @@ def kept_tensors(*models: nn.Module) -> Iterator[torch.Tensor]:
     for model in models:
         for module in model.modules():
             own = [each for name, each in vars(module).items() if name not in _STANDARD]
-            waiting: list[Any] = [*module._buffers.values(), *own]
+            waiting: list[Any] = [*buffers_of(module).values(), *own]
             while waiting and left:
                 value = waiting.pop()
                 if issubclass(type(value), torch.Tensor):

@@ -21,16 +21,15 @@ from contextvars import ContextVar
 from threading import get_ident
 from typing import Final, Literal
 
-import torch
 from torch import nn
 
 from nethook.errors import OptionError
 from nethook.hooks.hook import Owner
 from nethook.hooks.stack import calls_under_way
+from nethook.torch_private import REPLICA, backward_id
 
 Threads = Literal["own", "all"]
 
-_graph_task = torch._C._current_graph_task_id
 
 CONTEXT: Final = 0
 """As the thread of an owner: the contexts in which it is open."""
@@ -91,11 +90,11 @@ def elsewhere(owner: Owner, module: nn.Module | None = None) -> bool:
         return False
     if thread != NOWHERE:
         # nn.DataParallel runs copies of a model in threads of its own, for the one that called it.
-        if module is not None and module.__dict__.get("_is_replica"):
+        if module is not None and module.__dict__.get(REPLICA):
             return False
         # A device's backward pass runs in a thread of torch's, and with it what a checkpoint
         # computes again.
-        if _graph_task() != -1 and isinstance(threading.current_thread(), threading._DummyThread):
+        if backward_id() != -1 and isinstance(threading.current_thread(), threading._DummyThread):
             return False
         if _is_helper(owner):
             return False

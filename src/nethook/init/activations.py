@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from nethook.addresses.suggest import close_names
 from nethook.errors import ActivationError
 from nethook.restoring.randomness import random_states_unchanged
+from nethook.torch_private import Dropouts
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 Activation = str | nn.Module | Callable[..., Any]
@@ -189,7 +190,7 @@ def _by_module(module: nn.Module) -> Elementwise:
         raise ActivationError(_refusal(name, _MIXES))
     if isinstance(module, nn.GLU):
         raise ActivationError(_refusal(name, _HALVES))
-    if isinstance(module, nn.modules.dropout._DropoutNd):
+    if isinstance(module, Dropouts):
         raise ActivationError(_refusal(name, _REFUSED["dropout"]))
     if isinstance(module, nn.PReLU):
         # Each channel has a slope of its own; what the next layer sums over is all of them.

@@ -15,6 +15,8 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from nethook.torch_private import BatchNorms, InstanceNorms
+
 Form = Literal["linear", "conv", "conv_transpose", "lookup"]
 
 
@@ -162,7 +164,7 @@ def _norm(_: Any) -> list[LayerWeight]:
 
 
 _NORMS = (
-    nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm,
+    BatchNorms, InstanceNorms, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm,
 )  # fmt: skip
 _KINDS: tuple[tuple[tuple[type[nn.Module], ...], Callable[[Any], list[LayerWeight]]], ...] = (
     ((nn.Linear,), _linear),

@@ -19,7 +19,7 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.addresses.tree import ParameterSite, Tree
-from nethook.addresses.wrappers import can_be_compiled, inside, is_compiled
+from nethook.addresses.wrappers import can_be_compiled, inside
 from nethook.errors import InitError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
@@ -31,6 +31,7 @@ from nethook.hooks.shadow import is_shadow
 from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
 from nethook.stats.repeats import once
+from nethook.torch_private import base_of, in_transform, is_compiled, is_view, storage_id
 
 _SEED = 0  # the same for every run, so that dropout hides the same elements in a second one
 
@@ -41,7 +42,7 @@ def unreadable() -> bool:
     A checkpoint that is computed again inside a backward pass was seen before; inside a torch.func
     transform a tensor stands for many.
     """
-    return recomputing() or torch._C._are_functorch_transforms_active()
+    return recomputing() or in_transform()
 
 
 class Ref:
@@ -133,7 +134,7 @@ class Recorder(OpConsumer):
             if memory is not None:
                 # Held as well: a model that casts itself on the way has others in their place.
                 self._held.append(memory)
-                self._storages[memory._cdata] = at
+                self._storages[storage_id(memory)] = at
         self._entered: list[Any] = []
         for _, tensor in tensors((given.args, dict(given.kwargs))):
             self._leaf(tensor, "input")
@@ -233,11 +234,11 @@ class Recorder(OpConsumer):
             return ParamUse(at, transposed=False, whole=True)
         if id(tensor) in self._known:
             return None
-        base = tensor._base if tensor._is_view() else None
+        base = base_of(tensor) if is_view(tensor) else None
         at = self._params.get(id(base)) if base is not None else None
         if at is None:
             memory = _storage(tensor)
-            at = None if memory is None else self._storages.get(memory._cdata)
+            at = None if memory is None else self._storages.get(storage_id(memory))
         if at is None:
             return None
         whole = self.parameters[at].tensor
@@ -282,7 +283,7 @@ def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
     """What holds the tensor's memory; a shadow has none, but has this."""
     try:
         storage = tensor.untyped_storage()
-        return storage if storage._cdata else None
+        return storage if storage_id(storage) else None
     except (RuntimeError, NotImplementedError, ValueError):  # it has none: sparse, a subclass, lazy
         return None
 

@@ -21,6 +21,14 @@ from nethook.hooks.added_in_forward import HooksOfModule
 from nethook.restoring.randomness import save_generator
 from nethook.restoring.tensors import SavedTensors, has_own_memory
 from nethook.restoring.undo import Undo
+from nethook.torch_private import (
+    COMPILED_CALL,
+    HOLD_PARTS,
+    NOT_SAVED,
+    buffers_of,
+    children_of,
+    parameters_of,
+)
 
 MOST_ITEMS = 10_000
 """A container of more items is left alone: a table of words, a data set."""
@@ -31,12 +39,11 @@ _ATOMS = frozenset(
      torch.device, FunctionType, MethodType, ModuleType, type}
 )  # fmt: skip
 _MISSING = object()
-_HOLD_PARTS = ("_parameters", "_buffers", "_modules")
 # Tables of hooks, for the most part, which are the matter of `hooks`.
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _LEFT_TO_TORCH = _OF_EVERY_MODULE - {
-    *_HOLD_PARTS, "_non_persistent_buffers_set", "training",
-} | {"_compiled_call_impl"}  # fmt: skip
+    *HOLD_PARTS, NOT_SAVED, "training",
+} | {COMPILED_CALL}  # fmt: skip
 _WRAPPERS = ("torch.distributed.", "torch.nn.parallel.")
 
 
@@ -47,7 +54,7 @@ def every_module(model: nn.Module) -> list[nn.Module]:
     for module in queue:
         if module is not None and id(module) not in found:
             found[id(module)] = module
-            queue.extend(module._modules.values())
+            queue.extend(children_of(module).values())
     return list(found.values())
 
 
@@ -64,7 +71,7 @@ class SavedState:
         """A module with all that it holds."""
         modules = every_module(model)
         for module in modules:
-            for name, parameter in module._parameters.items():
+            for name, parameter in parameters_of(module).items():
                 if parameter is not None:
                     self._tensors.add_parameter(parameter, f"{type(module).__name__}.{name}")
         for module in modules:
@@ -92,15 +99,15 @@ class SavedState:
         if isinstance(module, torch.jit.ScriptModule):  # what it holds is not Python's
             self._queue.extend(module.buffers(recurse=False))
             return
-        for name in _HOLD_PARTS:
+        for name in HOLD_PARTS:
             self._undo.append(_Mapping(own[name], dict).put_back)
-        if own["_buffers"]:
-            self._queue.extend(own["_buffers"].values())
+        if buffers_of(module):
+            self._queue.extend(buffers_of(module).values())
         if type(module).__module__.startswith(_WRAPPERS):
             return  # their attributes belong to objects that cannot be put back
         self._undo.append(_Attributes(module, _LEFT_TO_TORCH).put_back)
         self._undo.append(HooksOfModule(module).put_back)
-        self._undo.append(_Items(own["_non_persistent_buffers_set"]).put_back)
+        self._undo.append(_Items(own[NOT_SAVED]).put_back)
         for name in own.keys() - _OF_EVERY_MODULE:
             if type(own[name]) not in _ATOMS:
                 self._queue.append(own[name])

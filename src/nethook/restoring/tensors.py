@@ -8,7 +8,6 @@ bytes in all, for a model may be as large as the memory; beyond that a write is 
 from __future__ import annotations
 
 import warnings
-from typing import Any, cast
 
 import torch
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
@@ -17,11 +16,18 @@ from nethook.hooks.added_in_forward import HooksOfTensor
 from nethook.hooks.compact import stored
 from nethook.hooks.lazy import lazy_copy
 from nethook.hooks.shadow import is_shadow
+from nethook.torch_private import (
+    base_of,
+    first_element,
+    is_of_a_transform,
+    is_view,
+    set_versions,
+    storage_id,
+    version_of,
+)
 
 MOST_COPIED = 64 * 2**20
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-_is_of_a_transform = torch._C._functorch.is_functorch_wrapped_tensor
-_set_versions = torch._C._autograd._unsafe_set_version_counter
 
 
 class SavedTensors:
@@ -47,7 +53,7 @@ class SavedTensors:
         if id(tensor) in self._saved or _has_no_values(tensor):
             return
         if isinstance(tensor, UninitializedTensorMixin):
-            self._unmade.append((tensor, type(tensor), tensor.data, tensor._version))
+            self._unmade.append((tensor, type(tensor), tensor.data, version_of(tensor)))
             return
         self._saved[id(tensor)] = saved = _Saved(tensor)
         if not (self._written and _memory(tensor) in self._written):
@@ -83,7 +89,7 @@ class SavedTensors:
             if type(tensor) is not kind:  # a lazy module has made its parameters
                 tensor.data = nothing
                 tensor.__class__ = kind
-                _set_versions((tensor,), (version,))
+                set_versions((tensor,), (version,))
         for each in self._saved.values():
             each.look()
         lost = [each.only_watched for each in self._saved.values() if not each.put_back()]
@@ -107,7 +113,7 @@ class _Saved:
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
-        self.version = None if tensor.is_inference() else tensor._version
+        self.version = None if tensor.is_inference() else version_of(tensor)
         self.leaf = tensor.is_leaf
         self.requires_grad = tensor.requires_grad
         self.grad: torch.Tensor | None = None
@@ -122,13 +128,13 @@ class _Saved:
 
     def look(self) -> None:
         """Whether it was written; asked before any is put back, for views count writes together."""
-        if self.version is not None and self.tensor._version != self.version:
+        if self.version is not None and version_of(self.tensor) != self.version:
             self.written = True
 
     def put_back(self) -> bool:
         """Whether that could be done."""
         tensor = self.tensor
-        if self.leaf and not tensor.is_leaf and not tensor._is_view():
+        if self.leaf and not tensor.is_leaf and not is_view(tensor):
             tensor.detach_()  # written with something that has a gradient
         done = self._put_values_back()
         if self.leaf:
@@ -136,9 +142,9 @@ class _Saved:
                 tensor.requires_grad_(self.requires_grad)
             if tensor.grad is not self.grad:
                 tensor.grad = self.grad
-        if done and self.version is not None and tensor._version != self.version:
+        if done and self.version is not None and version_of(tensor) != self.version:
             # A graph that has saved it finds it as it was: bit for bit the same value.
-            _set_versions((tensor,), (self.version,))
+            set_versions((tensor,), (self.version,))
         return done
 
     def _put_values_back(self) -> bool:
@@ -168,7 +174,7 @@ class _Saved:
     def _put_memory_back(self, value: torch.Tensor) -> None:
         """The copy has the very memory that the tensor had: it gets that back."""
         tensor = self.tensor
-        rebound = tensor._base is None and tensor.is_leaf and self.version is not None
+        rebound = base_of(tensor) is None and tensor.is_leaf and self.version is not None
         if rebound or tensor.shape != value.shape or tensor.dtype != value.dtype:
             tensor.data = value
         else:  # its memory has further owners that torch knows of: they must see it, too
@@ -189,13 +195,13 @@ def _write(tensor: torch.Tensor, value: torch.Tensor) -> None:
 
 
 def _has_no_values(tensor: torch.Tensor) -> bool:
-    return tensor.is_meta or is_shadow(tensor) or bool(_is_of_a_transform(tensor))
+    return tensor.is_meta or is_shadow(tensor) or bool(is_of_a_transform(tensor))
 
 
 def _memory(tensor: torch.Tensor) -> int | None:
     """A number of the memory that a tensor lies in."""
     try:
-        return int(tensor.untyped_storage()._cdata)
+        return int(storage_id(tensor.untyped_storage()))
     except (RuntimeError, NotImplementedError):
         return None  # sparse, or of a class of its own
 
@@ -207,7 +213,7 @@ def _was_freed(memory: torch.Tensor) -> bool:
 def _same_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
     # `data_ptr` would let lazy copies part: it is made for those who write.
     return (
-        cast(Any, one).const_data_ptr() == cast(Any, other).const_data_ptr()
+        first_element(one) == first_element(other)
         and one.shape == other.shape
         and one.stride() == other.stride()
         and one.dtype is other.dtype

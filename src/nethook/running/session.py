@@ -110,6 +110,7 @@ class Session:
             from nethook.hooks.exporting import export_without_hooks
             from nethook.hooks.hook import Owner
             from nethook.hooks.newcomers import Newcomers
+            from nethook.torch_private import COMPILER_CALLBACKS
 
             self._always = Attachment(Owner("nethook run"))
             export_without_hooks(self._always)
@@ -119,7 +120,7 @@ class Session:
                 "nethook run", called=self._called, stepped=self._stepped, built=self._built
             )
             self._newcomers.turn_on()
-            when_imported("torch._dynamo.callback", self._see_compiling)
+            when_imported(COMPILER_CALLBACKS, self._see_compiling)
             os.register_at_fork(after_in_child=self.abandon)
         except Exception as error:
             self._give_up(error)

@@ -24,6 +24,7 @@ import torch
 from nethook.stats import guard, native
 from nethook.stats.fields import WIDTH, empty_rows, merge_rows
 from nethook.stats.rows import EVERY, Rows
+from nethook.torch_private import data_address
 
 _LINE: Final = np.dtype(
     [
@@ -40,8 +41,6 @@ _LINE: Final = np.dtype(
 )
 SAMPLE: Final = 64
 """Coordinates of a tensor that `Follower` looks at."""
-
-_keys = torch._C._dispatch_keys
 
 
 def lies_flat(tensor: torch.Tensor) -> bool:
@@ -61,7 +60,7 @@ def lies_flat(tensor: torch.Tensor) -> bool:
 def start_of(tensor: torch.Tensor) -> int:
     """The address of the first element of a flat tensor, to be read only."""
     offset = int(tensor.storage_offset())
-    address = native.data_address(tensor)
+    address = data_address(tensor)
     return address + offset * tensor.element_size() if offset else address
 
 

@@ -14,10 +14,15 @@ from contextlib import contextmanager
 from typing import Final
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
-_keys = torch._C._dispatch_keys
-_Key = torch._C.DispatchKey
+from nethook.torch_private import (
+    DispatchKey,
+    dispatch_keys,
+    is_zero_tensor,
+    without_dispatch_modes,
+    without_function_overrides,
+    without_transforms,
+)
 
 EXACT: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 """The types that are plain; a subclass may mean anything by its elements."""
@@ -26,7 +31,7 @@ EXACT: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 @contextmanager
 def plain_torch() -> Iterator[None]:
     """Makes plain tensors: this room may be imported while a mode is on that makes other ones."""
-    with _disable_current_modes(), torch._C._DisableFuncTorch(), torch._C.DisableTorchFunction():
+    with without_dispatch_modes(), without_transforms(), without_function_overrides():
         yield
 
 
@@ -36,7 +41,7 @@ def _plain_keys() -> frozenset[int]:
             fresh = torch.empty(0, device="cpu")
         with torch.inference_mode():
             inference = torch.empty(0, device="cpu")
-    return frozenset((_keys(fresh).raw_repr(), _keys(inference).raw_repr()))
+    return frozenset((dispatch_keys(fresh).raw_repr(), dispatch_keys(inference).raw_repr()))
 
 
 PLAIN: Final = _plain_keys()
@@ -53,7 +58,7 @@ _NOT_SUMMARISED: Final = (
 
 def is_plain(tensor: torch.Tensor) -> bool:
     """Whether the native kernel may read the tensor's memory."""
-    return type(tensor) in EXACT and _keys(tensor).raw_repr() in PLAIN
+    return type(tensor) in EXACT and dispatch_keys(tensor).raw_repr() in PLAIN
 
 
 def is_readable(tensor: torch.Tensor) -> bool:
@@ -71,11 +76,15 @@ def kind(tensor: torch.Tensor) -> str | None:
         return "fake"
     if tensor.is_nested:
         return "nested"
-    keys = _keys(tensor)
-    if keys.has(_Key.Python) or type(tensor) not in EXACT:
+    keys = dispatch_keys(tensor)
+    if keys.has(DispatchKey.Python) or type(tensor) not in EXACT:
         return "subclass"
     for name, members in _NOT_SUMMARISED:
-        if any(keys.has(getattr(_Key, member)) for member in members if hasattr(_Key, member)):
+        if any(
+            keys.has(getattr(DispatchKey, member))
+            for member in members
+            if hasattr(DispatchKey, member)
+        ):
             return name
     if tensor.layout is not torch.strided:
         return "mkldnn" if tensor.is_mkldnn else "sparse"
@@ -84,7 +93,7 @@ def kind(tensor: torch.Tensor) -> str | None:
     if tensor.dtype in _UNREADABLE:
         return str(tensor.dtype).removeprefix("torch.")
     # Reading it would end the process. What other devices say of their memory is their own affair.
-    here = tensor.device.type in ("cpu", "cuda") and not tensor._is_zerotensor()
+    here = tensor.device.type in ("cpu", "cuda") and not is_zero_tensor(tensor)
     if here and tensor.numel() and not tensor.untyped_storage().nbytes():
         return "freed"
     return None

@@ -9,6 +9,7 @@ from torch.nn.parameter import is_lazy
 from nethook.stats.guard import is_plain
 from nethook.stats.repeats import stored_elements
 from nethook.stats.shards import local_part
+from nethook.torch_private import sparse_indices, sparse_values
 
 _ROWS = (torch.sparse_csr, torch.sparse_bsr)
 _COLUMNS = (torch.sparse_csc, torch.sparse_bsc)
@@ -23,7 +24,7 @@ def pieces(tensor: Tensor) -> list[Tensor]:
         return [held.values()]
     layout = held.layout
     if layout is torch.sparse_coo:
-        return [held._indices(), held._values()]
+        return [sparse_indices(held), sparse_values(held)]
     if layout in _ROWS:
         return [held.crow_indices(), held.col_indices(), held.values()]
     if layout in _COLUMNS:

@@ -1,7 +1,7 @@
 """The native kernel, where it could be built: its function, and the numbers that it knows.
 
 Nobody calls `fold` with a tensor that `guard.is_plain` has not let through: it is given addresses,
-and reads them. They are read only, through `torch._C._data_address`, because `data_ptr()` would
+and reads them. They are read only, through `torch_private.data_address`, because `data_ptr()` would
 turn a copy-on-write tensor into a real copy.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from nethook.stats import direct, guard, kernel
+from nethook.torch_private import data_address, dispatch_keys
 
 Fold = Callable[..., int]
 
@@ -44,7 +45,6 @@ CODES: Final = {
 """dtype -> its number in the native kernel."""
 
 # The address of the storage's first byte, to be read only.
-data_address: Callable[[torch.Tensor], int] = torch._C._data_address  # type: ignore[attr-defined]
 
 
 _module = kernel.functions
@@ -55,7 +55,7 @@ if _module is not None:
             "Tensor": torch.Tensor,
             "Parameter": torch.nn.Parameter,
             "data_address": data_address,
-            "keys": torch._C._dispatch_keys,
+            "keys": dispatch_keys,
             "strided": torch.strided,
             "plain": tuple(guard.PLAIN),
             "types": tuple(CODES),

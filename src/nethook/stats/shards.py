@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from nethook.torch_private import local_of, type_on_its_way
+
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
@@ -33,8 +35,8 @@ def local_part(tensor: torch.Tensor) -> torch.Tensor | None:
     if shared is not None and isinstance(tensor, shared):
         if any(each.is_partial() for each in tensor.placements):
             return None
-        tensor = tensor._local_tensor.detach()
-    awaited = _awaited_type()
+        tensor = local_of(tensor).detach()
+    awaited = type_on_its_way()
     if awaited is not None and isinstance(tensor, awaited):
         # On its way from a collective of the model's own, which the next layer would await.
         tensor = tensor.trigger_wait()
@@ -70,8 +72,3 @@ def placements_of(tensor: torch.Tensor) -> list[str]:
 def _shared_type() -> Any:
     # Whoever has a tensor of this type has loaded the module: it is not loaded for its sake.
     return getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
-
-
-def _awaited_type() -> Any:
-    module = sys.modules.get("torch.distributed._functional_collectives")
-    return getattr(module, "AsyncCollectiveTensor", None)

@@ -32,6 +32,7 @@ from nethook.stats.fields import (
     ZERO_BIN,
 )
 from nethook.stats.repeats import Once, histogram_step, once
+from nethook.torch_private import set_grad
 
 _REPEATED = [INDEX[name] for name in ("count", "nan", "posinf", "neginf", "zeros", "m2")]
 _REPEATED += [INDEX[name] for name in ("near_low", "near_high", "bounded")]
@@ -85,7 +86,7 @@ def fold_(
     """
     was_on = torch.is_grad_enabled()
     try:  # and no `with torch.no_grad()`, which a signal that raises may leave on
-        torch._C._set_grad_enabled(False)
+        set_grad(False)
         read = read_once(x)
         if isinstance(factor, Tensor) or factor != 1.0:
             read = replace(read, values=read.values * factor)
@@ -104,7 +105,7 @@ def fold_(
             row[INDEX["units"]] = x.shape[unit]
             row[INDEX["active"]] = bits.sum()
     finally:
-        torch._C._set_grad_enabled(was_on)
+        set_grad(was_on)
 
 
 def read_once(x: Tensor) -> Once:

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from torch.nn.attention.bias import CausalBias
 
 from nethook.errors import ReadError
+from nethook.torch_private import mask_of_bias
 
 SDPA = "scaled_dot_product_attention"
 MHA = "multi_head_attention_forward"
@@ -68,7 +69,7 @@ def _of_sdpa(query: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
         scores = scores.masked_fill(~_causal(scores), -math.inf)
     mask = given.get("attn_mask")
     if isinstance(mask, CausalBias):
-        mask = mask._materialize(query.device)
+        mask = mask_of_bias(mask, query.device)
     if mask is not None:
         if mask.dtype == torch.bool:
             scores = scores.masked_fill(~mask, -math.inf)

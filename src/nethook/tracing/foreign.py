@@ -30,9 +30,9 @@ from typing import Any, NoReturn
 import numpy as np
 import torch
 from torch import nn
-from torch.utils import _pytree
 
 from nethook.addresses.nested import map_tensors
+from nethook.torch_private import pytree
 
 MOST = 10_000
 """Attributes and elements that are looked at in one object; a larger one is not recorded."""
@@ -165,7 +165,7 @@ class Copy:
             return NotRecorded(kind, _MODULE)
         if kind is _Registered:
             return value.joined(self._map)
-        if kind in _pytree.SUPPORTED_NODES:
+        if kind in pytree.SUPPORTED_NODES:
             taken_apart = self._registered(value, kind)
             if taken_apart is not None:
                 return taken_apart
@@ -202,7 +202,7 @@ class Copy:
 
     def _registered(self, value: Any, kind: type) -> _Registered | None:
         """What a registered type holds; None where it will not be taken apart."""
-        node = _pytree.SUPPORTED_NODES[kind]
+        node = pytree.SUPPORTED_NODES[kind]
         try:
             children, context = node.flatten_fn(value)
         except Exception:

@@ -18,6 +18,7 @@ from nethook.addresses.tree import Tree
 from nethook.errors import InputsError, NoGradientError, OptionError
 from nethook.hooks.nodes import inputs_of, leaf_of, number
 from nethook.hooks.quiet import quiet
+from nethook.torch_private import shapes_of_node
 from nethook.tracing.makers import Makers, stretches
 from nethook.tracing.tape import Tape
 
@@ -193,7 +194,7 @@ def _describe(
     at: int, node: Node, index: dict[Node, int], names: dict[int, str], makers: Makers
 ) -> GraphNode:
     # What a node takes in backward is what it made in the forward.
-    made = getattr(node, "_input_metadata", ())
+    made = shapes_of_node(node)
     leaf = leaf_of(node)
     address, call = makers.of(node) if leaf is None else (None, None)
     return GraphNode(

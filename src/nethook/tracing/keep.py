@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
@@ -22,11 +21,10 @@ from nethook.hooks.lazy import lazy_copy
 from nethook.hooks.ops import unseen
 from nethook.hooks.quiet import quiet, unnoticed
 from nethook.hooks.spread import arrived, is_spread
+from nethook.torch_private import dispatch_modes, dual_level, function_modes, version_of
 from nethook.tracing.foreign import Held, copier, refuse
 
 _Tensor = torch.Tensor
-_function_modes = torch._C._len_torch_function_stack
-_dispatch_modes = torch._C._len_torch_dispatch_stack
 
 Keep = Callable[[torch.Tensor], Any]
 
@@ -39,14 +37,14 @@ class Reference:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
         try:
-            self.version: int | None = tensor._version
+            self.version: int | None = version_of(tensor)
         except RuntimeError:  # an inference tensor has none: a write to it cannot be noticed
             self.version = None
 
     def read(self, what: str) -> torch.Tensor:
         """The tensor, if nobody has written to it since."""
         with quiet():
-            written = 0 if self.version is None else self.tensor._version - self.version
+            written = 0 if self.version is None else version_of(self.tensor) - self.version
         if written:
             raise OverwrittenError(
                 f"{what} was captured by reference and has been written in place since "
@@ -103,7 +101,7 @@ def _unnoticed(keep: Keep) -> Keep:
     """`keep`, hidden from modes and tensor subclasses of the user's."""
 
     def kept(tensor: torch.Tensor) -> Any:
-        if type(tensor) is _Tensor and not _function_modes() and not _dispatch_modes():
+        if type(tensor) is _Tensor and not function_modes() and not dispatch_modes():
             return keep(tensor)  # the hot path
         return _special(keep, tensor)
 
@@ -112,9 +110,9 @@ def _unnoticed(keep: Keep) -> Keep:
 
 def _keep_lazily(tensor: torch.Tensor) -> Any:
     """What a trace does where nobody tells it otherwise, in as few steps as can be."""
-    if type(tensor) is _Tensor and not _function_modes() and not _dispatch_modes():
+    if type(tensor) is _Tensor and not function_modes() and not dispatch_modes():
         # A copy that lies in no graph need not be cut off from one.
-        if tensor.requires_grad or forward_ad._current_level >= 0:
+        if tensor.requires_grad or dual_level() >= 0:
             tensor = tensor.detach()
         copied = lazy_copy(tensor)
         return _uncopied(tensor.detach()) if copied is None else copied
@@ -133,11 +131,11 @@ def _special(keep: Keep, tensor: torch.Tensor) -> Any:
 
 def _keep_reference(tensor: torch.Tensor) -> Any:
     """What a trace with `copy=False` does, in as few steps as can be."""
-    if type(tensor) is _Tensor and not _function_modes() and not _dispatch_modes():
+    if type(tensor) is _Tensor and not function_modes() and not dispatch_modes():
         kept = Reference.__new__(Reference)
         kept.tensor = tensor = tensor.detach()
         try:
-            kept.version = tensor._version
+            kept.version = version_of(tensor)
         except RuntimeError:
             kept.version = None
         return kept

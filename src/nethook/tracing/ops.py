@@ -11,9 +11,9 @@ from nethook.addresses.ops import OpPattern, op_address
 from nethook.addresses.tree import Tree
 from nethook.errors import NotRunError
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.nodes import next_number
 from nethook.hooks.op_missing import why_no_op
 from nethook.hooks.op_sites import Op, OpConsumer
+from nethook.torch_private import backward_id, in_transform, next_node_number
 from nethook.tracing.entry import Entry, Stack, State
 from nethook.tracing.keep import Keep, keep_value
 from nethook.tracing.op_record import OpRecord
@@ -22,8 +22,6 @@ from nethook.tracing.record import Record
 from nethook.tracing.taps import RECOMPUTED, TRANSFORMED, Add, Begun, gradients, nodes_of
 
 _Tensor = torch.Tensor
-_graph_task = torch._C._current_graph_task_id
-_in_transform = torch._C._are_functorch_transforms_active
 
 _Function = Callable[..., Any]
 _Args = tuple[Any, ...]
@@ -133,7 +131,7 @@ class EveryOutput(OpConsumer):
 
     def after(self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs, result: Any) -> None:
         """Writes down a call."""
-        if _graph_task() != -1 or _in_transform():
+        if backward_id() != -1 or in_transform():
             skip(self._records.of(op))
             return
         keep = self._keep
@@ -175,7 +173,7 @@ class CallOps(OutputOps):
 
     def before(self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs) -> None:
         """Notes that a call has begun."""
-        if _graph_task() != -1 or _in_transform():
+        if backward_id() != -1 or in_transform():
             return
         kept: tuple[Any, Any] = ((), {})
         grads = None
@@ -183,12 +181,12 @@ class CallOps(OutputOps):
             kept = keep_value(self._keep, (args, kwargs))
         if self._options.input_grads:
             grads = gradients(op.data, self._keep, (args, kwargs))
-        op.data.begun.append(Begun(self._state.forward, *kept, grads, next_number()))
+        op.data.begun.append(Begun(self._state.forward, *kept, grads, next_node_number()))
 
     def after(self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs, result: Any) -> None:
         """Writes down a call, with what was noted when it began."""
         tap: OpTap = op.data
-        if _graph_task() != -1 or _in_transform():
+        if backward_id() != -1 or in_transform():
             skip(tap.record)
             return
         begun = tap.begun.pop()
@@ -227,4 +225,4 @@ class OpTap(Hook):
 
 def skip(record: Record) -> None:
     """Notes why a call is not written."""
-    record.skipped = RECOMPUTED if _graph_task() != -1 else TRANSFORMED
+    record.skipped = RECOMPUTED if backward_id() != -1 else TRANSFORMED

@@ -19,6 +19,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler
 
 from nethook.errors import OptionError, ResumeError
+from nethook.torch_private import ITERATOR_OF_LOADER
 
 
 class Delivery(NamedTuple):
@@ -90,7 +91,7 @@ class SampledSource(Source):
         # A copy, not a new DataLoader: whatever else it was made with stays as it was.
         twin = copy.copy(self._sampled)
         inside = vars(twin)
-        inside["_iterator"] = None
+        inside[ITERATOR_OF_LOADER] = None
         inside["in_order"] = True
         inside["sampler" if self._sampled.batch_sampler is None else "batch_sampler"] = chosen
         hashed = order

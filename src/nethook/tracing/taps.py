@@ -15,9 +15,10 @@ from torch import nn
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.hooks.gradients import Sink, ask
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.nodes import HeldNode, next_number
+from nethook.hooks.nodes import HeldNode
 from nethook.hooks.quiet import quiet
 from nethook.hooks.threads import elsewhere, taken_off
+from nethook.torch_private import backward_id, in_transform, next_node_number
 from nethook.tracing.entry import Entry, Gradients, Nodes, Stack, State, outline
 from nethook.tracing.foreign import is_plain
 from nethook.tracing.keep import Keep, keep_value
@@ -26,8 +27,6 @@ from nethook.tracing.parameters import ParameterRecord
 from nethook.tracing.record import Record
 
 _Tensor = torch.Tensor
-_graph_task = torch._C._current_graph_task_id
-_in_transform = torch._C._are_functorch_transforms_active
 
 Add = Callable[[tuple[Any, ...]], None]
 
@@ -55,7 +54,7 @@ class OutputTap(Hook):
         """Writes down a call."""
         if elsewhere(self.owner, module):
             return
-        if _graph_task() != -1 or _in_transform():
+        if backward_id() != -1 or in_transform():
             self._skip()
             return
         keep = self._keep
@@ -63,7 +62,7 @@ class OutputTap(Hook):
         self._add((self._state.forward, kept))
 
     def _skip(self) -> None:
-        self._record.skipped = RECOMPUTED if _graph_task() != -1 else TRANSFORMED
+        self._record.skipped = RECOMPUTED if backward_id() != -1 else TRANSFORMED
 
 
 class Begun(NamedTuple):
@@ -92,7 +91,7 @@ class InputTap(Hook):
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ) -> None:
         """Notes that a call has begun."""
-        if _graph_task() != -1 or _in_transform() or elsewhere(self.owner, module):
+        if backward_id() != -1 or in_transform() or elsewhere(self.owner, module):
             return
         kept: tuple[Any, Any] = ((), None if kwargs is None else {})
         grads = None
@@ -100,7 +99,7 @@ class InputTap(Hook):
             kept = keep_value(self._keep, (args, kwargs))
         if self._options.input_grads and kwargs is not None:
             grads = gradients(self, self._keep, (args, kwargs))
-        self.begun.append(Begun(self._record.state.forward, *kept, grads, next_number()))
+        self.begun.append(Begun(self._record.state.forward, *kept, grads, next_node_number()))
 
     def give_up(self, *, every: bool) -> list[Entry]:
         """The calls that began and never returned, as entries; they are forgotten here."""
@@ -128,7 +127,7 @@ class CallTap(OutputTap):
         if elsewhere(self.owner, module) or taken_off(told):
             return
         kwargs, output = told
-        if _graph_task() != -1 or _in_transform():
+        if backward_id() != -1 or in_transform():
             self._skip()
             return
         keep = self._keep
@@ -170,7 +169,7 @@ def gradients(tap: Hook, keep: Keep, value: Any, given: Any = ()) -> Gradients |
 
 def nodes_of(value: Any, begin: int) -> Nodes:
     """The nodes that made the tensors of an output, of a call that began at the number `begin`."""
-    end = next_number()
+    end = next_node_number()
     with quiet():
         made = map_tensors(
             _held_node, value, lambda each: each if is_plain(each) else None, attributes="drop"

@@ -15,7 +15,7 @@ from nethook.addresses.patterns import Pattern
 from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.addresses.unmade import first_unmade
-from nethook.addresses.wrappers import can_be_compiled, is_compiled
+from nethook.addresses.wrappers import can_be_compiled
 from nethook.errors import InputsError, OptionError
 from nethook.hooks.attachment import Attachment, Resting, put_last
 from nethook.hooks.compiled import WhenCompiling, around_compiled_call, check_hooks_in_graphs
@@ -31,6 +31,7 @@ from nethook.runs.about import command
 from nethook.runs.writer import RunWriter
 from nethook.stats.memory import sizes
 from nethook.stats.shards import is_shared
+from nethook.torch_private import compiled_call_of, is_compiled, parameters_of
 from nethook.watching.facts import Facts, SiteFacts
 from nethook.watching.loop import Loop, wrap_loop
 from nethook.watching.open_window import QUEUE
@@ -340,7 +341,7 @@ def _after_redistribution(taps: Sequence[OutputTap]) -> None:
     """
     for tap in taps:
         module = tap.module()
-        if module is not None and any(map(is_shared, module._parameters.values())):
+        if module is not None and any(map(is_shared, parameters_of(module).values())):
             put_last(module, tap)
 
 
@@ -358,7 +359,7 @@ def _entry(tree: Tree) -> nn.Module:
 
 def _own(site: Site) -> list[tuple[str, torch.Tensor]]:
     place = f"{site.address}." if site.address else ""
-    own = site.module._parameters.items()
+    own = parameters_of(site.module).items()
     return [(f"{place}{key}", each) for key, each in own if each is not None]
 
 
@@ -366,7 +367,7 @@ def _compiled(tree: Tree) -> bool:
     if not can_be_compiled():
         return False
     return any(is_compiled(module) for _, module in tree.wrappers) or any(
-        module._compiled_call_impl is not None for module in tree.modules
+        compiled_call_of(module) is not None for module in tree.modules
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 
 from nethook.hooks.fsdp import groups_of
+from nethook.torch_private import ddp_at_work
 
 
 class Averaging:
@@ -26,7 +27,7 @@ class Averaging:
         parallel: Any = getattr(
             sys.modules.get("torch.nn.parallel.distributed"), "DistributedDataParallel", None
         )
-        active = None if parallel is None else parallel._active_ddp_module
+        active = None if parallel is None else ddp_at_work(parallel)
         if active is not None:
             return int(active.process_group.size())
         known = self._sharded.get(id(model))

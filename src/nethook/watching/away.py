@@ -17,6 +17,7 @@ from nethook.stats import guard
 from nethook.stats.flat import SAMPLE
 from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.torched import number_type
+from nethook.torch_private import norms
 
 if TYPE_CHECKING:
     from nethook.watching.parameters import ParameterFacts
@@ -121,7 +122,7 @@ class Away:
         real = [each.abs() if each.is_complex() else each for each in tensors]
         wide = [each if each.dtype == torch.float64 else None for each in real]
         kind = torch.float64 if any(each is not None for each in wide) else torch.float32
-        return torch.stack(torch._foreach_norm(real, 2, dtype=kind)).to(self._type)
+        return torch.stack(norms(real, 2, dtype=kind)).to(self._type)
 
     def _square(
         self, tensors: Sequence[torch.Tensor], parts: torch.Tensor | None = None

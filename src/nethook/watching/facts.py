@@ -16,6 +16,7 @@ from nethook.stats.flat import fingerprint
 from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import Part, placements_of
 from nethook.stats.torched import number_type
+from nethook.torch_private import BatchNorms, Dropouts, InstanceNorms
 from nethook.watching.away import device_fingerprint, is_away
 from nethook.watching.earlier import added, with_earlier
 from nethook.watching.parameters import ParameterFacts
@@ -36,8 +37,8 @@ _LINEAR = (
     nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Identity, nn.Flatten, nn.Unflatten, nn.AvgPool1d,
     nn.AvgPool2d, nn.AvgPool3d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d,
 )  # fmt: skip
-_NORMS = (nn.modules.batchnorm._BatchNorm, nn.modules.instancenorm._InstanceNorm)
-_DROPOUTS = (nn.modules.dropout._DropoutNd,)
+_NORMS = (BatchNorms, InstanceNorms)
+_DROPOUTS = (Dropouts,)
 
 
 def activation(module: nn.Module) -> str | None:

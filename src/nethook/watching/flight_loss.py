@@ -11,6 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from nethook.addresses.paths import show_path
+from nethook.torch_private import saved_by
 from nethook.watching.flight_look import Range, is_finite, range_of
 from nethook.watching.flight_reasons import forward_reason
 from nethook.watching.losses_graph import (
@@ -167,7 +168,7 @@ class LossKeeper:
         before = root.next_functions[0][0]
         if before is None:
             return keep_loss(roots)
-        key = (type(root), type(before), root._saved_reduction)
+        key = (type(root), type(before), saved_by(root, "reduction"))
         known = self._known.get(key)
         if known is None or known["weight"] is not None:
             found = keep_loss(roots)

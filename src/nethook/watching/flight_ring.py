@@ -13,6 +13,7 @@ from torch import nn
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.restoring.randomness import devices_in_use
 from nethook.stats.memory import bytes_held
+from nethook.torch_private import is_autocast, version_of
 from nethook.tracing.foreign import NotRecorded, is_plain
 
 CAP: Final = 256 << 20
@@ -123,7 +124,7 @@ class Ring:
             args if fits else None,
             kwargs if fits else None,
             random_states(found) if random else {},
-            _autocast() if _is_autocast() else {},
+            _autocast() if is_autocast() else {},
             size if fits else 0,
             _versions(found) if fits else (),
         )
@@ -154,7 +155,6 @@ class Ring:
 
 
 _generator: Final = torch.default_generator
-_is_autocast = torch._C._is_any_autocast_enabled
 
 
 def has_drawn(call: Call) -> bool:
@@ -224,5 +224,5 @@ def _if_plain(value: Any) -> Any:
 
 def _versions(found: list[torch.Tensor]) -> tuple[int, ...]:
     if len(found) == 1 and not found[0].is_inference():
-        return (found[0]._version,)
-    return tuple([-1 if tensor.is_inference() else tensor._version for tensor in found])
+        return (version_of(found[0]),)
+    return tuple([-1 if tensor.is_inference() else version_of(tensor) for tensor in found])

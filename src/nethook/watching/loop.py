@@ -25,6 +25,13 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.quiet import quiet
 from nethook.runs import names
 from nethook.stats.shards import is_shared
+from nethook.torch_private import (
+    CLIP_GROUPS,
+    CLIP_NORM,
+    backward_id,
+    dispatch_modes,
+    function_modes,
+)
 from nethook.watching import budget
 from nethook.watching.optimizers import Steps
 from nethook.watching.parameters import ParametersChangedError
@@ -35,9 +42,6 @@ if TYPE_CHECKING:
 
 _now = time.perf_counter
 _Tensor = torch.Tensor
-_graph_task = torch._C._current_graph_task_id
-_function_modes = torch._C._len_torch_function_stack
-_dispatch_modes = torch._C._len_torch_dispatch_stack
 _counting = Lock()  # backward passes may begin in several threads at once
 
 
@@ -225,11 +229,11 @@ class _OnBackward(_Wrapper):
             or self.off
             or not (thread is None or thread == get_ident())
             or not session.guard.alive
-            or _graph_task() != -1
+            or backward_id() != -1
         ):
             return function(*args, **kwargs)
         root = args[0] if args else None
-        if type(root) is _Tensor and not (session.locked or _function_modes() or _dispatch_modes()):
+        if type(root) is _Tensor and not (session.locked or function_modes() or dispatch_modes()):
             start = _now()
             try:  # as nearly always: there is nobody to hide from
                 if not (session.lull.on and session.lull.backward(root)):
@@ -420,8 +424,8 @@ def wrap_loop(hooks: Attachment, loop: Loop) -> None:
     put(GradScaler, "unscale_", _OnUnscale)
     put(GradScaler, "step", _OnScalerStep)
     put(GradScaler, "update", _OnScalerUpdate)
-    put("torch.nn.utils.clip_grad", "_clip_grads_with_norm_", _OnClipNorm)
-    put("torch.nn.utils.clip_grad", "_group_tensors_by_device_and_dtype", _OnGrouping)
+    put("torch.nn.utils.clip_grad", CLIP_NORM, _OnClipNorm)
+    put("torch.nn.utils.clip_grad", CLIP_GROUPS, _OnGrouping)
     for scheduler in _schedulers(lr_scheduler.LRScheduler):
         put(scheduler, "step", _OnSchedule)
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import torch
 
+from nethook.torch_private import raw_saved_by, saved_by, shapes_of_node
 from nethook.watching.seam import OUTPUT_MARK, OutputMark
 
 Node = Any
@@ -108,7 +109,7 @@ def name_of(node: Node) -> str:
 def shape_of(node: Node, output: int = 0) -> tuple[int, ...] | None:
     """The shape of what an operation returned; None where torch does not say."""
     try:
-        return tuple(int(size) for size in node._input_metadata[output].shape)
+        return tuple(int(size) for size in shapes_of_node(node)[output].shape)
     except (AttributeError, IndexError, RuntimeError, TypeError):
         return None
 
@@ -119,11 +120,11 @@ def saved(node: Node, name: str) -> torch.Tensor | None:
     None where it kept none, where it was freed or written since, and where a hook for saved
     tensors would have to run: that is the script's own, and may compute half of the network anew.
     """
-    raw = getattr(node, f"_raw_saved_{name}", None)
+    raw = raw_saved_by(node, name)
     try:
         if raw is None or raw.unpack_hook is not None:
             return None
-        value = getattr(node, f"_saved_{name}")
+        value = saved_by(node, name)
     except (AttributeError, RuntimeError):
         return None
     return value.detach() if isinstance(value, torch.Tensor) else None
@@ -132,7 +133,7 @@ def saved(node: Node, name: str) -> torch.Tensor | None:
 def option(node: Node, name: str) -> Any:
     """A number that a node has kept (`reduction`, `exponent`, …); None where there is none."""
     try:
-        return getattr(node, f"_saved_{name}", None)
+        return saved_by(node, name)
     except RuntimeError:
         return None
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import torch
 
+from nethook.torch_private import raw_saved_by
 from nethook.watching.losses_graph import (
     LOSS_NODES,
     Factor,
@@ -113,7 +114,7 @@ def _of_function(term: Term, name: str) -> Made:
         if isinstance(value, bool | int | float):
             options[each] = value
     for each in ("weight", "pos_weight"):
-        if getattr(node, f"_raw_saved_{each}", None) is not None and saved(node, each) is not None:
+        if raw_saved_by(node, each) is not None and saved(node, each) is not None:
             options[each] = True
     return Made(kind, inner, options=options)
 

@@ -25,6 +25,7 @@ from torch import nn
 from nethook.hooks.quiet import modes_are_active, unrecorded
 from nethook.runs import names
 from nethook.stats import native
+from nethook.torch_private import is_autocast, saved_by, version_of
 from nethook.watching.flight_ring import CAP, PlainCall, random_states
 from nethook.watching.numbers import (
     BACKWARDS_AT,
@@ -46,7 +47,6 @@ LONGEST: Final = 1.0
 
 _now = time.perf_counter
 _has_gradient = torch.is_grad_enabled
-_is_autocast = torch._C._is_any_autocast_enabled
 _Tensor = torch.Tensor
 _bytes_of, _number_of = native.bytes_of, native.number_of
 # Where somebody has put something else in its place, no loss goes the short way.
@@ -159,7 +159,7 @@ class Lull:
             or session.passes.open
             or module.training is not session.mode
             or not _has_gradient()
-            or _is_autocast()
+            or is_autocast()
         ):
             return False
         if self._holds:
@@ -167,7 +167,7 @@ class Lull:
             if not 0 <= _bytes_of(tensor) <= CAP or tensor.is_inference():
                 return False
             plain.model, plain.module, plain.step = model, ref, session.step
-            plain.args, plain.version = args, tensor._version
+            plain.args, plain.version = args, version_of(tensor)
             plain.random = {} if self._calm else random_states([])
             plain.loss, plain.target = {}, None
             plain.on = True
@@ -417,7 +417,7 @@ def _unseen(tell: Callable[..., object], *given: object) -> None:
 def _target(node: Any) -> torch.Tensor | None:
     """The target of a loss whose node is known to keep it; None where it was written since."""
     try:
-        target: torch.Tensor = node._saved_target
+        target: torch.Tensor = saved_by(node, "target")
     except RuntimeError:
         return None
     return target.detach() if target.requires_grad else target

@@ -20,6 +20,7 @@ from nethook.hooks.optimizers import holds, optimizers_holding
 from nethook.hooks.quiet import quiet
 from nethook.hooks.stack import steps_under_way
 from nethook.runs import names
+from nethook.torch_private import version_of
 from nethook.watching import budget
 from nethook.watching.away import device_norms
 from nethook.watching.numbers import STEPS_AT
@@ -476,7 +477,7 @@ class Steps:
     def note_used(self, track: Track) -> None:
         """Notes which gradients a step has used, to know them again."""
         track.used = [
-            (parameter, id(grad), grad._version)
+            (parameter, id(grad), version_of(grad))
             for parameter in ([] if track.set is None else track.set.probes)
             if (grad := parameter.grad) is not None
         ]
@@ -495,6 +496,6 @@ class Steps:
                 for parameter, key, version in track.used or ():
                     grad = parameter.grad
                     if grad is not None and (
-                        mixed or (id(grad) == key and grad._version == version)
+                        mixed or (id(grad) == key and version_of(grad) == version)
                     ):
                         track.mixed = track.mixed or is_there(grad)

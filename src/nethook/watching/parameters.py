@@ -29,6 +29,7 @@ from nethook.stats.rows import Slot
 from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import is_shared, local_part, part_of
 from nethook.stats.summary import summarise
+from nethook.torch_private import local_of
 from nethook.watching.away import Away, is_away
 from nethook.watching.witnesses import Witnesses
 
@@ -75,7 +76,7 @@ class ParameterFacts:
         self.local: torch.Tensor = parameter if held is None else held
         # A sharded parameter may be given another piece of memory: then it is looked up anew.
         spread: Any = parameter
-        self.held: Any = spread._local_tensor if is_shared(parameter) else None
+        self.held: Any = local_of(spread) if is_shared(parameter) else None
 
     def info(self, session: Session) -> dict[str, object] | None:
         """What a reader must know to put the series of several ranks together."""
@@ -348,7 +349,7 @@ class ParameterSet:
         if not table.find(self._tensors):
             raise ParametersChangedError
         for spread in self._spread:
-            if spread.parameter._local_tensor is not spread.held:  # type: ignore[attr-defined]
+            if local_of(spread.parameter) is not spread.held:
                 raise ParametersChangedError
 
     def _slot(self, each: ParameterFacts, quantity: str) -> Slot:

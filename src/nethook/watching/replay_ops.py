@@ -16,6 +16,7 @@ from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.op_names import written_arguments
 from nethook.hooks.op_sites import Op, OpConsumer
 from nethook.hooks.quiet import quiet
+from nethook.torch_private import next_node_number, node_number
 from nethook.watching.flight_look import is_finite, range_of
 from nethook.watching.losses_graph import is_leaf, name_of
 from nethook.watching.losses_where import where
@@ -28,8 +29,6 @@ _FILLS: Final = frozenset(
      "index_fill", "nan_to_num", "masked_scatter", "index_put", "scatter", "clamp", "pad"}
 )  # fmt: skip
 """Operations by which a script writes a value of its own choice."""
-
-_number_of_nodes = torch._C._autograd._get_sequence_nr
 
 
 @dataclass
@@ -104,7 +103,7 @@ class Finder(OpConsumer):
         seen = SeenOp(
             op.address, op.name, op.place.address, where(innermost=True).text,
             [each.copy if isinstance(each, _Copy) else each for each in operands],
-            first_node=_number_of_nodes(),
+            first_node=next_node_number(),
         )  # fmt: skip
         self._running.append(seen)
 
@@ -126,7 +125,7 @@ class Finder(OpConsumer):
     ) -> None:  # fmt: skip
         """Looks at what an operation returned."""
         seen = self._running.pop()
-        seen.result, seen.last_node = result, _number_of_nodes()
+        seen.result, seen.last_node = result, next_node_number()
         self.findings.ops.append(seen)
         with quiet():
             bad = [tensor for _, tensor in tensors(result) if not is_finite(tensor)]
@@ -215,7 +214,7 @@ class GradientFinder(Hook):
             node = waiting.pop()
             if node is None or is_leaf(node):
                 continue
-            hooks.node(node, _OnNode(self.owner, self, name_of(node), node._sequence_nr()))
+            hooks.node(node, _OnNode(self.owner, self, name_of(node), node_number(node)))
             for into, _ in node.next_functions:
                 if into is not None and into not in seen:
                     seen.add(into)

@@ -17,6 +17,7 @@ from torch import nn
 from nethook.addresses.tree import Tree
 from nethook.hooks.fsdp import shards_of
 from nethook.runs import names
+from nethook.torch_private import children_of, parameters_of
 from nethook.watching.parameters import ParameterFacts
 
 if TYPE_CHECKING:
@@ -84,8 +85,11 @@ class Resolver:
     def changed(self) -> bool:
         """Whether any parameter or module is not where it was; some 50 ns for each."""
         return any(
-            module._parameters.get(key) is not each.parameter for each, module, key in self._places
-        ) or any(parent._modules.get(key) is not child for parent, key, child, _ in self._modules)
+            parameters_of(module).get(key) is not each.parameter
+            for each, module, key in self._places
+        ) or any(
+            children_of(parent).get(key) is not child for parent, key, child, _ in self._modules
+        )
 
     def look(self, held: set[int]) -> list[ParameterFacts]:
         """Looks whether the models still have what is measured.
@@ -142,20 +146,20 @@ class Resolver:
         for model, root in self._models.items():
             prefix = f"{model}." if model else ""
             for name, module in root.named_modules():
-                for key, tensor in module._parameters.items():
+                for key, tensor in parameters_of(module).items():
                     facts = by_id.get(id(tensor))
                     if facts is not None:
                         self._places.append((facts, module, key))
-                for key, child in module._modules.items():
+                for key, child in children_of(module).items():
                     if child is not None:
                         place = f"{prefix}{name}.{key}" if name else f"{prefix}{key}"
                         self._modules.append((module, key, child, place))
 
     def _tell_modules(self) -> None:
         gone = [
-            (place, parent._modules.get(key))
+            (place, children_of(parent).get(key))
             for parent, key, child, place in self._modules
-            if parent._modules.get(key) is not child
+            if children_of(parent).get(key) is not child
         ]
         fresh = [each for each in gone if each[0] not in self._told]
         if not fresh:

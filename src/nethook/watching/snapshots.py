@@ -14,6 +14,7 @@ from nethook.hooks.compact import compact_clone
 from nethook.hooks.hook import Owner
 from nethook.hooks.quiet import quiet
 from nethook.stats import guard
+from nethook.torch_private import backward_id
 from nethook.watching import budget
 from nethook.watching.taps import Part
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 _now = time.perf_counter
-_graph_task = torch._C._current_graph_task_id
 
 
 MOST_ELEMENTS = 1 << 26
@@ -73,7 +73,7 @@ class SnapshotTap(Part):
             return
         start = _now()
         try:
-            due = session.training and session.step != self._last and _graph_task() == -1
+            due = session.training and session.step != self._last and backward_id() == -1
             if due and is_due(session.step):
                 with quiet():
                     self.keep(rest[-1])

@@ -9,6 +9,7 @@ import torch
 
 from nethook.hooks.hook import Owner
 from nethook.hooks.quiet import unrecorded
+from nethook.torch_private import dispatch_modes, function_modes
 from nethook.watching import budget
 from nethook.watching.taps import Part
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 _now = time.perf_counter
-_function_modes = torch._C._len_torch_function_stack
-_dispatch_modes = torch._C._len_torch_dispatch_stack
 
 
 class StepBegins(Part):
@@ -40,7 +39,7 @@ class StepBegins(Part):
         start = _now()
         result = None
         try:
-            if session.quiet and self.steps.plain and not (_function_modes() or _dispatch_modes()):
+            if session.quiet and self.steps.plain and not (function_modes() or dispatch_modes()):
                 if not (session.lull.on and session.lull.step_begins(optimizer, args, kwargs)):
                     result = self.steps.begins(optimizer, args, kwargs)
             else:
@@ -76,9 +75,7 @@ class StepEnds(Part):
             lull = session.lull
             if lull.on and lull.step_ends(optimizer):
                 pass  # and no tensor was asked anything
-            elif (
-                session.quiet and self.steps.plain and not (_function_modes() or _dispatch_modes())
-            ):
+            elif session.quiet and self.steps.plain and not (function_modes() or dispatch_modes()):
                 self.steps.ends(optimizer)
             else:
                 unrecorded(self.steps.ends)(optimizer)

@@ -27,6 +27,13 @@ from nethook.stats import guard
 from nethook.stats.memory import sizes
 from nethook.stats.rows import Slot
 from nethook.stats.shards import local_part
+from nethook.torch_private import (
+    backward_id,
+    dispatch_modes,
+    function_modes,
+    in_transform,
+    is_tracing,
+)
 from nethook.watching import budget
 
 if TYPE_CHECKING:
@@ -34,13 +41,8 @@ if TYPE_CHECKING:
 
 _Tensor = torch.Tensor
 _now = time.perf_counter
-_graph_task = torch._C._current_graph_task_id
-_in_transform = torch._C._are_functorch_transforms_active
-_traced = torch._C._get_tracing_state  # of torch.jit: there, sizes are tensors of the trace
 _is_compiling = torch.compiler.is_compiling
 
-_function_modes = torch._C._len_torch_function_stack
-_dispatch_modes = torch._C._len_torch_dispatch_stack
 _NOTHING: dict[str, Any] = {}
 
 MODES = 16
@@ -123,11 +125,11 @@ class OutputTap(Part):
         start = _now()
         session = self.session
         try:
-            if _in_transform() or _traced() is not None:
+            if in_transform() or is_tracing():
                 pass
-            elif _graph_task() != -1:
+            elif backward_id() != -1:
                 self.again(args, output)
-            elif type(output) is not _Tensor or _function_modes() or _dispatch_modes():
+            elif type(output) is not _Tensor or function_modes() or dispatch_modes():
                 with quiet():
                     self.saw(module, args, output)
             elif session.depth and session.training and module.training is self.mode[0]:
@@ -187,8 +189,8 @@ class OutputTap(Part):
         start = _now()
         try:
             module = self.module()
-            if module is not None and _graph_task() == -1:
-                if _function_modes() or _dispatch_modes():
+            if module is not None and backward_id() == -1:
+                if function_modes() or dispatch_modes():
                     with quiet():
                         self.saw_in_graph(module, value, training, first)
                 elif (
@@ -316,7 +318,7 @@ class GradTap(Part):
         # `autograd.grad` inside a loss (a gradient penalty) is no gradient of the loss.
         if not session.in_backward:
             return
-        if type(grad) is not _Tensor or _function_modes() or _dispatch_modes():
+        if type(grad) is not _Tensor or function_modes() or dispatch_modes():
             with quiet():
                 odd = self.slot.fold(grad, session.grad_factor)
         else:
@@ -364,11 +366,11 @@ class RootBegins(Part):
             return
         start = _now()
         try:
-            if _graph_task() == -1 and not _in_transform() and _traced() is None:
+            if backward_id() == -1 and not in_transform() and not is_tracing():
                 if (
                     len(args) == 1
                     and type(args[0]) is _Tensor
-                    and not (kwargs or _function_modes() or _dispatch_modes())
+                    and not (kwargs or function_modes() or dispatch_modes())
                 ):
                     lull = session.lull
                     if not (lull.on and lull.call_begins(self.model, module, self.module, args)):
@@ -387,7 +389,7 @@ class RootBegins(Part):
         start = _now()
         try:
             module = self.module()
-            if module is not None and _graph_task() == -1:
+            if module is not None and backward_id() == -1:
                 with quiet():
                     self.session.call_begins(self.model, module, tuple(values), {}, training)
         except Exception as error:
@@ -426,9 +428,9 @@ class RootEnds(Part):
         try:
             if session.lull.inside is module and session.lull.call_ends(self.model, given[-1]):
                 pass  # as it began
-            elif _graph_task() == -1 and not _in_transform() and _traced() is None:
+            elif backward_id() == -1 and not in_transform() and not is_tracing():
                 output = given[-1]
-                if type(output) is _Tensor and not (_function_modes() or _dispatch_modes()):
+                if type(output) is _Tensor and not (function_modes() or dispatch_modes()):
                     session.call_ends(self.model, module, given[0], output)
                 else:
                     with quiet():
@@ -444,7 +446,7 @@ class RootEnds(Part):
         start = _now()
         try:
             module = self.module()
-            if module is not None and _graph_task() == -1:
+            if module is not None and backward_id() == -1:
                 output = values[0] if len(values) == 1 else values
                 with quiet():
                     self.session.call_ends(self.model, module, None, output)

@@ -10,6 +10,7 @@ import torch
 
 from nethook.stats import guard
 from nethook.stats.flat import SAMPLE
+from nethook.torch_private import version_of
 
 WITNESSES: Final = 8
 """Parameters of which some coordinates tell whether a step has changed anything."""
@@ -26,7 +27,7 @@ class Witnesses:
 
     def versions(self) -> list[int]:
         """How often each parameter was written to."""
-        return [each._version for each in self._versioned]
+        return [version_of(each) for each in self._versioned]
 
     def some_weights(self) -> list[Any]:
         """A few coordinates of a few parameters."""

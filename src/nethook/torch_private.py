@@ -1,0 +1,703 @@
+"""Every private name of torch that nethook uses, each behind the question that it answers.
+
+No other file of `src/` uses a name of torch with a leading underscore, so a torch that renames one
+breaks nethook here. Each entry gives the question, the versions that have the name, the plain way
+where it is missing, and what is lost then. `nethook.canaries` has one check per entry;
+`python -m nethook --version` runs them.
+
+`NETHOOK_PLAIN=torch._lazy_clone,...` (or `all`) takes the plain way although the name is there: to
+work around a torch in which one misbehaves, and to test the plain ways.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from operator import attrgetter, methodcaller
+from types import CodeType
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from nethook.private_names import name, note, reader
+
+Table = OrderedDict[int, Any]
+"""A dict of hooks, by the number of each hook."""
+
+# -- What this thread is doing ---------------------------------------------------------------------
+
+backward_id: Callable[[], int] = name(
+    "torch._C._current_graph_task_id",
+    "Which backward pass runs in this thread? -1: none",
+    "a forward that a checkpoint computes again counts as one more call",
+    lambda: -1,
+)
+in_transform: Callable[[], bool] = name(
+    "torch._C._are_functorch_transforms_active",
+    "Does vmap, grad or another transform of torch.func run?",
+    "values inside transforms are not recognised, and an error may come from torch",
+    lambda: False,
+)
+function_modes: Callable[[], int] = name(
+    "torch._C._len_torch_function_stack",
+    "How many TorchFunctionModes are on?",
+    "operations between modules cannot be seen",
+)
+dispatch_modes: Callable[[], int] = name(
+    "torch._C._len_torch_dispatch_stack",
+    "How many TorchDispatchModes are on?",
+    "each read goes the slow way that no mode sees",
+    lambda: 1,
+)
+is_tracing: Callable[[], bool] = name(
+    "torch._C._is_tracing",
+    "Does torch.jit.trace run? Sizes are tensors of the trace then",
+    "nothing but a fraction of a microsecond",
+    vars(torch.jit)["is_tracing"],
+)
+push_function_mode: Callable[[Any], None] = name(
+    "torch._C._push_on_torch_function_stack",
+    "How does a mode come on, wherever it is in the stack?",
+    "operations between modules cannot be seen",
+)
+pop_function_mode: Callable[[], Any] = name(
+    "torch._C._pop_torch_function_stack",
+    "Which mode is on top, and how does it come off?",
+    "operations between modules cannot be seen",
+)
+function_mode_at: Callable[[int], Any] = name(
+    "torch._C._get_function_stack_at",
+    "Which modes are on?",
+    "operations between modules cannot be seen",
+)
+without_dispatch_modes: Callable[[], AbstractContextManager[Any]] = name(
+    "torch.utils._python_dispatch._disable_current_modes",
+    "How do the user's dispatch modes not see what nethook reads?",
+    "a dispatch mode of the user's sees nethook's reads",
+    nullcontext,
+)
+without_transforms: Callable[[], AbstractContextManager[Any]] = name(
+    "torch._C._DisableFuncTorch",
+    "How is a plain tensor made while a transform runs?",
+    "nethook must be imported outside transforms",
+    nullcontext,
+)
+without_function_overrides: Callable[[], AbstractContextManager[Any]] = name(
+    "torch._C.DisableTorchFunction",
+    "How do function modes and tensor subclasses not see what nethook reads?",
+    "modes and subclasses of the user's see nethook's reads",
+    nullcontext,
+)
+set_grad: Callable[[bool], Any] = name(
+    "torch._C._set_grad_enabled",
+    "How is recording for backward switched, in one call that a signal cannot cut in two?",
+    "nothing but a microsecond",
+    torch.set_grad_enabled,
+)
+is_autocast: Callable[[], bool] = name(
+    "torch._C._is_any_autocast_enabled",
+    "Is mixed precision on, for any device?",
+    "mixed precision on devices other than CPU and CUDA is not noticed",
+    lambda: torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"),
+)
+_forward_ad = importlib.import_module("torch.autograd.forward_ad")
+_level = reader(
+    "torch.autograd.forward_ad._current_level",
+    "Is forward-mode differentiation on? -1: no",
+    "copies are made as if it were on",
+    lambda _: 0,
+)
+
+
+def dual_level() -> int:
+    """The level of forward-mode differentiation that is on; -1: none."""
+    return int(_level(_forward_ad))
+
+
+saved_tensors_hooks: Callable[[bool], Any] = name(
+    "torch._C._autograd._top_saved_tensors_default_hooks",
+    "Are hooks on, by which tensors that backward needs are kept elsewhere?",
+    "copies that could be lazy are true ones",
+    lambda _: (None, None),
+)
+_engine: Any = name(
+    "torch.autograd.Variable._execution_engine",
+    "How is a function called when the backward pass that runs has ended?",
+    "gradients that arrive in parts cannot be added up",
+)
+
+
+def queue_callback(function: Callable[[], None]) -> None:
+    """Calls `function` at the end of the backward pass that runs in this thread."""
+    _engine.queue_callback(function)
+
+
+# -- Tensors ---------------------------------------------------------------------------------------
+
+version_of: Callable[[Tensor], int] = reader(
+    "torch.Tensor._version", "How often was the tensor written to?", "writes cannot be noticed"
+)
+note(
+    "torch.Tensor._base",
+    "Which tensor is it a view of?",
+    "gradients of views that are written to get lost",
+)
+
+
+def base_of(tensor: Tensor) -> Tensor | None:
+    """The tensor of which it is a view; None: it is none. Also asked in compiled code."""
+    return tensor._base
+
+
+is_view: Callable[[Tensor], bool] = name(
+    "torch.Tensor._is_view",
+    "Is it a view?",
+    "nothing",
+    lambda tensor: base_of(tensor) is not None,
+)
+hooks_of_tensor: Callable[[Tensor], Table | None] = reader(
+    "torch.Tensor._backward_hooks",
+    "Which gradient hooks does the tensor have?",
+    "audit does not list them",
+    lambda _: None,
+)
+accumulate_hooks_of: Callable[[Tensor], Table | None] = reader(
+    "torch.Tensor._post_accumulate_grad_hooks",
+    "Which hooks are called after a gradient was added to `.grad`?",
+    "audit does not list them",
+    lambda _: None,
+)
+HOOKS_OF_TENSORS: Final = {
+    "gradient": hooks_of_tensor,
+    "accumulated_gradient": accumulate_hooks_of,
+}
+"""Kind of hook -> the function that reads such hooks of a tensor."""
+storage_id: Callable[[torch.UntypedStorage], int] = reader(
+    "torch.UntypedStorage._cdata",
+    "Which memory is it? A number that stays the same, also of memory without bytes",
+    "memory is known by its address, which is the same for all empty ones",
+    methodcaller("data_ptr"),
+)
+is_zero_tensor: Callable[[Tensor], bool] = name(
+    "torch.Tensor._is_zerotensor",
+    "Is it a tensor of zeros without memory, as forward-mode differentiation makes them?",
+    "it is counted as freed",
+    lambda _: False,
+)
+sparse_indices: Callable[[Tensor], Tensor] = name(
+    "torch.Tensor._indices",
+    "Where are the values of a sparse tensor, coalesced or not?",
+    "a sparse tensor is coalesced to be measured",
+    lambda tensor: tensor.coalesce().indices(),
+)
+sparse_values: Callable[[Tensor], Tensor] = name(
+    "torch.Tensor._values",
+    "Which values has a sparse tensor, coalesced or not?",
+    "a sparse tensor is coalesced to be measured",
+    lambda tensor: tensor.coalesce().values(),
+)
+local_of: Callable[[Any], Tensor] = reader(
+    "torch.distributed.tensor.DTensor._local_tensor",
+    "Which part of a tensor that is spread over ranks is here, without a trace in autograd?",
+    "reading it is recorded by autograd",
+    lambda spread: spread.to_local(),
+)
+overlaps: Callable[[Tensor], int] = name(
+    "torch._debug_has_internal_overlap",
+    "Do two elements share memory? 0: no",
+    "gradients of views that are written to get lost",
+    lambda _: 1,
+)
+norms: Callable[..., list[Tensor]] = name(
+    "torch._foreach_norm",
+    "The norms of many tensors in one call",
+    "norms take one call per tensor",
+    lambda tensors, order, dtype=None: [
+        torch.linalg.vector_norm(each, order, dtype=dtype) for each in tensors
+    ],
+)
+lazy_clone: Callable[[Tensor], Tensor] = name(
+    "torch._lazy_clone",
+    "A copy that takes memory only when one of the two is written to",
+    "copies take memory at once",
+    torch.clone,
+)
+uses_of: Callable[[Tensor], int] = name(
+    "torch.Tensor._use_count",
+    "How many own this tensor?",
+    "copies take memory at once",
+    lambda _: 0,
+)
+owners_of: Callable[[int], int] = name(
+    "torch._C._storage_Use_Count",
+    "How many own this memory? By its `storage_id`",
+    "copies take memory at once",
+    lambda _: 0,
+)
+set_versions: Callable[[Iterable[Tensor], Iterable[int]], None] = name(
+    "torch._C._autograd._unsafe_set_version_counter",
+    "How does a tensor that was put back, bit for bit, count as not written to?",
+    "a graph that was made before a look refuses its backward after it",
+    lambda *_: None,
+)
+is_of_a_transform: Callable[[Tensor], bool] = name(
+    "torch._C._functorch.is_functorch_wrapped_tensor",
+    "Is it a value inside a transform of torch.func?",
+    "values inside transforms are not recognised, and an error may come from torch",
+    lambda _: False,
+)
+dispatch_keys: Callable[[Tensor], Any] = name(
+    "torch._C._dispatch_keys",
+    "What is special about this tensor: layout, device, wrappers, lazy conjugation?",
+    "no tensor can be measured",
+)
+DispatchKey: Any = name(
+    "torch._C.DispatchKey", "Which kinds of special are there?", "no tensor can be measured"
+)
+data_address: Callable[[Tensor], int] = name(
+    "torch._C._data_address",
+    "Where does the memory of a tensor begin, to be read only? Lazy copies stay lazy",
+    "asking ends the laziness of a lazy copy",
+    lambda tensor: tensor.untyped_storage().data_ptr(),
+)
+
+
+def first_element(tensor: Tensor) -> int:
+    """The address of a tensor's first element, to be read only: lazy copies stay lazy."""
+    return data_address(tensor) + int(tensor.storage_offset()) * tensor.element_size()
+
+
+def _table_by_a_hook(tensor: Tensor, _: object) -> Any:
+    handle = tensor.register_hook(lambda _: None)
+    table = hooks_of_tensor(tensor)
+    handle.remove()
+    return table
+
+
+def _table_by_itself(tensor: Tensor, node: Any) -> Table:
+    table: Table = OrderedDict()
+    tensor._backward_hooks = table
+    node._register_hook_dict(tensor)
+    return table
+
+
+new_table_of: Callable[[Tensor, Any], Table] = (
+    _table_by_itself
+    if note(
+        "torch.autograd.graph.Node._register_hook_dict",
+        "How does a node learn of the gradient hooks of a tensor that has none yet?",
+        "putting on a gradient hook takes some microseconds longer",
+        has_plain_way=True,
+    )
+    else _table_by_a_hook
+)
+"""`new_table_of(tensor, node)`: the dict of gradient hooks of a tensor that has none yet."""
+
+
+# -- Nodes of autograd -----------------------------------------------------------------------------
+
+next_node_number: Callable[[], int] = name(
+    "torch._C._autograd._get_sequence_nr",
+    "Which number will the next node of this thread have?",
+    "what a module computed cannot be told from what others did",
+)
+note(
+    "torch.autograd.graph.Node._sequence_nr",
+    "Which number has a node?",
+    "what a module computed cannot be told from what others did",
+)
+node_number: Callable[[Any], int] = methodcaller("_sequence_nr")
+note(
+    "torch.autograd.graph.Node._input_metadata",
+    "Which shapes have the results of an operation, whose node is all that is left of it?",
+    "shapes are missing in graphs and in what is said of losses",
+)
+note(
+    "torch.autograd.graph.Node._saved_self",
+    "What did an operation save for its backward? As `_saved_` and the name of the argument",
+    "the kind of a loss, its predictions and its targets are not known",
+)
+note(
+    "torch.autograd.graph.Node._raw_saved_self",
+    "Would reading it run a hook of the script's?",
+    "the kind of a loss, its predictions and its targets are not known",
+)
+
+
+def shapes_of_node(node: Any) -> Sequence[Any]:
+    """Shape and type of each result of an operation; nothing where torch does not know."""
+    return getattr(node, "_input_metadata", ())
+
+
+def saved_by(node: Any, what: str) -> Any:
+    """What an operation saved for its backward, by the argument's name; None where nothing."""
+    return getattr(node, f"_saved_{what}", None)
+
+
+def raw_saved_by(node: Any, what: str) -> Any:
+    """The same, not yet unpacked; None where nothing was saved."""
+    return getattr(node, f"_raw_saved_{what}", None)
+
+
+def saves_its_result(node: Any) -> bool:
+    """Whether an operation keeps what it returned, for its backward."""
+    return hasattr(node, "_raw_saved_result")
+
+
+def everything_saved_by(node: Any) -> list[Any]:
+    """All that an operation saved for its backward; what was freed raises torch's error."""
+    return [getattr(node, each) for each in dir(node) if each.startswith("_saved_")]
+
+
+# -- Modules ---------------------------------------------------------------------------------------
+
+children_of: Callable[[nn.Module], dict[str, nn.Module | None]] = reader(
+    "torch.nn.Module._modules",
+    "Which modules does it hold, also twice, also None?",
+    "a module that is held twice is seen once",
+    lambda module: dict(module.named_children()),
+)
+parameters_of: Callable[[nn.Module], dict[str, nn.Parameter | None]] = reader(
+    "torch.nn.Module._parameters",
+    "Which parameters does it hold itself, also twice, also None?",
+    "a parameter cannot be put in the place of another",
+)
+buffers_of: Callable[[nn.Module], dict[str, Tensor | None]] = reader(
+    "torch.nn.Module._buffers",
+    "Which buffers does it hold itself, also twice, also None?",
+    "a buffer cannot be put in the place of another",
+)
+note(
+    "torch.nn.Module._non_persistent_buffers_set",
+    "Which buffers are not saved?",
+    "a look at a model that adds buffers in its forward leaves them behind",
+)
+HOLD_PARTS: Final = ("_parameters", "_buffers", "_modules")
+"""Attributes in which a module holds its parts."""
+NOT_SAVED: Final = "_non_persistent_buffers_set"
+"""The attribute that names buffers that are not saved."""
+compiled_call_of: Callable[[nn.Module], Any] = reader(
+    "torch.nn.Module._compiled_call_impl",
+    "Was the module compiled in place (`module.compile()`)? Its compiled call, or None",
+    "hooks on modules that were compiled in place are not called",
+    lambda _: None,
+)
+COMPILED_CALL: Final = "_compiled_call_impl"
+"""The attribute that holds it."""
+CALL: Final[CodeType] = name(
+    "torch.nn.Module._call_impl",
+    "Which frames on a stack are calls of modules?",
+    "tracebacks show nethook's frames, and helper threads of a model are not recognised",
+    nn.Module.__call__,
+).__code__
+FULL_BACKWARD: Final = "_is_full_backward_hook"
+note(
+    "torch.nn.Module._is_full_backward_hook",
+    "Which of two kinds of backward hooks does a module have?",
+    "a look at a model whose forward adds backward hooks leaves a mark behind",
+)
+REPLICA: Final = "_is_replica"
+note(
+    "torch.nn.Module._replicate_for_data_parallel",
+    "Is a module a copy that nn.DataParallel runs in a thread? It has `_is_replica` then",
+    "nn.DataParallel is taken for a thread of somebody else's",
+)
+BatchNorms: Any = name(
+    "torch.nn.modules.batchnorm._BatchNorm",
+    "Is it a batch normalisation, also one of another library's?",
+    "batch normalisations of other libraries are not recognised",
+    (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm),
+)
+InstanceNorms: Any = name(
+    "torch.nn.modules.instancenorm._InstanceNorm",
+    "Is it an instance normalisation, also one of another library's?",
+    "instance normalisations of other libraries are not recognised",
+    (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d),
+)
+Dropouts: Any = name(
+    "torch.nn.modules.dropout._DropoutNd",
+    "Is it a dropout, also one of another library's?",
+    "dropouts of other libraries are not recognised",
+    (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout),
+)
+
+# -- Hooks of modules ------------------------------------------------------------------------------
+
+HOOKS_OF_MODULES: Final = {
+    "forward_pre": "_forward_pre_hooks",
+    "forward": "_forward_hooks",
+    "backward_pre": "_backward_pre_hooks",
+    "backward": "_backward_hooks",
+    "state_dict_pre": "_state_dict_pre_hooks",
+    "state_dict": "_state_dict_hooks",
+    "load_state_dict_pre": "_load_state_dict_pre_hooks",
+    "load_state_dict_post": "_load_state_dict_post_hooks",
+}
+"""Kind of hook -> the attribute in which a module keeps such hooks."""
+OPTIONS_OF_HOOKS: Final = {
+    "forward_pre": ("_forward_pre_hooks_with_kwargs",),
+    "forward": ("_forward_hooks_with_kwargs", "_forward_hooks_always_called"),
+}
+"""Kind of hook -> attributes that note how a hook is called, by the hook's number."""
+HOOKS_ON_ALL_MODULES: Final = {
+    "global_forward_pre": "_global_forward_pre_hooks",
+    "global_forward": "_global_forward_hooks",
+    "global_backward_pre": "_global_backward_pre_hooks",
+    "global_backward": "_global_backward_hooks",
+    "global_buffer_registration": "_global_buffer_registration_hooks",
+    "global_module_registration": "_global_module_registration_hooks",
+    "global_parameter_registration": "_global_parameter_registration_hooks",
+}
+"""Kind of hook -> the name in torch.nn.modules.module."""
+OPTIONS_ON_ALL_MODULES: Final = (
+    "_global_forward_hooks_with_kwargs",
+    "_global_forward_hooks_always_called",
+)
+HOOKS_ON_ALL_OPTIMIZERS: Final = {
+    "global_optimizer_step_pre": "_global_optimizer_pre_hooks",
+    "global_optimizer_step": "_global_optimizer_post_hooks",
+}
+"""Kind of hook -> the name in torch.optim.optimizer."""
+
+for _kind, _attribute in HOOKS_OF_MODULES.items():
+    note(
+        f"torch.nn.Module.{_attribute}",
+        f"Which {_kind} hooks does a module have, in which order?",
+        "hooks cannot be put on, listed or silenced",
+    )
+for _attribute in (each for options in OPTIONS_OF_HOOKS.values() for each in options):
+    note(
+        f"torch.nn.Module.{_attribute}",
+        "Which of a module's hooks are called with keyword arguments, or after an error?",
+        "hooks cannot be put on",
+    )
+
+forward_pre_hooks_of: Callable[[nn.Module], Table] = attrgetter("_forward_pre_hooks")
+forward_hooks_of: Callable[[nn.Module], Table] = attrgetter("_forward_hooks")
+pre_hooks_with_kwargs_of: Callable[[nn.Module], Table] = attrgetter(
+    "_forward_pre_hooks_with_kwargs"
+)
+hooks_with_kwargs_of: Callable[[nn.Module], Table] = attrgetter("_forward_hooks_with_kwargs")
+hooks_always_called_of: Callable[[nn.Module], Table] = attrgetter("_forward_hooks_always_called")
+
+every_module: Final = importlib.import_module("torch.nn.modules.module")
+GLOBAL_HOOKS: Final[dict[str, Table]] = {}
+"""Kind of hook on all modules and all optimizers -> the dict in which torch keeps them."""
+for _place, _kinds in (
+    ("torch.nn.modules.module", HOOKS_ON_ALL_MODULES),
+    ("torch.optim.optimizer", HOOKS_ON_ALL_OPTIMIZERS),
+):
+    for _kind, _attribute in _kinds.items():
+        GLOBAL_HOOKS[_kind] = name(
+            f"{_place}.{_attribute}",
+            f"Which {_kind} hooks are on?",
+            "audit does not list them",
+            OrderedDict(),
+        )
+global_with_kwargs, global_always_called = (
+    name(
+        f"torch.nn.modules.module.{each}",
+        "Which hooks on all modules are called with keyword arguments, or after an error?",
+        "`nethook run` cannot see the calls of modules",
+        OrderedDict(),
+    )
+    for each in OPTIONS_ON_ALL_MODULES
+)
+ANY_GLOBAL_HOOK: Final = "_has_any_global_hook"
+"""The function of torch.nn.modules.module that says whether a module's call is hooked globally."""
+any_global_hook: Callable[[], bool] = name(
+    f"torch.nn.modules.module.{ANY_GLOBAL_HOOK}",
+    "Does a hook of anybody's run for every module?",
+    "torch warns of nethook's hooks when a compiled module is called",
+    lambda: False,
+)
+
+# -- Functions that nethook wraps ------------------------------------------------------------------
+
+CHECKPOINT_GENERATOR: Final = "_checkpoint_without_reentrant_generator"
+note(
+    f"torch.utils.checkpoint.{CHECKPOINT_GENERATOR}",
+    "Where does a checkpoint keep what it has to run again?",
+    "operations that a checkpoint computes again are not known again",
+)
+CLIP_NORM: Final = "_clip_grads_with_norm_"
+note(
+    f"torch.nn.utils.clip_grad.{CLIP_NORM}",
+    "With which limit and which norm were gradients clipped?",
+    "clipping is not recorded",
+)
+CLIP_GROUPS: Final = "_group_tensors_by_device_and_dtype"
+note(
+    f"torch.nn.utils.clip_grad.{CLIP_GROUPS}",
+    "Were gradients clipped by value?",
+    "clipping by value is not recorded",
+)
+FRAMES_UP: Final = "_frames_up"
+"""An argument of torch.jit.script: how many frames up the names are that it looks for."""
+NOT_OPERATIONS: Final = (
+    "_clear_non_serializable_cached_data", "_dimI", "_dimV", "_is_view", "_nnz",
+    "_record_function_enter_new", "_record_function_exit", "_set_grad_enabled", "_sym_sqrt",
+)  # fmt: skip
+"""Functions that a function mode is told of and that compute no tensor."""
+
+# -- Compilers -------------------------------------------------------------------------------------
+
+COMPILER: Final = "torch._dynamo.eval_frame"
+"""The module without which nothing can have been compiled. Importing it takes seconds."""
+COMPILER_CALLBACKS: Final = "torch._dynamo.callback"
+COMPILER_SETTINGS: Final = "torch._dynamo.config"
+note(
+    f"{COMPILER}.OptimizedModule",
+    "Is a module what torch.compile returned?",
+    "hooks that came after torch.compile are passed by in silence",
+)
+note(
+    f"{COMPILER_CALLBACKS}.callback_handler",
+    "When does torch compile something?",
+    "a model that is only called inside a compiled function is not followed",
+)
+note(
+    f"{COMPILER_SETTINGS}.skip_nnmodule_hook_guards",
+    "Does compiled code check which hooks its modules have?",
+    "compiled code may pass by the hooks of a watch",
+)
+note(
+    "torch._dynamo.reset_code_caches",
+    "How does torch compile again what it compiled without hooks?",
+    "compiled code may pass by the hooks of a watch",
+)
+note("torch._guards.CompileContext", "Is something being compiled now?", "as the one before")
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Whether a module is what `torch.compile(module)` returns."""
+    return isinstance(module, sys.modules[COMPILER].OptimizedModule)
+
+
+def compiler_callbacks() -> Any:
+    """Torch's list of functions to call when it compiles; its module has been imported."""
+    return sys.modules[COMPILER_CALLBACKS].callback_handler
+
+
+def check_hooks(on: bool) -> None:
+    """Lets graphs that are compiled from now on check the hooks of their modules, or not."""
+    settings: Any = sys.modules[COMPILER_SETTINGS]
+    settings.skip_nnmodule_hook_guards = not on
+
+
+def forget_compiled() -> None:
+    """Lets torch compile again what it compiled so far, when it is next called."""
+    if COMPILER not in sys.modules:
+        return
+    from torch._guards import CompileContext
+
+    if CompileContext.current_compile_id() is None:  # otherwise its own code would be taken away
+        sys.modules["torch._dynamo"].reset_code_caches()
+
+
+# -- Wrappers and ranks ----------------------------------------------------------------------------
+
+WRAPPERS: Final = (
+    ("torch.nn.parallel", "DataParallel", "module"),
+    ("torch.nn.parallel", "DistributedDataParallel", "module"),
+    ("torch.optim.swa_utils", "AveragedModel", "module"),
+    (COMPILER, "OptimizedModule", "_orig_mod"),
+    (
+        "torch.distributed.algorithms._checkpoint.checkpoint_wrapper",
+        "ActivationWrapper",
+        "_checkpoint_wrapped_module",
+    ),
+    (
+        "torch.distributed.fsdp.fully_sharded_data_parallel",
+        "FullyShardedDataParallel",
+        "_fsdp_wrapped_module",
+    ),
+)
+"""Module that defines a wrapper, its class, the attribute that holds what is wrapped."""
+for _place, _class, _attribute in WRAPPERS:
+    if "_" in (_attribute[0], _place.partition(".")[2][0]):
+        note(
+            f"{_place}.{_class}()",
+            f"What does a wrapper of this class hold? `{_attribute}`",
+            "addresses have the wrapper's name in them",
+        )
+ddp_at_work: Callable[[Any], Any] = reader(
+    "torch.nn.parallel.DistributedDataParallel._active_ddp_module",
+    "Which DistributedDataParallel runs its forward now?",
+    "losses are not known to be averaged over ranks",
+    lambda _: None,
+)
+note(
+    "torch.distributed.fsdp.FSDPModule._get_fsdp_state",
+    "Which parameters does FSDP2 gather together, and for which shards?",
+    "parameters of FSDP2 are not recognised while they are gathered",
+)
+note(
+    "torch.distributed._functional_collectives.AsyncCollectiveTensor",
+    "Is a tensor still on its way from other ranks?",
+    "such a tensor is recorded as a subclass, without numbers",
+)
+
+
+def fsdp_groups_of(module: Any) -> Iterable[Any]:
+    """The groups of parameters that FSDP2 gathers together for one of its modules."""
+    return getattr(module._get_fsdp_state(), "_fsdp_param_groups", ())
+
+
+def gathered(parameter: Any) -> Tensor | None:
+    """What FSDP2 puts in a shard's place while a layer runs; None where it has not yet."""
+    return getattr(parameter, "_unsharded_param", None)
+
+
+def type_on_its_way() -> Any:
+    """The class of tensors that are on their way from other ranks; None where nobody has any."""
+    module = sys.modules.get("torch.distributed._functional_collectives")
+    return getattr(module, "AsyncCollectiveTensor", None)
+
+
+# -- Others ----------------------------------------------------------------------------------------
+
+FakeTensor: Any = name(
+    "torch._subclasses.fake_tensor.FakeTensor",
+    "Does a tensor have a shape and no values?",
+    "shapes cannot be known before the first forward",
+    (),
+)
+FakeTensorMode: Any = name(
+    "torch._subclasses.fake_tensor.FakeTensorMode",
+    "How is a forward computed with shapes alone?",
+    "shapes cannot be known before the first forward",
+)
+FakeCopyMode: Any = name(
+    "torch._subclasses.fake_tensor.FakeCopyMode",
+    "How is a model copied without memory?",
+    "shapes cannot be known before the first forward",
+)
+pytree: Any = name(
+    "torch.utils._pytree",
+    "How is a container of another library's taken apart and put together?",
+    "containers of other libraries are recorded as objects",
+)
+note(
+    "torch.nn.attention.bias.CausalBias._materialize",
+    "Which mask does a causal bias stand for?",
+    "attention patterns of a causal bias cannot be computed",
+)
+
+
+def mask_of_bias(bias: Any, device: torch.device) -> Tensor:
+    """The mask that a causal bias stands for."""
+    mask: Tensor = bias._materialize(device)
+    return mask
+
+
+ITERATOR_OF_LOADER: Final = "_iterator"
+note(
+    "torch.utils.data.DataLoader._iterator",
+    "Where does a loader keep workers that stay? A copy of it must not share them",
+    "extract shares the workers of the loader it was given",
+)

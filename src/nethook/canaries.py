@@ -12,7 +12,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ def failing() -> dict[str, str]:
 
 def sings(path: str) -> bool:
     """Whether the canary of one name finds what it expects."""
-    with warnings.catch_warnings(), private.without_function_overrides():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return bool(_CANARIES[path]())
@@ -195,7 +195,9 @@ def _is_autocast() -> bool:
 def _is_tracing() -> bool:
     inside: list[bool] = []
     trace: Any = torch.jit.trace
-    trace(lambda x: (inside.append(private.is_tracing()), x + 1)[1], torch.ones(2), check_trace=False)
+    trace(
+        lambda x: (inside.append(private.is_tracing()), x + 1)[1], torch.ones(2), check_trace=False
+    )
     return inside == [True] and not private.is_tracing()
 
 
@@ -485,3 +487,281 @@ def _classes() -> bool:
         and isinstance(nn.AlphaDropout(), private.Dropouts)
         and not isinstance(nn.LayerNorm(2), private.BatchNorms)
     )
+
+
+# -- Hooks of modules ------------------------------------------------------------------------------
+
+
+def _called(put_on: Callable[[Any, Any], None], kind: str) -> bool:
+    """Whether a hook in a module's dict of one kind is called when torch calls such hooks."""
+    module, seen = nn.Linear(2, 2), []
+
+    def hook(*_: Any, **__: Any) -> None:
+        seen.append(kind)
+
+    put_on(module, hook)
+    with torch.enable_grad():
+        if "state_dict" in kind:
+            state = module.state_dict()
+            module.load_state_dict(dict(state))
+        else:
+            module(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    return bool(seen)
+
+
+def _hook_table(kind: str, attribute: str) -> Canary:
+    def put_on(module: Any, hook: Any) -> None:
+        if kind == "backward":
+            setattr(module, private.FULL_BACKWARD, True)
+        getattr(module, attribute)[10**9] = hook
+
+    return lambda: _called(put_on, kind)
+
+
+for _kind, _attribute in private.HOOKS_OF_MODULES.items():
+    _canary(f"torch.nn.Module.{_attribute}")(_hook_table(_kind, _attribute))
+
+
+@_canary("torch.nn.Module._forward_pre_hooks_with_kwargs")
+def _pre_hooks_with_kwargs() -> bool:
+    module, seen = nn.Identity(), []
+    private.forward_pre_hooks_of(module)[10**9] = lambda *given: seen.append(len(given))
+    private.pre_hooks_with_kwargs_of(module)[10**9] = True
+    module(torch.ones(1))
+    return seen == [3]
+
+
+@_canary(
+    "torch.nn.Module._forward_hooks_with_kwargs", "torch.nn.Module._forward_hooks_always_called"
+)
+def _forward_options() -> bool:
+    module: Any = nn.Linear(2, 2)
+    seen: list[int] = []
+    private.forward_hooks_of(module)[10**9] = lambda *given: seen.append(len(given))
+    private.hooks_with_kwargs_of(module)[10**9] = True
+    private.hooks_always_called_of(module)[10**9] = True
+    module(torch.ones(1, 2))
+    with suppress(TypeError):
+        module("not a tensor")
+    return seen == [4, 4]
+
+
+@contextmanager
+def _on(table: Any, hook: Callable[..., Any]) -> Iterator[None]:
+    table[10**9] = hook
+    try:
+        yield
+    finally:
+        del table[10**9]
+
+
+def _global_table(kind: str) -> Canary:
+    def check() -> bool:
+        seen: list[str] = []
+        with _on(private.GLOBAL_HOOKS[kind], lambda *_, **__: seen.append(kind)):
+            if "optimizer" in kind:
+                weight = nn.Parameter(torch.ones(1))
+                torch.optim.SGD([weight], lr=0.1).step()
+            elif "backward" in kind:
+                # Torch asks a flag of its own which of two kinds of backward hooks they are.
+                return private.GLOBAL_HOOKS[kind] is look_up(
+                    f"torch.nn.modules.module.{private.HOOKS_ON_ALL_MODULES[kind]}"
+                )
+            else:
+                nn.BatchNorm1d(2).eval()(torch.ones(1, 2))
+                nn.Sequential(nn.Identity())
+        return bool(seen)
+
+    return check
+
+
+for _kind, _attribute in private.HOOKS_ON_ALL_MODULES.items():
+    _canary(f"torch.nn.modules.module.{_attribute}")(_global_table(_kind))
+for _kind, _attribute in private.HOOKS_ON_ALL_OPTIMIZERS.items():
+    _canary(f"torch.optim.optimizer.{_attribute}")(_global_table(_kind))
+
+
+@_canary(*(f"torch.nn.modules.module.{each}" for each in private.OPTIONS_ON_ALL_MODULES))
+def _global_options() -> bool:
+    module: Any = nn.Linear(2, 2)
+    seen: list[int] = []
+    with (
+        _on(private.GLOBAL_HOOKS["global_forward"], lambda *given: seen.append(len(given))),
+        _on(private.global_with_kwargs, True),  # type: ignore[arg-type]
+    ):
+        module(torch.ones(1, 2))
+    with (
+        _on(private.GLOBAL_HOOKS["global_forward"], lambda *given: seen.append(len(given))),
+        _on(private.global_always_called, True),  # type: ignore[arg-type]
+    ):
+        with suppress(TypeError):
+            module("not a tensor")
+    return seen == [4, 3]
+
+
+@_canary("torch.nn.modules.module._has_any_global_hook")
+def _any_global_hook() -> bool:
+    with _on(private.GLOBAL_HOOKS["global_forward_pre"], lambda *_: None):
+        return bool(private.any_global_hook())
+
+
+# -- Functions that nethook wraps ------------------------------------------------------------------
+
+
+@contextmanager
+def _wrapped(path: str, seen: list[tuple[Any, ...]]) -> Iterator[None]:
+    """The function at `path` notes what it is called with."""
+    place, _, attribute = path.rpartition(".")
+    module, original = sys.modules[place], look_up(path)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        seen.append((*args, kwargs))
+        return original(*args, **kwargs)
+
+    setattr(module, attribute, call)
+    try:
+        yield
+    finally:
+        setattr(module, attribute, original)
+
+
+@_canary(f"torch.utils.checkpoint.{private.CHECKPOINT_GENERATOR}")
+def _checkpoint() -> bool:
+    from torch.utils.checkpoint import checkpoint
+
+    seen: list[tuple[Any, ...]] = []
+    with _wrapped(f"torch.utils.checkpoint.{private.CHECKPOINT_GENERATOR}", seen):
+        checkpoint(torch.relu, torch.ones(2, requires_grad=True), use_reentrant=False)
+    return len(seen) == 1 and seen[0][0] is torch.relu
+
+
+def _parameter() -> nn.Parameter:
+    weight = nn.Parameter(torch.ones(2))
+    weight.grad = torch.full((2,), 9.0)
+    return weight
+
+
+@_canary(f"torch.nn.utils.clip_grad.{private.CLIP_NORM}")
+def _clip_norm() -> bool:
+    seen: list[tuple[Any, ...]] = []
+    with _wrapped(f"torch.nn.utils.clip_grad.{private.CLIP_NORM}", seen):
+        nn.utils.clip_grad_norm_([_parameter()], 1.5)
+    return len(seen) == 1 and seen[0][1] == 1.5
+
+
+@_canary(f"torch.nn.utils.clip_grad.{private.CLIP_GROUPS}")
+def _clip_value() -> bool:
+    seen: list[tuple[Any, ...]] = []
+    with _wrapped(f"torch.nn.utils.clip_grad.{private.CLIP_GROUPS}", seen):
+        nn.utils.clip_grad_value_([_parameter()], 1.5)
+    return len(seen) == 1
+
+
+# -- Compilers, wrappers and ranks -----------------------------------------------------------------
+
+
+@_canary(f"{private.COMPILER}.OptimizedModule", f"{private.COMPILER}.OptimizedModule()")
+def _compiled() -> bool:
+    module = nn.Linear(2, 2)
+    compiled: Any = torch.compile(module)
+    return private.is_compiled(compiled) and list(private.children_of(compiled)) == ["_orig_mod"]
+
+
+@_canary(
+    f"{private.COMPILER_CALLBACKS}.callback_handler",
+    f"{private.COMPILER_SETTINGS}.skip_nnmodule_hook_guards",
+    "torch._dynamo.reset_code_caches",
+    "torch._guards.CompileContext",
+)
+def _compiler() -> bool:
+    """A module is compiled again when it gets a hook, and the compiler says when."""
+    calls = private.compiler_callbacks()
+    said: list[str] = []
+    start: Callable[[object], None] = lambda _: said.append("compiling")  # noqa: E731
+    module, seen = nn.Identity(), []
+    compiled: Any = torch.compile(module, backend="eager")
+    private.check_hooks(True)
+    calls.register_start_callback(start)
+    try:
+        compiled(torch.ones(2))
+        before = len(said)
+        private.forward_hooks_of(module)[10**9] = lambda *_: seen.append("called")
+        compiled(torch.ones(2))
+        after = len(said)
+        private.forget_compiled()
+        compiled(torch.ones(2))
+    finally:
+        calls.remove_start_callback(start)
+        private.check_hooks(False)
+    return before == 1 and after == 2 and len(said) == 3 and len(seen) == 2
+
+
+def _class_with(path: str, attribute: str) -> bool:
+    """Whether there is a class whose instances have an attribute, by what it says of itself."""
+    import inspect
+
+    return exists(path) and attribute in inspect.getsource(look_up(path))
+
+
+for _place, _class, _attribute in private.WRAPPERS[4:]:
+    _canary(f"{_place}.{_class}()")(
+        lambda place=f"{_place}.{_class}", attribute=_attribute: (  # type: ignore[misc]
+            not torch.distributed.is_available() or _class_with(place, attribute)
+        )
+    )
+
+
+@_canary("torch.nn.parallel.DistributedDataParallel._active_ddp_module")
+def _ddp() -> bool:
+    return private.ddp_at_work(nn.parallel.DistributedDataParallel) is None
+
+
+@_canary("torch.distributed.fsdp.FSDPModule._get_fsdp_state")
+def _fsdp() -> bool:
+    return not torch.distributed.is_available() or exists(
+        "torch.distributed.fsdp.FSDPModule._get_fsdp_state"
+    )
+
+
+@_canary("torch.distributed._functional_collectives.AsyncCollectiveTensor")
+def _on_its_way() -> bool:
+    return not torch.distributed.is_available() or exists(
+        "torch.distributed._functional_collectives.AsyncCollectiveTensor.trigger_wait"
+    )
+
+
+# -- Others ----------------------------------------------------------------------------------------
+
+
+@_canary(
+    "torch._subclasses.fake_tensor.FakeTensor",
+    "torch._subclasses.fake_tensor.FakeTensorMode",
+    "torch._subclasses.fake_tensor.FakeCopyMode",
+)
+def _fake() -> bool:
+    mode = private.FakeTensorMode(allow_non_fake_inputs=True)
+    with private.FakeCopyMode(mode):
+        twin = copy.deepcopy(nn.Linear(2, 3))
+    with mode:
+        shape = twin(mode.from_tensor(torch.ones(4, 2))).shape
+    return isinstance(twin.weight, private.FakeTensor) and tuple(shape) == (4, 3)
+
+
+@_canary("torch.utils._pytree")
+def _pytree() -> bool:
+    node = private.pytree.SUPPORTED_NODES[dict]
+    parts, how = node.flatten_fn({"a": 1, "b": 2})
+    return list(parts) == [1, 2] and node.unflatten_fn(parts, how) == {"a": 1, "b": 2}
+
+
+@_canary("torch.nn.attention.bias.CausalBias._materialize")
+def _mask_of_bias() -> bool:
+    from torch.nn.attention.bias import causal_lower_right
+
+    mask = private.mask_of_bias(causal_lower_right(2, 2), torch.device("cpu"))
+    return mask.tolist() == [[True, False], [True, True]]
+
+
+@_canary("torch.utils.data.DataLoader._iterator")
+def _iterator_of_loader() -> bool:
+    return private.ITERATOR_OF_LOADER in vars(torch.utils.data.DataLoader([1]))

@@ -36,6 +36,18 @@ class PrivateName(NamedTuple):
     until: str
     has_plain_way: bool
 
+    @property
+    def is_expected(self) -> bool:
+        """Whether the torch that is installed should have it."""
+        here = release(torch.__version__)
+        return release(self.since) <= here and (not self.until or here <= release(self.until))
+
+
+def release(version: str) -> tuple[int, int]:
+    """The first two numbers of a version: (2, 15) of "2.15.0+cpu"."""
+    major, minor = version.split(".")[:2]
+    return int(major), int("".join(each for each in minor if each.isdigit()))
+
 
 NAMES: Final[dict[str, PrivateName]] = {}
 """All of them, by path."""

@@ -376,7 +376,9 @@ note(
     "Which buffers are not saved?",
     "a look at a model that adds buffers in its forward leaves them behind",
 )
-HOLD_PARTS: Final = ("_parameters", "_buffers", "_modules")
+CHILDREN: Final = "_modules"
+"""The attribute in which a module holds its children."""
+HOLD_PARTS: Final = ("_parameters", "_buffers", CHILDREN)
 """Attributes in which a module holds its parts."""
 NOT_SAVED: Final = "_non_persistent_buffers_set"
 """The attribute that names buffers that are not saved."""
@@ -524,6 +526,13 @@ note(
     "Where does a checkpoint keep what it has to run again?",
     "operations that a checkpoint computes again are not known again",
 )
+NATIVE_LOSSES: Final = "torch._C._nn"
+"""Where most functions of torch.nn.functional find what computes a loss, anew at every call."""
+note(
+    f"{NATIVE_LOSSES}.cross_entropy_loss",
+    "Which loss was computed where there is no graph to read, as in an evaluation?",
+    "evaluation losses are not recorded",
+)
 CLIP_NORM: Final = "_clip_grads_with_norm_"
 note(
     f"torch.nn.utils.clip_grad.{CLIP_NORM}",
@@ -550,6 +559,8 @@ COMPILER: Final = "torch._dynamo.eval_frame"
 """The module without which nothing can have been compiled. Importing it takes seconds."""
 COMPILER_CALLBACKS: Final = "torch._dynamo.callback"
 COMPILER_SETTINGS: Final = "torch._dynamo.config"
+OF_COMPILER: Final = ("torch._dynamo", "torch._guards")
+"""How the names begin whose canaries import the compiler."""
 note(
     f"{COMPILER}.OptimizedModule",
     "Is a module what torch.compile returned?",

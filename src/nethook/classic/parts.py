@@ -13,7 +13,7 @@ from torch import nn
 
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook
-from nethook.torch_private import children_of
+from nethook.torch_private import CHILDREN, children_of
 
 _OPTIONS = ("layer", "first_layer", "last_layer")
 
@@ -42,7 +42,7 @@ class _Choose(Hook):
         everything = self.children[0] if self.children else children_of(module)
         part = _part(everything, *(kwargs.get(option) for option in _OPTIONS))
         self.children.append(children_of(module))
-        module.__dict__["_modules"] = part
+        module.__dict__[CHILDREN] = part
         return args, {name: value for name, value in kwargs.items() if name not in _OPTIONS}
 
 
@@ -58,7 +58,7 @@ class _GiveBack(Hook):
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Puts them back."""
         if self._choose.children:
-            module.__dict__["_modules"] = self._choose.children.pop()
+            module.__dict__[CHILDREN] = self._choose.children.pop()
 
 
 def _part(children: dict[str, Any], layer: Any, first: Any, last: Any) -> dict[str, Any]:

@@ -22,18 +22,19 @@ from torch.overrides import get_overridable_functions
 from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.quiet import modes_are_active
+from nethook.torch_private import NATIVE_LOSSES
 
 LOSSES: Final = {
-    ("torch._C._nn", "cross_entropy_loss"): "cross_entropy",
-    ("torch._C._nn", "nll_loss_nd"): "nll",
-    ("torch._C._nn", "mse_loss"): "mse",
-    ("torch._C._nn", "l1_loss"): "l1",
-    ("torch._C._nn", "smooth_l1_loss"): "smooth_l1",
-    ("torch._C._nn", "huber_loss"): "huber",
-    ("torch._C._nn", "binary_cross_entropy"): "bce",
-    ("torch._C._nn", "multi_margin_loss"): "multi_margin",
-    ("torch._C._nn", "multilabel_margin_loss"): "multilabel_margin",
-    ("torch._C._nn", "soft_margin_loss"): "soft_margin",
+    (NATIVE_LOSSES, "cross_entropy_loss"): "cross_entropy",
+    (NATIVE_LOSSES, "nll_loss_nd"): "nll",
+    (NATIVE_LOSSES, "mse_loss"): "mse",
+    (NATIVE_LOSSES, "l1_loss"): "l1",
+    (NATIVE_LOSSES, "smooth_l1_loss"): "smooth_l1",
+    (NATIVE_LOSSES, "huber_loss"): "huber",
+    (NATIVE_LOSSES, "binary_cross_entropy"): "bce",
+    (NATIVE_LOSSES, "multi_margin_loss"): "multi_margin",
+    (NATIVE_LOSSES, "multilabel_margin_loss"): "multilabel_margin",
+    (NATIVE_LOSSES, "soft_margin_loss"): "soft_margin",
     ("torch", "binary_cross_entropy_with_logits"): "bce_with_logits",
     ("torch", "kl_div"): "kl_div",
     ("torch", "ctc_loss"): "ctc",

@@ -20,6 +20,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from nethook.addresses.wrappers import unwrap
+from nethook.torch_private import CHILDREN
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ def census_of(objects: Iterable[object]) -> Census:
     above: dict[int, list[nn.Module]] = {}
     for module in modules:
         # Read without `__getattr__`: a module that is half built has none of its attributes.
-        for child in (vars(module).get("_modules") or {}).values():
+        for child in (vars(module).get(CHILDREN) or {}).values():
             if child is not None and child is not module:
                 above.setdefault(id(child), []).append(module)
     roots = tuple(module for module in modules if id(module) not in above)

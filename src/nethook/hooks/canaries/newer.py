@@ -1,0 +1,37 @@
+"""A torch that nethook was not tested with: a warning, once, and only where something is lost."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Final
+
+import torch
+
+from nethook.hooks.canaries.registry import failing
+from nethook.private_names import release
+
+TESTED: Final = ("2.8", "2.15")
+"""The oldest and the newest torch that the test suite passes on."""
+
+
+class UntestedTorchWarning(UserWarning):
+    """This torch is newer than nethook, and lacks names that nethook uses."""
+
+
+def warn_if_changed() -> None:
+    """Warns once in a process, if this torch is newer than those tested and a canary fails."""
+    if _asked or release(torch.__version__) <= release(TESTED[1]):
+        return
+    _asked.append(True)
+    lost = sorted({each.lost for each in failing(quick=True)})
+    if lost:
+        warnings.warn(
+            f"nethook was tested with torch {TESTED[0]} to {TESTED[1]}, and torch "
+            f"{torch.__version__} has changed what it relies on: {'; '.join(lost)}. `python -m "
+            "nethook --version` names what is missing; a newer nethook may know this torch.",
+            UntestedTorchWarning,
+            stacklevel=3,
+        )
+
+
+_asked: list[bool] = []  # once in a process

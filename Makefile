@@ -17,19 +17,45 @@ PYTHON ?= python3
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME CONDA_PREFIX
 
 # All paths are relative: the folder's own path may have spaces in it.
-VENV := .venv
+VENV := .venv$(if $(TORCH),-torch-$(TORCH))
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-NATIVE := build/native/.built
 CODE := src tests tools examples $(wildcard benchmarks)
 TYPED := src tools examples $(wildcard benchmarks) tests/typing
-PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install --constraint constraints.txt
+
+# TORCH=2.15.0 (or newest, or nightly) does all this with another torch, in an environment of its own.
+# It is installed with uv: the registry's builds bring gigabytes of CUDA packages, and pip takes long.
+# What was downloaded lies in build/uv-cache; the files of an environment are links to it.
+UV := build/uv/bin/uv
+UV_PIP := UV_CACHE_DIR=build/uv-cache $(UV) pip
+ifdef TORCH
+PINS := build/constraints-torch-$(TORCH).txt
+INSTALL := $(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS)
+else
+PINS := constraints.txt
+INSTALL := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install --constraint $(PINS)
+endif
+ifeq ($(TORCH),nightly)
+# From torch's own registry, which has some other packages as well, in versions that are not ours.
+INSTALL += --index https://download.pytorch.org/whl/nightly/cpu --index-strategy unsafe-best-match
+endif
 
 # An environment knows its own path. Where this folder was moved or copied, or the interpreter is
 # gone, .venv is made anew.
 USABLE := test "$$(cat $(READY) 2>/dev/null)" = "$$(pwd -P)" && $(BIN)/python -c "" 2>/dev/null
-ifneq ($(shell $(USABLE) && echo yes),yes)
+ifeq ($(shell $(USABLE) && echo yes),yes)
+USED := $(BIN)/python
+else
+USED := $(PYTHON)
 .PHONY: $(READY)
+endif
+NEEDED_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nethook needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 ...")'
+
+# The native kernel does not link torch: one build serves every torch, and each Python has its own.
+ifdef TORCH
+NATIVE := build/native-$(shell $(USED) -c 'import sys; print(sys.implementation.cache_tag)' 2>/dev/null)/.built
+else
+NATIVE := build/native/.built
 endif
 
 .PHONY: help
@@ -42,8 +68,13 @@ demo: $(NATIVE) ## Train a small network twice, once with a fault, and show what
 
 # Two workers with one thread each: torch's own threads would fight over the cores.
 .PHONY: test
-test: $(NATIVE) ## Run the tests
+test: $(NATIVE) ## Run the tests; with TORCH=2.15.0 on that torch, in an environment of its own
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+.PHONY: torches
+torches: ## Run the tests on 2.8.0, 2.11.0, 2.13.0 and 2.15.0 in turn; ARGS=all: on every minor release
+	@$(NEEDED_PYTHON)
+	@MAKE="$(MAKE_COMMAND)" $(PYTHON) -m tools.torches $(ARGS)
 
 # Both workers are processes of their own; torch's threads would fight over the cores here as well.
 .PHONY: faults
@@ -94,27 +125,45 @@ format: $(READY) ## Format the code and fix what can be fixed safely
 
 .PHONY: clean
 clean: ## Remove .venv and everything else that was made here
-	@rm -rf $(VENV) build dist src/nethook/stats/_native.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-torch-* build dist src/nethook/stats/_native.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # scikit-build-core is installed first, and building is not isolated: in this way constraints.txt
 # holds for the build as well, whatever the version of pip.
-$(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nethook needs Python 3.11 or newer, and $(PYTHON) is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 ...")'
+$(READY): pyproject.toml $(PINS) $(if $(TORCH),$(UV))
+	@$(NEEDED_PYTHON)
 	@$(USABLE) || { echo "Making an environment in $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "Installing PyTorch (the largest part, a minute or two) ..."
-	@$(PIP) torch scikit-build-core nanobind
+	@$(INSTALL) torch scikit-build-core nanobind
 	@echo "Installing nethook and its tools ..."
-	@$(PIP) --no-build-isolation --editable ".[dev]"
+	@$(INSTALL) --no-build-isolation --editable ".[dev]"
+	@$(if $(TORCH),$(UV_PIP) check --quiet --python $(BIN)/python)
 	@printf '%s\n' "$$(pwd -P)" > $@
 	@echo "Ready."
 
+$(UV): constraints.txt
+	@$(NEEDED_PYTHON)
+	@echo "Installing uv in build/uv ..."
+	@$(PYTHON) -m venv --clear build/uv
+	@build/uv/bin/python -m pip --quiet --quiet --disable-pip-version-check install --constraint constraints.txt uv
+	@touch $@
+
+ifdef TORCH
+$(PINS): constraints.txt tools/torch_pins.py
+	@$(NEEDED_PYTHON)
+	@mkdir -p build
+	@$(PYTHON) -m tools.torch_pins $(TORCH) > $@.part && mv $@.part $@
+endif
+
 # The native kernel of nethook.stats, beside its sources. Without a compiler everything works, and
-# summaries are slower. CMake is asked every time it might be stale, and knows what to do.
-$(NATIVE): $(READY) CMakeLists.txt $(wildcard src/nethook/stats/*.cpp src/nethook/stats/*.h)
+# summaries are slower. CMake is asked every time it might be stale, and knows what to do: with TORCH
+# it begins from nothing, since it remembers the paths of an environment that may be gone.
+$(NATIVE): $(if $(TORCH),|) $(READY)
+$(NATIVE): CMakeLists.txt $(wildcard src/nethook/stats/*.cpp src/nethook/stats/*.h)
 	@echo "Building the native kernel ..."
-	@mkdir -p build/native
-	@{ cmake -S . -B build/native -DPython_EXECUTABLE="$$(pwd -P)/$(BIN)/python" \
-	     -DNETHOOK_OUTPUT="$$(pwd -P)/src/nethook/stats" && cmake --build build/native; \
-	  } > build/native/log 2>&1 || echo "It could not be built (see build/native/log): nethook will be slower."
+	@$(if $(TORCH),rm -rf $(@D))
+	@mkdir -p $(@D)
+	@{ cmake -S . -B $(@D) -DPython_EXECUTABLE="$$(pwd -P)/$(BIN)/python" \
+	     -DNETHOOK_OUTPUT="$$(pwd -P)/src/nethook/stats" && cmake --build $(@D); \
+	  } > $(@D)/log 2>&1 || echo "It could not be built (see $(@D)/log): nethook will be slower."
 	@touch $@

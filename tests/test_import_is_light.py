@@ -75,11 +75,10 @@ def test_import_loads_nothing_but_python(program: str) -> None:
     [
         RUN_SCRIPT.format(argv=[SCRIPT]),
         RUN_SCRIPT.format(argv=[SCRIPT, "--help"]),
-        RUN_SCRIPT.format(argv=[SCRIPT, "--version"]),
         RUN_MODULE.format(argv=["nethook"]),
         RUN_MODULE.format(argv=["nethook", "--help"]),
     ],
-    ids=["nethook", "nethook --help", "nethook --version", "python -m", "python -m --help"],
+    ids=["nethook", "nethook --help", "python -m", "python -m --help"],
 )
 def test_the_command_loads_its_own_parts_only(program: str) -> None:
     loaded = third_party(program)

@@ -94,7 +94,7 @@ def test_the_core_dependencies_are_five(wheel: Path) -> None:
     fields = email.message_from_bytes(archive.read(metadata))
     required = fields.get_all("Requires-Dist") or []
     core = {entry for entry in required if "extra ==" not in entry}
-    assert core == {"torch>=2.13", "numpy", "safetensors", "typer", "rich"}
+    assert core == {"torch>=2.8", "numpy", "safetensors", "typer", "rich"}
     assert fields["License-Expression"] == "MIT"
 
 

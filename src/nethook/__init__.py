@@ -178,9 +178,11 @@ def _load(name: str) -> object:
 
     value: object
     if name in _SOURCES:
-        value = getattr(importlib.import_module(_SOURCES[name]), name)
+        value = getattr(_with_a_torch_that_fits(_SOURCES[name]), name)
+    elif name == "errors":
+        value = importlib.import_module("nethook.errors")
     elif name in _MODULES:
-        value = importlib.import_module(_MODULES[name])
+        value = _with_a_torch_that_fits(_MODULES[name])
     elif name == "__version__":
         # The installed metadata is the one place that knows; reading it takes milliseconds.
         from importlib.metadata import version
@@ -190,6 +192,23 @@ def _load(name: str) -> object:
         raise AttributeError(_no_such_name(name), name=name)
     globals()[name] = value  # found directly from now on
     return value
+
+
+def _with_a_torch_that_fits(module: str) -> object:
+    """Import a module of ours; an old torch is an error, a new one that changed much a warning."""
+    import importlib
+    import sys
+
+    from nethook.torch_versions import NEWEST, refuse_old_torch, release, torch_version
+
+    refuse_old_torch()
+    found = importlib.import_module(module)
+    version = torch_version() if "torch" in sys.modules else None
+    if version is not None and release(version) > NEWEST:
+        from nethook.hooks.canaries.newer import warn_if_changed
+
+        warn_if_changed()
+    return found
 
 
 if not TYPE_CHECKING:  # a module with __getattr__ has every name, to a type checker

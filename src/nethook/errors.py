@@ -6,6 +6,7 @@
     ├── InputsError           (TypeError)     inputs in a form that nethook does not take
     ├── OptionError           (ValueError)    an option with a value it cannot have
     ├── MissingLibraryError   (ImportError)   something needs a library that is not installed
+    ├── OldTorchError         (ImportError)   torch is older than nethook needs
     ├── ScopeError            (RuntimeError)  a scope entered twice, or used where it cannot be
     ├── EditError             (ValueError)    an edit that cannot be applied
     │   ├── InPlaceEditError                  it wrote to its argument instead of returning a value
@@ -70,6 +71,10 @@ class MissingLibraryError(NethookError, ImportError):
 
 class TorchChangedError(NethookError, RuntimeError):
     """This torch has lost a private name that nethook cannot do without."""
+
+
+class OldTorchError(NethookError, ImportError):
+    """The torch of this environment is older than nethook needs; the message says what to type."""
 
 
 class ScopeError(NethookError, RuntimeError):

@@ -15,6 +15,9 @@ from typing import Any, Final, NamedTuple, NoReturn
 import torch
 
 from nethook.errors import TorchChangedError
+from nethook.torch_versions import refuse_old_torch, release, window
+
+refuse_old_torch()  # before a name is looked up that an older torch never had
 
 
 class PrivateName(NamedTuple):
@@ -41,12 +44,6 @@ class PrivateName(NamedTuple):
         """Whether the torch that is installed should have it."""
         here = release(torch.__version__)
         return release(self.since) <= here and (not self.until or here <= release(self.until))
-
-
-def release(version: str) -> tuple[int, int]:
-    """The first two numbers of a version: (2, 15) of "2.15.0+cpu"."""
-    major, minor = version.split(".")[:2]
-    return int(major), int("".join(each for each in minor if each.isdigit()))
 
 
 NAMES: Final[dict[str, PrivateName]] = {}
@@ -117,8 +114,8 @@ def exists(path: str) -> bool:
 def _gone(path: str, lost: str) -> Callable[..., NoReturn]:
     def refuse(*_: object, **__: object) -> NoReturn:
         raise TorchChangedError(
-            f"torch {torch.__version__} has no {path}; without it {lost}. Install a torch that "
-            "nethook was tested with (python -m nethook --version names them), or a newer nethook."
+            f"torch {torch.__version__} has no {path}; without it {lost}. Install a torch "
+            f"that nethook was tested with ({window()}), or a newer nethook."
         )
 
     return refuse

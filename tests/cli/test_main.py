@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 import nethook
+from nethook import torch_private  # noqa: F401 - it fills the list
+from nethook.private_names import NAMES
 
 SCRIPT = [str(Path(sys.executable).with_name("nethook"))]
 MODULE = [sys.executable, "-m", "nethook"]
@@ -32,7 +35,10 @@ def test_help_and_the_bare_command_print_the_same(command: list[str]) -> None:
 def test_version(command: list[str]) -> None:
     done = run(*command, "--version")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"nethook {nethook.__version__}\n"
+    first, torchs, names = done.stdout.splitlines()
+    assert first == f"nethook {nethook.__version__}"
+    assert torchs == f"torch {version('torch')} (tested with 2.8 to 2.15)"
+    assert names == f"all {len(NAMES)} private names of torch that nethook uses work"
 
 
 def test_an_unknown_command_is_an_error_that_names_it() -> None:

@@ -32,6 +32,8 @@ from nethook.hooks.saving import LeftOut, WithoutOurHooks
 from tests.hooks.common import Spy, all_hooks, net
 from tests.zoo.saved import contents, without_addresses
 
+pytestmark = pytest.mark.short
+
 
 @pytest.fixture(autouse=True)
 def nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -26,6 +26,8 @@ from tests.zoo.marks import every_exhibit
 from tests.zoo.observe import seed_everything
 from tests.zoo.saved import saved_in_every_way
 
+pytestmark = pytest.mark.short
+
 Saved = dict[str, object]
 
 

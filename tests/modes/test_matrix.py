@@ -18,9 +18,18 @@ pytestmark = [
 
 MODES, CELLS = load()
 each_cell = pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.id)
+# The short set has one model for every field of the table, and not the twins.
+SHORT = [cells[0] for mode in MODES for each in FEATURES if (cells := [*of(mode, each, CELLS)])]
+each_cell_and_the_short_ones = pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param(cell, id=cell.id, marks=[pytest.mark.short] if cell in SHORT else [])
+        for cell in CELLS
+    ],
+)
 
 
-@each_cell
+@each_cell_and_the_short_ones
 def test_cell(cell: Cell) -> None:
     cell.run()
 
@@ -39,6 +48,7 @@ def test_every_field_of_the_table_is_filled_once() -> None:
             cells = list(of(mode, feature, CELLS))
             assert bool(cells) != (feature in mode.beside), (mode.group, mode.name, feature)
             assert len({each.refused for each in cells}) <= 1
+            assert len([each for each in SHORT if each in cells]) == len(cells[:1])
 
 
 def test_every_file_of_cells_declares_some() -> None:

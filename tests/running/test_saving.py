@@ -28,6 +28,7 @@ def warm() -> Iterator[Warm]:
     process.stop()
 
 
+@pytest.mark.short
 def test_every_file_is_the_same(tmp_path: Path, warm: Warm) -> None:
     project, done, files = tmp_path / "project", [], []
     ours = ("-m", "nethook", "run", "--to", str(tmp_path / "run.db"))

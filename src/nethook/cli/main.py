@@ -27,9 +27,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        import nethook
+        from nethook.cli.version import lines
 
-        typer.echo(f"nethook {nethook.__version__}")
+        for line in lines():
+            typer.echo(line)
         raise typer.Exit
 
 
@@ -39,7 +40,10 @@ def root(
     version: Annotated[  # noqa: ARG001 - read by its callback
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the versions of nethook and torch, and whether they fit.",
         ),
     ] = False,
 ) -> None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import Final
 
 import torch
 
 from nethook.hooks.canaries.registry import failing
-from nethook.private_names import release
-
-TESTED: Final = ("2.8", "2.15")
-"""The oldest and the newest torch that the test suite passes on."""
+from nethook.torch_versions import NEWEST, release, window
 
 
 class UntestedTorchWarning(UserWarning):
@@ -20,15 +16,14 @@ class UntestedTorchWarning(UserWarning):
 
 def warn_if_changed() -> None:
     """Warns once in a process, if this torch is newer than those tested and a canary fails."""
-    if _asked or release(torch.__version__) <= release(TESTED[1]):
+    if _asked or release(torch.__version__) <= NEWEST:
         return
     _asked.append(True)
     lost = sorted({each.lost for each in failing(quick=True)})
     if lost:
         warnings.warn(
-            f"nethook was tested with torch {TESTED[0]} to {TESTED[1]}, and torch "
-            f"{torch.__version__} has changed what it relies on: {'; '.join(lost)}. `python -m "
-            "nethook --version` names what is missing; a newer nethook may know this torch.",
+            f"nethook was tested with torch {window()}, and torch {torch.__version__} has changed "
+            f"what it relies on: {'; '.join(lost)}. `python -m nethook --version` names what is missing; a newer nethook may know this torch.",
             UntestedTorchWarning,
             stacklevel=3,
         )

@@ -16,10 +16,14 @@ def test_a_name_that_torch_has_changed_is_listed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(registry.CANARIES, "torch.Tensor._version", lambda: 1 / 0)
     lines = list(version.lines())[2:]
     assert lines == [
-        "changed in this torch: torch.Tensor._version (no other way; lost: "
-        f"{NAMES['torch.Tensor._version'].lost})",
-        "changed in this torch: torch._lazy_clone (plain way taken; lost: "
-        f"{NAMES['torch._lazy_clone'].lost})",
+        (
+            "changed in this torch: torch.Tensor._version (no other way; lost: "
+            f"{NAMES['torch.Tensor._version'].lost})"
+        ),
+        (
+            "changed in this torch: torch._lazy_clone (plain way taken; lost: "
+            f"{NAMES['torch._lazy_clone'].lost})"
+        ),
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._inductor.utils import run_fw_bw_and_get_code
 
 from nethook.hooks import in_graph
 from nethook.hooks.in_graph import Shown, numbered, show, show_call, shown
@@ -96,6 +97,24 @@ def test_a_value_and_its_gradient_are_shown_at_every_run(told: Told, backend: st
         same(told.grads, [torch.full((2, 2), 5.0)] * times)
         assert given.grad is not None
         assert torch.equal(given.grad, torch.full((2, 2), 15.0))
+
+
+@pytest.mark.filterwarnings("ignore")  # Inductor has many
+def test_inductor_calls_each_operation_once_and_copies_nothing_for_it(told: Told) -> None:
+    given, weight = torch.randn(8, 4, requires_grad=True), torch.randn(4, 4)
+    run = compiled(Module(lambda x: (x @ weight).relu(), told), "inductor")
+    with torch._inductor.config.patch(fx_graph_cache=False):
+        _, codes = run_fw_bw_and_get_code(lambda: run(given))
+    calls = [line for line in "\n".join(codes).splitlines() if "torch.ops.nethook." in line]
+    assert [line.split("(")[0].split(".nethook.")[1] for line in calls] == [
+        "show_value.default",
+        "show_grad.default",
+    ]
+    # The numbers are inputs of the graphs, and go on as they are.
+    assert not any("reinterpret_tensor" in line.split(",", 1)[1] for line in calls)
+    out = (given @ weight).relu()
+    assert torch.equal(told.values[0].value, out)
+    assert torch.equal(told.grads[0], torch.ones_like(out))
 
 
 def test_without_gradient_only_values_are_shown(told: Told) -> None:
@@ -404,10 +423,10 @@ def test_operations_are_as_torch_wants_them(told: Told) -> None:
     ops = torch.ops.nethook
     given = x()
     for op, args in (
-        (ops.value, (given.detach(), told.site, True, True)),
-        (ops.grad, (given.detach(), told.site)),
+        (ops.show_value, (given.detach(), told.site, True, True)),
+        (ops.show_grad, (given.detach(), told.site)),
         (ops.through, (given, told.site)),
-        (ops.call, ([given.detach()], told.site, False)),
+        (ops.show_call, ([given.detach()], told.site, False)),
     ):
         tags = op.default.tags
         assert torch.Tag.flexible_layout in tags
@@ -421,9 +440,15 @@ def test_operations_are_as_torch_wants_them(told: Told) -> None:
                 assert op(*args) is None
     # No version is counted and nothing is differentiated.
     version = told.site._version
-    ops.value(given, told.site, True, True)
+    ops.show_value(given, told.site, True, True)
     assert told.site._version == version
     assert told.values[-1].value.requires_grad
+
+
+@pytest.mark.parametrize("name", ["value", "grad", "call"])
+def test_no_operation_has_a_name_for_which_inductor_may_have_old_code(name: str) -> None:
+    """On disk, from an earlier nethook; it calls functions that are no more."""
+    assert not hasattr(torch.ops.nethook, name)
 
 
 def test_through_is_a_copy_with_a_gradient_of_one(told: Told) -> None:

@@ -137,9 +137,9 @@ def _views_asked() -> Any:
     """Gradients are asked for by plain tensor hooks."""
 
     def show_one(site: Any, args: Any, value: Any, training: bool, first: bool, back: Any) -> None:
-        torch.ops.nethook.value(value, site, training, first)
+        torch.ops.nethook.show_value(value, site, training, first)
         if back is not None and training and value.requires_grad:
-            value.register_hook(lambda grad: torch.ops.nethook.grad(grad, back))
+            value.register_hook(lambda grad: torch.ops.nethook.show_grad(grad, back))
 
     return patched("nethook.hooks.in_graph._show_one", show_one)
 

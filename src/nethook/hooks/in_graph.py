@@ -27,9 +27,8 @@ gradient is shown.
   are two graphs then, one with and one without, and changing between them compiles nothing.
 
 The operations are defined without the conveniences of `torch.library.custom_op`: 2 µs a call in
-place of 20, and nothing where Inductor writes the code (`inductor`). They accept any layout, so
-that no tensor is copied for them, and are kept out of CUDA graphs, which would not run their Python
-again.
+place of 20. They accept any layout, so that no tensor is copied for them, and are kept out of CUDA
+graphs, which would not run their Python again.
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ import torch
 from torch import Tensor
 from torch.library import Library, fallthrough_kernel, register_fake
 
-from nethook.hooks.inductor import call_directly, teach_inductor
 from nethook.torch_private import base_of, in_transform
 
 _is_exporting = torch.compiler.is_exporting
@@ -151,7 +149,7 @@ def show_call(site: Tensor, values: Any) -> None:
     """Traced: shows that a call begins, or ends, and what with."""
     if _is_exporting() or in_transform():
         return
-    torch.ops.nethook.call(_plain(values), site, torch.is_grad_enabled())
+    torch.ops.nethook.show_call(_plain(values), site, torch.is_grad_enabled())
 
 
 def _show_all(
@@ -185,7 +183,7 @@ def _show_one(
     first: bool,
     back: Tensor | None,
 ) -> Tensor | None:
-    torch.ops.nethook.value(value, site, training, first)
+    torch.ops.nethook.show_value(value, site, training, first)
     if back is None or not (training and value.requires_grad):
         return None
     if _is_given(value, args):
@@ -214,7 +212,7 @@ def _ask(back: Tensor, args: tuple[Any, ...], value: Tensor) -> None:
     if value.requires_grad:
         asked = _asked(value, args)
         if not asked.is_leaf:  # a leaf outlives the graph, and hooks on it would pile up
-            asked.register_hook(lambda grad: torch.ops.nethook.grad(grad, back))
+            asked.register_hook(lambda grad: torch.ops.nethook.show_grad(grad, back))
 
 
 def _asked(value: Tensor, args: tuple[Any, ...]) -> Tensor:
@@ -265,7 +263,7 @@ class _Through(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        torch.ops.nethook.grad(grad, ctx.saved_tensors[0])
+        torch.ops.nethook.show_grad(grad, ctx.saved_tensors[0])
         return grad, None
 
 
@@ -304,15 +302,15 @@ def _define(name: str, arguments: str, run: Any) -> None:
     # Nothing to differentiate and no version to count: both would be most of the cost.
     _LIBRARY.impl(name, fallthrough_kernel, "Autograd")
     _LIBRARY.impl(name, fallthrough_kernel, "ADInplaceOrView")
-    call_directly(name, run)
-    # Asked for whenever a graph with this operation is made.
-    register_fake(f"nethook::{name}", lambda *_: teach_inductor(name), lib=_LIBRARY)
+    register_fake(f"nethook::{name}", lambda *_: None, lib=_LIBRARY)
 
 
-_define("value", "Tensor value, Tensor(a!) site, bool training, bool first", _value)
-_define("grad", "Tensor grad, Tensor(a!) back", _grad)
+# Not `value`, `grad` and `call`: of those Inductor may have code on disk, from an earlier nethook,
+# that calls functions which are no more.
+_define("show_value", "Tensor value, Tensor(a!) site, bool training, bool first", _value)
+_define("show_grad", "Tensor grad, Tensor(a!) back", _grad)
 _LIBRARY.define("through(Tensor value, Tensor back) -> Tensor", tags=_TAGS)
 _LIBRARY.impl("through", lambda value, _: value.clone(), "CompositeExplicitAutograd")
 _LIBRARY.impl("through", _through, "Autograd")
 register_fake("nethook::through", lambda value, _: value.clone(), lib=_LIBRARY)
-_define("call", "Tensor[] values, Tensor(a!) site, bool training", _call)
+_define("show_call", "Tensor[] values, Tensor(a!) site, bool training", _call)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import random
 import sys
 from collections.abc import Iterator
@@ -12,9 +11,6 @@ from typing import Any
 import torch
 
 from nethook.restoring.undo import Undo, undone
-
-_MERSENNE_TWISTER = 625 * 4
-"""Bytes of its state: 624 words, and how many of them have been used."""
 
 
 @contextmanager
@@ -31,45 +27,19 @@ def save_random_states(kind_in_use: str | None = None) -> Undo:
     cpu, python = torch.default_generator.get_state(), random.getstate()
     # Whoever has not imported numpy has drawn nothing from it.
     numpy = sys.modules.get("numpy")
-    legacy = None if numpy is None else _save_numpy(numpy)
+    legacy = None if numpy is None else numpy.random.get_state(legacy=False)
     devices = devices_in_use(kind_in_use)
     states = None if devices is None else _states_on(devices)
 
     def put_back() -> None:
         torch.default_generator.set_state(cpu)
         random.setstate(python)
-        if legacy is not None:
-            legacy()
+        if numpy is not None:
+            numpy.random.set_state(legacy)
         if states is not None:
             states()
 
     return put_back
-
-
-def _save_numpy(numpy: Any) -> Undo:
-    """The state of the functions in `numpy.random`, put back where something was drawn.
-
-    Putting it back takes longer than a forward of a small network, so it is first compared. Memory
-    tells all but the second number of a pair that `randn` has drawn, and so only without one.
-    """
-    before = _memory_of_numpy(numpy)
-    state = numpy.random.get_state(legacy=before is not None)
-    compared = before is not None and state[3] == 0
-
-    def put_back() -> None:
-        if not (compared and _memory_of_numpy(numpy) == before):
-            numpy.random.set_state(state)
-
-    return put_back
-
-
-def _memory_of_numpy(numpy: Any) -> bytes | None:
-    """The state of numpy's usual generator as it lies in memory; None for another one."""
-    ask = getattr(numpy.random, "get_bit_generator", None)  # since numpy 1.24
-    bits = None if ask is None else ask()
-    if bits is None or type(bits) is not numpy.random.MT19937:
-        return None
-    return ctypes.string_at(bits.ctypes.state_address, _MERSENNE_TWISTER)
 
 
 def seed_everything(seed: int) -> None:

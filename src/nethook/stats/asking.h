@@ -1,14 +1,17 @@
 // What the native kernel asks a tensor by itself, as guard.py and native.py would: which dispatch
-// keys it carries, its type, where it lies. It asks through torch's own stable functions where that
-// was found to work (direct.h), and else through Python's interface, with the functions of torch
-// that `learn` was given; both give the same answers.
+// keys it carries, its type, where it lies. It asks through Python's interface, with the functions
+// of torch that `learn` was given.
 
 #pragma once
 
 #include <nanobind/nanobind.h>
 
-#include "direct.h"
 #include "native.h"
+
+struct Asked {
+  int type = -1;  // the place in CODES of native.py; -1: the kernel may not read it
+  int64_t elements = 1;
+};
 
 class Asking {
  public:
@@ -38,13 +41,10 @@ class Asking {
     numel_ = PyUnicode_InternFromString("numel");
   }
 
-  Direct direct;  // off until it has learned
-
   // Whether the kernel may read the tensor's memory: see guard.py. Raises what torch raises.
   bool is_plain(PyObject* tensor) const {
     PyObject* kind = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
     if (kind != tensor_ && kind != parameter_) return false;
-    if (direct.on) return is_plain_set(direct.keys(tensor));
     PyObject* set = checked(PyObject_CallOneArg(keys_, tensor));
     PyObject* raw = PyObject_CallMethodNoArgs(set, raw_repr_);
     Py_DECREF(set);
@@ -55,7 +55,7 @@ class Asking {
 
   // Whether memory of the gradient of a plain parameter may be read to see if all of it is finite.
   // Such a gradient has the parameter's device and kind of number, and may be sparse; a bit that
-  // says that it is to be negated changes nothing. It costs a fifth of `is_plain`.
+  // says that it is to be negated changes nothing.
   bool is_readable_grad(PyObject* grad) const {
     if (reinterpret_cast<PyObject*>(Py_TYPE(grad)) != tensor_) return false;
     PyObject* layout = checked(PyObject_GetAttr(grad, layout_));
@@ -69,15 +69,14 @@ class Asking {
   // Type, dimensions and address of a plain tensor, into a job; type -1 where it is not plain.
   Asked tensor(PyObject* tensor, Job& job) const {
     if (!known_ || !is_plain(tensor)) return Asked();
-    return direct.on ? direct.described(tensor, job) : described(tensor, job);
+    return described(tensor, job);
   }
 
-  // The same for a gradient of which only is asked whether it is finite: one dimension, or type -1
-  // where it does not lie in one piece.
+  // The same for a gradient of which only is asked whether it is finite: one that is not plain has
+  // one dimension, or type -1 where it does not lie in one piece.
   Asked readable_grad(PyObject* grad, Job& job) const {
-    Asked asked;
-    if (direct.on && (asked = tensor(grad, job)).type >= 0) return asked;
-    if (!known_ || !is_readable_grad(grad)) return asked;
+    Asked asked = tensor(grad, job);
+    if (asked.type >= 0 || !known_ || !is_readable_grad(grad)) return asked;
     PyObject* flat = checked(PyObject_CallMethodNoArgs(grad, is_contiguous_));
     Py_DECREF(flat);
     if (flat != Py_True) return asked;
@@ -90,19 +89,6 @@ class Asking {
     job.data = reinterpret_cast<const char*>(start(grad, type));
     if (!job.data && asked.elements) asked.type = -1;
     return asked;
-  }
-
-  // The same for a tensor that was plain when it was last asked, and may be another by now: one
-  // that has no such description is none.
-  Asked known_tensor(PyObject* tensor, Job& job) const {
-    PyObject* kind = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
-    if (!known_ || (kind != tensor_ && kind != parameter_)) return Asked();
-    if (direct.on) return this->tensor(tensor, job);
-    try {
-      return described(tensor, job);
-    } catch (nanobind::python_error&) {
-      return Asked();  // sparse, for one; `tensor` will say
-    }
   }
 
   Asked described(PyObject* tensor, Job& job) const {

@@ -135,7 +135,7 @@ int64_t fold_tensor(uintptr_t address, nb::handle tensor, double factor) {
                   bits, int(unit), slot.low, slot.high, factor);
 }
 
-// What is known of a tensor: (type, address, elements, sizes, strides); None where it is not plain.
+// For tests: (type, address, elements, sizes, strides) of a tensor; None where it is not plain.
 nb::object describe(nb::handle tensor) {
   Job job;
   const Asked asked = asking.tensor(tensor.ptr(), job);
@@ -179,10 +179,6 @@ NB_MODULE(_native, m) {
   m.def("choose", &choose);
   m.def("instruction_set", [] { return chosen; });
   m.def("learn_torch", [](nb::dict known) { asking.learn(known); });
-  m.def("learn_direct", [](nb::tuple functions, nb::list samples, nb::list types) {
-    return asking.direct.learn(functions, samples, types);
-  });
-  m.def("ask_directly", [](bool on) { asking.direct.on = on; });
   m.def("describe", &describe);
   m.def("number_of", &number_of);
   m.def("bytes_of", &bytes_of);

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import torch
 
-from nethook.stats import direct, guard, kernel
+from nethook.stats import guard, kernel
 from nethook.torch_private import data_address, dispatch_keys
 
 Fold = Callable[..., int]
@@ -61,7 +61,6 @@ if _module is not None:
             "types": tuple(CODES),
         }
     )
-    direct.learn(_module, tuple(CODES))
 
 fold: Fold | None = None if _module is None else _module.fold
 """Folds one plain tensor into one row; None where there is no native kernel.

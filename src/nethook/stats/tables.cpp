@@ -236,17 +236,13 @@ double fingerprint(uintptr_t address, int64_t bytes) {
 }
 
 // Where the tensors of a list lie now, into the lines of a table. Returns how many are not what the
-// line says: of another number of elements, or not in one piece; those get an address of 0. One
-// that lies where it lay is not asked again whether it is plain.
+// line says: of another number of elements, or not in one piece; those get an address of 0.
 int64_t find(uintptr_t table, nb::list tensors) {
   Line* line = reinterpret_cast<Line*>(table);
   int64_t changed = 0;
   for (size_t i = 0; i < tensors.size(); ++i, ++line) {
     Job job;
-    PyObject* tensor = tensors[i].ptr();
-    Asked asked = line->address ? asking.known_tensor(tensor, job) : Asked();
-    if (asked.type != line->type || int64_t(job.data) != line->address)
-      asked = asking.tensor(tensor, job);
+    const Asked asked = asking.tensor(tensors[i].ptr(), job);
     const bool fits = asked.type == line->type && lies_like(job, asked, line->elements);
     line->address = fits ? int64_t(job.data) : 0;
     changed += !fits;

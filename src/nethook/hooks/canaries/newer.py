@@ -23,7 +23,8 @@ def warn_if_changed() -> None:
     if lost:
         warnings.warn(
             f"nethook was tested with torch {window()}, and torch {torch.__version__} has changed "
-            f"what it relies on: {'; '.join(lost)}. `python -m nethook --version` names what is missing; a newer nethook may know this torch.",
+            f"what it relies on: {'; '.join(lost)}. `python -m nethook --version` "
+            "names what is missing; a newer nethook may know this torch.",
             UntestedTorchWarning,
             stacklevel=3,
         )

@@ -625,7 +625,7 @@ def _wrapped(path: str, seen: list[tuple[Any, ...]]) -> Iterator[None]:
         setattr(module, attribute, original)
 
 
-@_canary(f"torch.utils.checkpoint.{private.CHECKPOINT_GENERATOR}")
+@_canary(*(f"torch.utils.checkpoint.{each}" for each in private.CHECKPOINT_GENERATORS))
 def _checkpoint() -> bool:
     from torch.utils.checkpoint import checkpoint
 

@@ -23,7 +23,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from nethook.private_names import name, note, reader
+from nethook.private_names import exists, name, note, reader
 
 Table = OrderedDict[int, Any]
 """A dict of hooks, by the number of each hook."""
@@ -520,12 +520,25 @@ any_global_hook: Callable[[], bool] = name(
 
 # -- Functions that nethook wraps ------------------------------------------------------------------
 
-CHECKPOINT_GENERATOR: Final = "_checkpoint_without_reentrant_generator"
-note(
-    f"torch.utils.checkpoint.{CHECKPOINT_GENERATOR}",
-    "Where does a checkpoint keep what it has to run again?",
-    "operations that a checkpoint computes again are not known again",
-)
+CHECKPOINT_GENERATORS: Final = {
+    "_checkpoint_without_reentrant_generator": ("2.8", "2.13"),
+    "_checkpoint_without_reentrant_generator_impl": ("2.14", ""),
+}
+"""The function that every checkpoint calls, the oldest first -> since which torch, until which.
+
+From 2.14 on the older name is for callers outside torch, and calls the newer one.
+"""
+for _function, (_since, _until) in CHECKPOINT_GENERATORS.items():
+    note(
+        f"torch.utils.checkpoint.{_function}",
+        "Where does a checkpoint keep what it has to run again?",
+        "operations that a checkpoint computes again are not known again",
+        since=_since,
+        until=_until,
+    )
+_OLDER, _NEWER = CHECKPOINT_GENERATORS
+CHECKPOINT_GENERATOR: Final = _NEWER if exists(f"torch.utils.checkpoint.{_NEWER}") else _OLDER
+"""The one that checkpoints call in this torch."""
 NATIVE_LOSSES: Final = "torch._C._nn"
 """Where most functions of torch.nn.functional find what computes a loss, anew at every call."""
 note(

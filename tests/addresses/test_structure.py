@@ -102,7 +102,7 @@ CHANGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit")  # deprecated, from 2.10 on
 @pytest.mark.parametrize("change", CHANGES, ids=lambda each: each.__name__)
 def test_a_model_that_changed_is_walked_again(change):
     model, fresh = network(), network()

@@ -22,7 +22,7 @@ from nethook.tracing.scope import trace
 @pytest.fixture(autouse=True)
 def hooks() -> Iterator[Attachment]:
     with Attachment(Owner("test")) as hooks, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
+        warnings.filterwarnings("ignore", "`torch.jit")  # deprecated, from 2.10 on
         export_without_hooks(hooks)
         yield hooks
 
@@ -124,6 +124,21 @@ def test_names_are_looked_up_where_it_is_called() -> None:
         return Pair(x, x)
 
     assert torch.equal(torch.jit.script(both)(X)[1], X)
+
+
+def test_a_warning_of_torch_is_the_same_with_and_without(
+    hooks: Attachment, model: nn.Module
+) -> None:
+    def warned() -> list[tuple[type[Warning], str, int]]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            torch.jit.script(model)
+            torch.jit.trace(model, X)
+        return [(each.category, each.filename, each.lineno) for each in caught]
+
+    with_hooks = warned()
+    hooks.remove()
+    assert with_hooks == warned()
 
 
 def test_an_attachment_that_is_gone_wraps_nothing(hooks: Attachment) -> None:

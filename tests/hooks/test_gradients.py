@@ -54,7 +54,7 @@ def weigh(tensor: Tensor) -> Tensor:
 
 def test_fact_a_hook_on_a_view_is_lost_when_the_view_is_written():
     seen = []
-    view = nn.Linear(4, 3)(torch.ones(2, 5, 4))
+    view = nn.Linear(4, 3)(torch.ones(10, 4)).view(2, 5, 3)
     assert view._is_view()
     view.register_hook(seen.append)
     view.relu_()

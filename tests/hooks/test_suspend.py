@@ -247,10 +247,11 @@ def test_hooks_on_wrappers_are_taken_off_too():
     assert len(nethook.audit(model)) == 1
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit")  # deprecated, from 2.10 on
 def test_a_model_can_be_scripted_inside():
     model = net()
     with nethook.trace(model):
-        with nethook.suspended(model), pytest.warns(DeprecationWarning, match="torch.jit"):
+        with nethook.suspended(model):
             scripted = torch.jit.script(model)
         assert len(nethook.audit(model).ours) > 0
     assert torch.equal(scripted(torch.ones(1, 4)), model(torch.ones(1, 4)))

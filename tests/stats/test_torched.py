@@ -15,7 +15,7 @@ from nethook.stats import rows as rows_file
 from nethook.stats.fields import INDEX
 from nethook.stats.rows import Rows
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit")  # torch scripts formulas
 
 # Operations whose result, or whose shape, the host must know before it goes on.
 WAITING = {

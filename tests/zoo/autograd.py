@@ -312,6 +312,6 @@ EXHIBITS = (
         "forward_mode",
         "Dual numbers of forward-mode differentiation.",
         ForwardMode,
-        quiet=[Quiet(DeprecationWarning, ".*torch.jit", "torch scripts its own formulas here")],
+        quiet=[Quiet(Warning, "`torch.jit", "torch scripts its own formulas here")],
     ),
 )

@@ -12,9 +12,8 @@ from tests.zoo.exhibit import Exhibit, Given, Quiet
 
 __all__ = ["EXHIBITS"]
 
-SCRIPT = Quiet(
-    DeprecationWarning, ".*torch.jit.* is deprecated", "models that were scripted are still about"
-)
+# A DeprecationWarning from torch 2.10 on, a FutureWarning from 2.14 on.
+SCRIPT = Quiet(Warning, "`torch.jit", "models that were scripted are still about")
 
 
 def _mlp() -> nn.Sequential:

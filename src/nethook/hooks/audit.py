@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from torch import nn
 
 from nethook.addresses.tree import Tree
+from nethook.hooks.compiled import Uncounted
 from nethook.hooks.functions import wrapped_functions
 from nethook.hooks.hook import Hook
 from nethook.hooks.listing import global_hooks, hooks_on, optimizer_hooks
@@ -110,7 +111,11 @@ def audit(model: nn.Module) -> Audit:
                 found.append(_info(place.address, place.kind, hook))
     for place in optimizer_hooks():
         found += [_info(place.address, place.kind, hook) for hook in place.hooks.values()]
-    found += [_info(name, "function", wrapper) for name, wrapper in wrapped_functions()]
+    found += [
+        _info(name, "function", wrapper)
+        for name, wrapper in wrapped_functions()
+        if not isinstance(wrapper, Uncounted)  # no model calls what it stands around
+    ]
     return Audit(tuple(found))
 
 

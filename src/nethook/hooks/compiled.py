@@ -6,7 +6,6 @@ code checks that they are there.
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
@@ -17,9 +16,12 @@ from torch import nn
 from nethook.addresses.tree import Tree
 from nethook.addresses.wrappers import can_be_compiled
 from nethook.hooks.attachment import Attachment
+from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Handle, Hook, Owner
 from nethook.hooks.importing import when_imported
+from nethook.hooks.listing import global_hooks
 from nethook.torch_private import (
+    ANY_GLOBAL_HOOK,
     COMPILED_CALL,
     COMPILER_CALLBACKS,
     COMPILER_SETTINGS,
@@ -29,6 +31,8 @@ from nethook.torch_private import (
     forget_compiled,
     is_compiled,
 )
+
+_MODULES: Final = "torch.nn.modules.module"
 
 
 def run_eagerly_where_compiled(tree: Tree, hooks: Attachment) -> None:
@@ -45,12 +49,13 @@ def run_eagerly_where_compiled(tree: Tree, hooks: Attachment) -> None:
 
 
 def without_warning_of_global_hooks(hooks: Attachment) -> None:
-    """Lets torch be silent about global hooks on compiled modules while `hooks` are on.
+    """Lets torch be silent about our global hooks on compiled modules while `hooks` are on.
 
-    It warns that such a hook is called for the wrapper as well. Ours know that, and look through.
+    It warns that such a hook is called for the wrapper as well. Ours know that, and look through;
+    of anybody else's it still warns. The compiler need not have been imported yet, and no filter
+    of `warnings` is touched: that would have Python show warnings again that it has shown before.
     """
-    if can_be_compiled():
-        hooks.add(_Silent())
+    hooks.add(WrappedFunction(_MODULES, ANY_GLOBAL_HOOK, Uncounted(hooks.owner, ANY_GLOBAL_HOOK)))
 
 
 def check_hooks_in_graphs(hooks: Attachment) -> None:
@@ -177,24 +182,19 @@ CALL_OF_COMPILED: Final = _Around.__call__.__code__
 """What runs while a module that was compiled in place is called; `module` is that module."""
 
 
-class _Silent:
-    """A handle: one filter among those of `warnings`."""
+class Uncounted(Hook):
+    """Stands around torch's question whether there are global hooks; ours do not count."""
 
-    __slots__ = ("_filter",)
+    __slots__ = ()
 
-    _TEXT = r"Using `torch.compile\(module\)` when there are global hooks"
-
-    def __init__(self) -> None:
-        warnings.filterwarnings("ignore", self._TEXT, UserWarning)
-        self._filter = warnings.filters[0]
-
-    def remove(self) -> None:
-        # The filters may be others by now: a `catch_warnings` was left.
-        filters: list[Any] = warnings.filters  # type: ignore[assignment]  # a list, as documented
-        for at, each in enumerate(filters):
-            if each is self._filter:
-                del filters[at]
-                return
+    def __call__(self, original: Callable[..., Any]) -> bool:
+        """Whether there are hooks on all modules that are not ours."""
+        return bool(original()) and any(
+            not isinstance(hook, Hook)
+            for place in global_hooks()
+            if "registration" not in place.kind
+            for hook in place.hooks.values()
+        )
 
 
 class _Eager:

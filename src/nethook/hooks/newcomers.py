@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import nn
@@ -20,19 +20,14 @@ from torch.nn.modules import module as module_hooks
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compiled import WhenCompiling
-from nethook.hooks.functions import WrappedFunction
+from nethook.hooks.compiled import WhenCompiling, without_warning_of_global_hooks
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.listing import global_hooks
 from nethook.torch_private import (
-    ANY_GLOBAL_HOOK,
     GLOBAL_HOOKS,
     forward_pre_hooks_of,
     is_tracing,
     pre_hooks_with_kwargs_of,
 )
-
-_MODULES: Final = "torch.nn.modules.module"
 
 _unmet: ContextVar[bool] = ContextVar("nethook.unmet", default=False)
 
@@ -87,10 +82,7 @@ class Newcomers:
             self._calls = Attachment(Owner(self._name))
             hook = _Call(self._calls.owner, self._called)
             self._calls.every_forward_pre(hook)
-            # torch warns when a compiled module is called while there is a global hook, for it
-            # would fire once too often. This one may, and nobody else's is hidden.
-            unseen = _Unseen(self._calls.owner, ANY_GLOBAL_HOOK)
-            self._calls.add(WrappedFunction(_MODULES, ANY_GLOBAL_HOOK, unseen))
+            without_warning_of_global_hooks(self._calls)
 
     def see_compiling(self, compiling: Callable[[], None]) -> None:
         """Calls `compiling()`, while on, before torch compiles anything.
@@ -176,17 +168,3 @@ class _Built(Hook):
     def __call__(self, module: nn.Module, name: str, parameter: Any) -> None:
         if not torch.compiler.is_compiling():
             self._built()
-
-
-class _Unseen(Hook):
-    """Stands around torch's question whether there are global hooks; ours do not count."""
-
-    __slots__ = ()
-
-    def __call__(self, original: Callable[..., Any]) -> bool:
-        return bool(original()) and any(
-            not isinstance(hook, _Call)
-            for place in global_hooks()
-            if "registration" not in place.kind
-            for hook in place.hooks.values()
-        )

@@ -20,6 +20,7 @@ from torch import nn
 
 from nethook.addresses.tree import Site, Tree
 from nethook.hooks.attachment import Attachment
+from nethook.hooks.compiled import without_warning_of_global_hooks
 from nethook.hooks.hook import Hook, Owner
 
 _FUSED = (
@@ -106,13 +107,18 @@ class RouterPair:
     def forward_pre(self, module: nn.Module, tap: Hook) -> None:
         """`tap(module, args)` before the forward. A global hook is not told keyword arguments."""
         if self._before is None:
-            self._before = Router(self._hooks.owner)
+            self._before = self._router()
             self._hooks.every_forward_pre(self._before)
         self._before.add(module, tap)
 
     def forward(self, module: nn.Module, tap: Hook) -> None:
         """`tap(module, args, kwargs, output)` after the forward."""
         if self._after is None:
-            self._after = Router(self._hooks.owner)
+            self._after = self._router()
             self._hooks.every_forward(self._after, with_kwargs=True)
         self._after.add(module, tap)
+
+    def _router(self) -> Router:
+        if self._before is None and self._after is None:
+            without_warning_of_global_hooks(self._hooks)
+        return Router(self._hooks.owner)

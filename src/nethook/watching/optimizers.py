@@ -495,7 +495,6 @@ class Steps:
                     self.note_used(track)
                 for parameter, key, version in track.used or ():
                     grad = parameter.grad
-                    if grad is not None and (
-                        mixed or (id(grad) == key and version_of(grad) == version)
-                    ):
+                    same = grad is not None and id(grad) == key and version_of(grad) == version
+                    if grad is not None and (mixed or same):
                         track.mixed = track.mixed or is_there(grad)

@@ -32,7 +32,7 @@ def _wrapped(path: str, seen: list[tuple[Any, ...]]) -> Iterator[None]:
         setattr(module, attribute, original)
 
 
-@canary(f"torch.utils.checkpoint.{private.CHECKPOINT_GENERATOR}")
+@canary(*(f"torch.utils.checkpoint.{each}" for each in private.CHECKPOINT_GENERATORS))
 def _checkpoint() -> bool:
     from torch.utils.checkpoint import checkpoint
 

@@ -1,6 +1,9 @@
 """Writes docs/modes.md and the table in the README, from the cells that tests/modes declares.
 
 python -m tools.modes_page
+
+What is written is what is declared, so it is the same whatever the torch; the tests hold what is
+declared against the torch they run on.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ def section() -> str:
     for group in GROUPS:
         rows = [mode for mode in modes if mode.group == group]
         if rows:
-            lines += [f"## {group}", "", *_table(rows, cells), *_notes(rows, cells), ""]
+            lines += [f"## {group}", "", *_table(rows, cells), *notes(rows, cells), ""]
     return "\n".join(lines).rstrip()
 
 
@@ -32,24 +35,31 @@ def _table(rows: list[Mode], cells: list[Cell]) -> list[str]:
         "| --- |" + " --- |" * (len(FEATURES) + 1),
     ]
     for mode in rows:
-        shown = [_field(mode, feature, cells) for feature in FEATURES]
+        shown = [field(mode, feature, cells) for feature in FEATURES]
         models = sorted({each.model for each in cells if each.mode is mode})
         lines.append(f"| {mode.name}: {mode.what} | {' | '.join(shown)} | {', '.join(models)} |")
     return [*lines, ""]
 
 
-def _field(mode: Mode, feature: str, cells: list[Cell]) -> str:
+def field(mode: Mode, feature: str, cells: list[Cell]) -> str:
+    """What stands in one field of a table."""
     found = list(of(mode, feature, cells))
     if not found:
         return "–"
-    return "refused" if found[0].refused else "works"
+    answer = "refused" if found[0].refused else "works"
+    lacking = found[0].lacking
+    return answer if lacking is None else f"{answer}, not {lacking.where}"
 
 
-def _notes(rows: list[Mode], cells: list[Cell]) -> list[str]:
+def notes(rows: list[Mode], cells: list[Cell]) -> list[str]:
+    """What is said below a table: one line a field and what it differs in."""
     lines = []
     for mode in rows:
         for feature in FEATURES:
             for each in list(of(mode, feature, cells))[:1]:
+                if each.lacking:
+                    where, why = each.lacking.where, each.lacking.why
+                    lines.append(f"- {feature}, {mode.name}: not {where}: {why}.")
                 if each.refused:
                     lines.append(f"- {feature}, {mode.name}: refused: {each.refused}")
                 else:
@@ -69,7 +79,7 @@ def summary() -> str:
             continue
         shown = []
         for feature in FEATURES:
-            fields = [_field(mode, feature, cells) for mode in rows]
+            fields = [field(mode, feature, cells).partition(",")[0] for mode in rows]
             counts = [f"{fields.count(each)} {each}" for each in ("works", "refused")]
             shown.append(", ".join(each for each in counts if each[0] != "0") or "–")
         lines.append(f"| {group} | {' | '.join(shown)} |")

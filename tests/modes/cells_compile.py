@@ -128,7 +128,7 @@ def watch_with_inductor(model: str) -> None:
 
 
 IN_PLACE = mode(
-    "torch.compile", "written in place", "`Linear` on 3-D input, then `ReLU(inplace=True)`",
+    "torch.compile", "written in place", "a layer that returns a view, then `ReLU(inplace=True)`",
     trace="runs eagerly", edit="runs eagerly", features="runs eagerly",
 )  # fmt: skip
 

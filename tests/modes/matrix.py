@@ -16,11 +16,15 @@ off what nethook does for this mode. The second is the proof that the first coul
 A cell whose work is done in other processes says `elsewhere=True`: its check is called with one
 more argument, `off`, which makes the context to enter there: `nullcontext`, or the guard, which
 must then be a function at the top level of a module (it is pickled by name).
+
+A cell that cannot hold on every torch says on which, and why: `lacking=Lacking("…", until="2.10")`.
+There its check must fail, so that the page says nothing that is not so.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -51,6 +55,46 @@ Guard = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
+class Lacking:
+    """The torches on which a cell does not hold: of `since` or later, before `until`.
+
+    Attributes:
+        why: what torch lacks there, in half a sentence.
+        since: the first such minor release, as "2.14"; "": all before `until`.
+        until: the first on which it holds again; "": none so far.
+    """
+
+    why: str
+    since: str = ""
+    until: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.since or self.until, "on no torch at all: declare it as refused"
+        assert self.why
+
+    def on(self, version: str) -> bool:
+        """Whether a torch of this version is among them."""
+        this = _release(version)
+        return (not self.since or this >= _release(self.since)) and (
+            not self.until or this < _release(self.until)
+        )
+
+    @property
+    def where(self) -> str:
+        """Which torches these are, in words."""
+        if not self.since:
+            return f"before torch {self.until}"
+        if not self.until:
+            return f"since torch {self.since}"
+        return f"from torch {self.since} until {self.until}"
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Major and minor: a nightly and a release candidate of 2.15 are 2.15."""
+    return tuple(int(each) for each in re.findall(r"\d+", version)[:2])
+
+
+@dataclass(frozen=True)
 class Mode:
     """One row: a way to run a model.
 
@@ -74,6 +118,7 @@ class Cell:
     Attributes:
         refused: why nethook refuses, as it says it; "" where it works.
         without: what happens without the guard, in half a sentence.
+        lacking: the torches on which it does not hold, if there are any.
     """
 
     feature: str
@@ -84,6 +129,7 @@ class Cell:
     without: str
     refused: str = ""
     elsewhere: bool = False
+    lacking: Lacking | None = None
 
     @property
     def id(self) -> str:
@@ -122,6 +168,7 @@ def cell(
     without: str,
     refused: str = "",
     elsewhere: bool = False,
+    lacking: Lacking | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Declares a cell for each of the models; the function is its check."""
     assert feature in FEATURES
@@ -129,7 +176,7 @@ def cell(
 
     def declare(check: Callable[..., None]) -> Callable[..., None]:
         _CELLS.extend(
-            Cell(feature, in_mode, model, check, guard, without, refused, elsewhere)
+            Cell(feature, in_mode, model, check, guard, without, refused, elsewhere, lacking)
             for model in models
         )
         return check

@@ -142,6 +142,13 @@ class Conv(nn.Module):
         return self.fc(self.relu(self.norm(self.conv(x))).flatten(1))
 
 
+class Turned(nn.Linear):
+    """Returns a view of what it made, whatever the torch; a `Linear` does so before 2.15 only."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).transpose(1, 2)
+
+
 class Views(nn.Module):
     """Layers that return views, which the next one writes to in place."""
 
@@ -149,11 +156,13 @@ class Views(nn.Module):
         super().__init__()
         self.up = nn.Linear(6, 8)
         self.relu = nn.ReLU(inplace=True)
+        self.turn = Turned(8, 8)
+        self.act = nn.ReLU(inplace=True)
         self.flat = nn.Flatten()
         self.fc = nn.Linear(7 * 8, 5)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.fc(self.flat(self.relu(self.up(x))))
+        return self.fc(self.flat(self.act(self.turn(self.relu(self.up(x))))))
 
 
 def _mlp() -> nn.Module:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 
 import pytest
+import torch
 
-from tests.modes.matrix import FEATURES, Cell, load, of, subjects
-from tools.modes_page import PAGE, README, page, readme
+from tests.modes.matrix import FEATURES, Cell, Lacking, Mode, load, of, subjects
+from tools.modes_page import PAGE, README, field, notes, page, readme
 
 # Torch's own, while it compiles, scripts and exports.
 pytestmark = [
@@ -31,11 +33,17 @@ each_cell_and_the_short_ones = pytest.mark.parametrize(
 
 @each_cell_and_the_short_ones
 def test_cell(cell: Cell) -> None:
-    cell.run()
+    if cell.lacking is None or not cell.lacking.on(torch.__version__):
+        cell.run()
+        return
+    with pytest.raises((Exception, pytest.fail.Exception)):
+        cell.run()
 
 
 @each_cell
 def test_it_would_fail_without_its_guard(cell: Cell) -> None:
+    if cell.lacking is not None and cell.lacking.on(torch.__version__):
+        pytest.skip(f"{cell.lacking.where}: {cell.lacking.why}")
     # An assertion of the check, an error of torch's, or an expected one that did not come.
     with pytest.raises((Exception, pytest.fail.Exception)):
         cell.run(guarded=False)
@@ -47,13 +55,40 @@ def test_every_field_of_the_table_is_filled_once() -> None:
         for feature in FEATURES:
             cells = list(of(mode, feature, CELLS))
             assert bool(cells) != (feature in mode.beside), (mode.group, mode.name, feature)
-            assert len({each.refused for each in cells}) <= 1
+            assert len({(each.refused, each.lacking) for each in cells}) <= 1
             assert len([each for each in SHORT if each in cells]) == len(cells[:1])
 
 
 def test_every_file_of_cells_declares_some() -> None:
     declaring = {each.check.__module__.rpartition(".")[2] for each in CELLS}
     assert declaring == set(subjects())
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "where", "found"),
+    [
+        ("", "2.10", "before torch 2.10", ["2.9.1", "2.9.1+cu130"]),
+        ("2.10", "", "since torch 2.10", ["2.10.0", "2.15.0.dev20260101", "3.0.0"]),
+        ("2.10", "2.15", "from torch 2.10 until 2.15", ["2.10.0"]),
+    ],
+)
+def test_a_cell_says_on_which_torches_it_does_not_hold(
+    since: str, until: str, where: str, found: list[str]
+) -> None:
+    lacking = Lacking("no such thing", since, until)
+    torches = ["2.9.1", "2.9.1+cu130", "2.10.0", "2.15.0.dev20260101", "3.0.0"]
+    assert [each for each in torches if lacking.on(each)] == found
+    mode = Mode("torch.compile", "a mode", "for this test")
+    cells = [
+        Cell("watch", mode, "mlp", lambda _: None, nullcontext, "nothing", lacking=each)
+        for each in (None, lacking)
+    ]
+    assert field(mode, "watch", cells[:1]) == "works"
+    assert field(mode, "watch", cells[1:]) == f"works, not {where}"
+    assert notes([mode], cells[1:]) == [
+        f"- watch, a mode: not {where}: no such thing.",
+        "- watch, a mode: without its guard, nothing.",
+    ]
 
 
 def test_the_page_and_the_readme_are_up_to_date() -> None:

@@ -23,7 +23,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from nethook.private_names import name, note, reader
+from nethook.private_names import exists, name, note, reader
 
 Table = OrderedDict[int, Any]
 """A dict of hooks, by the number of each hook."""
@@ -571,6 +571,27 @@ note(
     "compiled code may pass by the hooks of a watch",
 )
 note("torch._guards.CompileContext", "Is something being compiled now?", "as the one before")
+
+
+EXPORTING: Final = "torch.compiler._is_exporting_flag"
+
+
+def _exporting() -> bool:
+    return torch.compiler._is_exporting_flag
+
+
+is_exporting: Callable[[], bool] = (
+    _exporting
+    if note(
+        EXPORTING,
+        "Does torch.export run? Also asked in compiled code",
+        "up to torch 2.11, which takes each compilation for an export, nothing inside compiled "
+        "code is seen",
+        has_plain_way=True,
+    )
+    and exists(EXPORTING)
+    else torch.compiler.is_exporting
+)
 
 
 def is_compiled(module: nn.Module) -> bool:

@@ -44,10 +44,10 @@ from torch import Tensor
 from torch.library import Library, fallthrough_kernel, register_fake
 
 from nethook.hooks.inductor import call_directly, teach_inductor
-from nethook.torch_private import base_of, in_transform
+from nethook.torch_private import base_of, in_transform, is_exporting
 
-_is_exporting = torch.compiler.is_exporting
 _NUMBERS: Final = itertools.count()
+_SEQUENCES: Final = (tuple, list)  # no union: up to 2.9 the compiler cannot trace one
 
 
 class ToldValues(Protocol):
@@ -128,7 +128,7 @@ def show(site: Tensor, args: tuple[Any, ...], output: Any, back: Tensor | None) 
     `site` is the number of whom it is shown to, and `back` that in backward graphs; without it no
     gradients are shown.
     """
-    if _is_exporting() or in_transform():
+    if is_exporting() or in_transform():
         return None
     training = torch.is_grad_enabled()
     if training and not shown.on:
@@ -149,7 +149,7 @@ def show(site: Tensor, args: tuple[Any, ...], output: Any, back: Tensor | None) 
 
 def show_call(site: Tensor, values: Any) -> None:
     """Traced: shows that a call begins, or ends, and what with."""
-    if _is_exporting() or in_transform():
+    if is_exporting() or in_transform():
         return
     torch.ops.nethook.call(_plain(values), site, torch.is_grad_enabled())
 
@@ -237,7 +237,7 @@ def _plain(value: Any) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value] if type(value) is Tensor else []
     found: list[Tensor] = []
-    if isinstance(value, tuple | list):
+    if isinstance(value, _SEQUENCES):
         for each in value:
             found += _plain(each)
     elif isinstance(value, Mapping):

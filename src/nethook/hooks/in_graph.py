@@ -22,7 +22,8 @@ gradient is shown.
   its formula for the gradient shows it. A tensor hook would do as well, but while torch 2.13 traces
   one it forgets attributes of objects that were made in the same graph (the caches of language
   models, for one). It serves where a module returns its own input: a copy of that would not be
-  written to when the input is.
+  written to when the input is. For a torch that cannot trace one there is an operation that puts it on:
+  on what is computed while the backward graph is made, on an input of the graph when it runs.
 - Whether a graph has these operations at all is decided by `shown.on`, when it is compiled: there
   are two graphs then, one with and one without, and changing between them compiles nothing.
 
@@ -47,6 +48,8 @@ from nethook.hooks.inductor import call_directly, teach_inductor
 from nethook.torch_private import base_of, in_transform, is_exporting
 
 _NUMBERS: Final = itertools.count()
+# Before 2.13 the compiler refuses gradient hooks on what a graph computes, or warns of itself.
+_TRACES_HOOKS: Final = torch.__version__ >= (2, 13)
 _SEQUENCES: Final = (tuple, list)  # no union: up to 2.9 the compiler cannot trace one
 
 
@@ -214,7 +217,10 @@ def _ask(back: Tensor, args: tuple[Any, ...], value: Tensor) -> None:
     if value.requires_grad:
         asked = _asked(value, args)
         if not asked.is_leaf:  # a leaf outlives the graph, and hooks on it would pile up
-            asked.register_hook(lambda grad: torch.ops.nethook.grad(grad, back))
+            if _TRACES_HOOKS:
+                asked.register_hook(lambda grad: torch.ops.nethook.grad(grad, back))
+            else:
+                torch.ops.nethook.ask(asked, back)
 
 
 def _asked(value: Tensor, args: tuple[Any, ...]) -> Tensor:
@@ -224,12 +230,13 @@ def _asked(value: Tensor, args: tuple[Any, ...]) -> Tensor:
     made, it is that tensor.
     """
     base = base_of(value)
-    if base is None or base.is_leaf or base.numel() != value.numel():
+    if base is None:
         return value
+    # First, for nothing can be asked of the base of an input: a graph is made without it.
     for each in args:
         if isinstance(each, Tensor) and (each is base or base_of(each) is base):
             return value
-    return base
+    return value if base.is_leaf or base.numel() != value.numel() else base
 
 
 def _plain(value: Any) -> list[Tensor]:
@@ -274,6 +281,20 @@ def _through(value: Tensor, back: Tensor) -> Tensor:
     return passed
 
 
+def _ask_where_autograd_is(value: Tensor, back: Tensor) -> None:
+    """Where autograd records: of real tensors, and of those with which a graph is made."""
+    # What stands for an input while a graph is made is a leaf, or says that it has no history.
+    if value.is_leaf or type(value.grad_fn).__name__ == "Error":
+        torch.ops.nethook.ask_input(value, back)
+    else:
+        value.register_hook(lambda grad: torch.ops.nethook.grad(grad, back))
+
+
+def _ask_input(value: Tensor, back: Tensor) -> None:
+    if value.requires_grad and not value.is_leaf:
+        value.register_hook(lambda grad: torch.ops.nethook.grad(grad, back))
+
+
 def _grad(grad: Tensor, back: Tensor) -> None:
     told = _told(back)
     if told is not None:
@@ -315,4 +336,9 @@ _LIBRARY.define("through(Tensor value, Tensor back) -> Tensor", tags=_TAGS)
 _LIBRARY.impl("through", lambda value, _: value.clone(), "CompositeExplicitAutograd")
 _LIBRARY.impl("through", _through, "Autograd")
 register_fake("nethook::through", lambda value, _: value.clone(), lib=_LIBRARY)
+_define("ask_input", "Tensor value, Tensor(a!) back", _ask_input)
+_LIBRARY.define("ask(Tensor value, Tensor(a!) back) -> ()", tags=_TAGS)
+_LIBRARY.impl("ask", lambda *_: None, "CompositeExplicitAutograd")
+_LIBRARY.impl("ask", _ask_where_autograd_is, "Autograd")
+register_fake("nethook::ask", lambda *_: None, lib=_LIBRARY)
 _define("call", "Tensor[] values, Tensor(a!) site, bool training", _call)

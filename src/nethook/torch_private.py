@@ -666,7 +666,12 @@ note(
 
 def fsdp_groups_of(module: Any) -> Iterable[Any]:
     """The groups of parameters that FSDP2 gathers together for one of its modules."""
-    return getattr(module._get_fsdp_state(), "_fsdp_param_groups", ())
+    state = module._get_fsdp_state()
+    groups: Iterable[Any] | None = getattr(state, "_fsdp_param_groups", None)
+    if groups is None:  # up to torch 2.11 there is one at most
+        group = getattr(state, "_fsdp_param_group", None)
+        groups = () if group is None else (group,)
+    return groups
 
 
 def gathered(parameter: Any) -> Tensor | None:

@@ -597,6 +597,27 @@ note(
 note("torch._guards.CompileContext", "Is something being compiled now?", "as the one before")
 
 
+EXPORTING: Final = "torch.compiler._is_exporting_flag"
+
+
+def _exporting() -> bool:
+    return torch.compiler._is_exporting_flag
+
+
+is_exporting: Callable[[], bool] = (
+    _exporting
+    if note(
+        EXPORTING,
+        "Does torch.export run? Also asked in compiled code",
+        "up to torch 2.11, which takes each compilation for an export, nothing inside compiled "
+        "code is seen",
+        has_plain_way=True,
+    )
+    and exists(EXPORTING)
+    else torch.compiler.is_exporting
+)
+
+
 def is_compiled(module: nn.Module) -> bool:
     """Whether a module is what `torch.compile(module)` returns."""
     return isinstance(module, sys.modules[COMPILER].OptimizedModule)
@@ -669,7 +690,12 @@ note(
 
 def fsdp_groups_of(module: Any) -> Iterable[Any]:
     """The groups of parameters that FSDP2 gathers together for one of its modules."""
-    return getattr(module._get_fsdp_state(), "_fsdp_param_groups", ())
+    state = module._get_fsdp_state()
+    groups: Iterable[Any] | None = getattr(state, "_fsdp_param_groups", None)
+    if groups is None:  # up to torch 2.11 there is one at most
+        group = getattr(state, "_fsdp_param_group", None)
+        groups = () if group is None else (group,)
+    return groups
 
 
 def gathered(parameter: Any) -> Tensor | None:

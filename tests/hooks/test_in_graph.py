@@ -294,6 +294,23 @@ def test_of_a_view_of_the_input_the_gradient_is_its_own(told: Told) -> None:
     same(told.grads, [torch.full((4,), 2.0)])
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("given", [lambda x: x * 1, lambda x: (x * 1).view(4)])
+def test_an_input_of_the_graph_that_a_module_returns_has_its_whole_gradient(
+    told: Told, given: Callable[[Tensor], Tensor], backend: str
+) -> None:
+    module = Module(lambda x: x, told)
+
+    def step(x: Tensor) -> Tensor:
+        return (module(x) * 2).sum()
+
+    run = compiled(step, backend)
+    for _ in range(2):
+        mine = given(x())
+        (run(mine) + (mine * 100).sum()).backward()
+    same(told.grads, [torch.full(mine.shape, 102.0)] * 2)
+
+
 def test_calls_are_shown_with_their_tensors(told: Told) -> None:
     module = nn.Identity()
     module.register_forward_pre_hook(lambda _, args: show_call(told.site, args))

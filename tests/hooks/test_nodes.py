@@ -66,9 +66,9 @@ def test_a_held_node_of_a_python_function_keeps_its_graph() -> None:
     gc.collect()
     (multiplied,) = inputs_of(held.node)
     assert multiplied.name() == "MulBackward0"
-    (grad,) = torch.autograd.grad(
-        torch.autograd.graph.GradientEdge(held.node, 0, held._token), x, torch.ones(2)
-    )
+    edge = torch.autograd.graph.GradientEdge
+    token = (held._token,) if "ownership_token" in edge._fields else ()
+    (grad,) = torch.autograd.grad(edge(held.node, 0, *token), x, torch.ones(2))
     assert grad.tolist() == [6.0, 6.0]
 
 

@@ -121,7 +121,7 @@ ONE = torch.ones((), dtype=torch.int64)
         lambda x: torch.can_cast(torch.float, torch.int),
         lambda x: torch.promote_types(torch.float, torch.int),
         lambda x: torch.result_type(x, 1),
-        lambda x: x.const_data_ptr(),
+        lambda x: getattr(x, "const_data_ptr", x.data_ptr)(),  # since torch 2.13
         lambda x: x.dim_order(),
         lambda x: (x.is_shared(), x.share_memory_(), x.is_shared()),
         lambda x: (x.ndimension(), x.nelement()),

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn.modules import module as torch_module
 from torch.nn.parameter import UninitializedTensorMixin
 
+from nethook.torch_private import first_element
 from tests.zoo.compare import TensorFacts, differences, snapshot
 
 
@@ -57,7 +58,7 @@ class Fingerprint:
             self._same(f"{path}.grad", tensor.grad)
         plain = type(tensor) in (torch.Tensor, nn.Parameter, nn.Buffer)
         if plain and tensor.layout is torch.strided and not tensor.is_nested:
-            self.facts[f"{path}: where"] = tensor.const_data_ptr()
+            self.facts[f"{path}: where"] = first_element(tensor)
 
 
 def _modules(model: nn.Module) -> list[nn.Module]:

@@ -22,7 +22,8 @@ gradient is shown.
   its formula for the gradient shows it. A tensor hook would do as well, but while torch 2.13 traces
   one it forgets attributes of objects that were made in the same graph (the caches of language
   models, for one). It serves where a module returns its own input: a copy of that would not be
-  written to when the input is.
+  written to when the input is. For a torch that cannot trace one there is an operation that puts it on:
+  on what is computed while the backward graph is made, on an input of the graph when it runs.
 - Whether a graph has these operations at all is decided by `shown.on`, when it is compiled: there
   are two graphs then, one with and one without, and changing between them compiles nothing.
 
@@ -42,10 +43,12 @@ import torch
 from torch import Tensor
 from torch.library import Library, fallthrough_kernel, register_fake
 
-from nethook.torch_private import base_of, in_transform
+from nethook.torch_private import base_of, in_transform, is_exporting
 
-_is_exporting = torch.compiler.is_exporting
 _NUMBERS: Final = itertools.count()
+# Before 2.13 the compiler refuses gradient hooks on what a graph computes, or warns of itself.
+_TRACES_HOOKS: Final = torch.__version__ >= (2, 13)
+_SEQUENCES: Final = (tuple, list)  # no union: up to 2.9 the compiler cannot trace one
 
 
 class ToldValues(Protocol):
@@ -126,7 +129,7 @@ def show(site: Tensor, args: tuple[Any, ...], output: Any, back: Tensor | None) 
     `site` is the number of whom it is shown to, and `back` that in backward graphs; without it no
     gradients are shown.
     """
-    if _is_exporting() or in_transform():
+    if is_exporting() or in_transform():
         return None
     training = torch.is_grad_enabled()
     if training and not shown.on:
@@ -147,7 +150,7 @@ def show(site: Tensor, args: tuple[Any, ...], output: Any, back: Tensor | None) 
 
 def show_call(site: Tensor, values: Any) -> None:
     """Traced: shows that a call begins, or ends, and what with."""
-    if _is_exporting() or in_transform():
+    if is_exporting() or in_transform():
         return
     torch.ops.nethook.show_call(_plain(values), site, torch.is_grad_enabled())
 
@@ -212,7 +215,10 @@ def _ask(back: Tensor, args: tuple[Any, ...], value: Tensor) -> None:
     if value.requires_grad:
         asked = _asked(value, args)
         if not asked.is_leaf:  # a leaf outlives the graph, and hooks on it would pile up
-            asked.register_hook(lambda grad: torch.ops.nethook.show_grad(grad, back))
+            if _TRACES_HOOKS:
+                asked.register_hook(lambda grad: torch.ops.nethook.show_grad(grad, back))
+            else:
+                torch.ops.nethook.ask(asked, back)
 
 
 def _asked(value: Tensor, args: tuple[Any, ...]) -> Tensor:
@@ -222,12 +228,13 @@ def _asked(value: Tensor, args: tuple[Any, ...]) -> Tensor:
     made, it is that tensor.
     """
     base = base_of(value)
-    if base is None or base.is_leaf or base.numel() != value.numel():
+    if base is None:
         return value
+    # First, for nothing can be asked of the base of an input: a graph is made without it.
     for each in args:
         if isinstance(each, Tensor) and (each is base or base_of(each) is base):
             return value
-    return base
+    return value if base.is_leaf or base.numel() != value.numel() else base
 
 
 def _plain(value: Any) -> list[Tensor]:
@@ -235,7 +242,7 @@ def _plain(value: Any) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value] if type(value) is Tensor else []
     found: list[Tensor] = []
-    if isinstance(value, tuple | list):
+    if isinstance(value, _SEQUENCES):
         for each in value:
             found += _plain(each)
     elif isinstance(value, Mapping):
@@ -270,6 +277,20 @@ class _Through(torch.autograd.Function):
 def _through(value: Tensor, back: Tensor) -> Tensor:
     passed: Tensor = _Through.apply(value, back)  # type: ignore[no-untyped-call]
     return passed
+
+
+def _ask_where_autograd_is(value: Tensor, back: Tensor) -> None:
+    """Where autograd records: of real tensors, and of those with which a graph is made."""
+    # What stands for an input while a graph is made is a leaf, or says that it has no history.
+    if value.is_leaf or type(value.grad_fn).__name__ == "Error":
+        torch.ops.nethook.ask_input(value, back)
+    else:
+        value.register_hook(lambda grad: torch.ops.nethook.show_grad(grad, back))
+
+
+def _ask_input(value: Tensor, back: Tensor) -> None:
+    if value.requires_grad and not value.is_leaf:
+        value.register_hook(lambda grad: torch.ops.nethook.show_grad(grad, back))
 
 
 def _grad(grad: Tensor, back: Tensor) -> None:
@@ -313,4 +334,9 @@ _LIBRARY.define("through(Tensor value, Tensor back) -> Tensor", tags=_TAGS)
 _LIBRARY.impl("through", lambda value, _: value.clone(), "CompositeExplicitAutograd")
 _LIBRARY.impl("through", _through, "Autograd")
 register_fake("nethook::through", lambda value, _: value.clone(), lib=_LIBRARY)
+_define("ask_input", "Tensor value, Tensor(a!) back", _ask_input)
+_LIBRARY.define("ask(Tensor value, Tensor(a!) back) -> ()", tags=_TAGS)
+_LIBRARY.impl("ask", lambda *_: None, "CompositeExplicitAutograd")
+_LIBRARY.impl("ask", _ask_where_autograd_is, "Autograd")
+register_fake("nethook::ask", lambda *_: None, lib=_LIBRARY)
 _define("show_call", "Tensor[] values, Tensor(a!) site, bool training", _call)

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import torch
+from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import Node, get_gradient_edge
 
+from nethook.hooks.quiet import quiet
 from nethook.torch_private import node_number
 
 _NOT_NUMBERED = 2**64 - 1
@@ -26,7 +28,15 @@ class HeldNode:
         edge = get_gradient_edge(tensor)
         self.node: Node = edge.node
         # A node of a Python function is owned by the graph, not by its Python object.
-        self._token = getattr(edge, "ownership_token", None)  # since torch 2.9
+        self._token: object = getattr(edge, "ownership_token", None)  # since torch 2.9
+        if self._token is None and isinstance(edge.node, BackwardCFunction):
+            self._token = _next_node(tensor)
+
+
+def _next_node(tensor: torch.Tensor) -> Node | None:
+    """A node behind which lies the graph of `tensor`; no other graph has it in it."""
+    with quiet(), torch.enable_grad():
+        return tensor.view_as(tensor).grad_fn
 
 
 def number(node: Node) -> int | None:

@@ -33,8 +33,14 @@ SAME = mode(
 META = mode("Devices", "`meta`", "tensors with a shape and no data")
 
 
-@cache
 def _outcome() -> tuple[dict[str, Any], Path]:
+    if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
+        pytest.skip("the stand-in is a device made in Python, which torch lets one do since 2.10")
+    return _run()
+
+
+@cache
+def _run() -> tuple[dict[str, Any], Path]:
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
     here = Path(__file__).resolve().parents[2]

@@ -23,7 +23,6 @@ from functools import cache, partial
 from typing import Any
 
 import torch
-from torch._prims_common import is_non_overlapping_and_dense_or_false as _is_dense
 from torch.utils import backend_registration
 
 DEVICE = torch.device("privateuseone", 0)  # "standin" once it is registered
@@ -93,6 +92,19 @@ def _host(tensor: torch.Tensor) -> torch.Tensor:
     """The CPU tensor behind a tensor of the device, sharing memory."""
     base = _data[tensor.untyped_storage()._cdata].view(tensor.dtype)
     return base.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def _is_dense(host: torch.Tensor) -> bool:
+    """Whether its elements lie side by side, in whatever order of dimensions."""
+    dims = sorted(zip(host.stride(), host.shape, strict=True))
+    beside = 1
+    for stride, size in dims:
+        if size == 1:
+            continue
+        if stride != beside:
+            return host.numel() == 0
+        beside *= size
+    return True
 
 
 def _device(host: torch.Tensor) -> torch.Tensor:

@@ -140,6 +140,17 @@ def test_a_sample_is_what_reshaping_would_give(data):
     assert raw(found) == raw(expected)
 
 
+@pytest.mark.parametrize("name", TYPES)
+def test_elements_of_every_type_are_looked_up(name):
+    tensor = memory(name, 60).view(5, 12).t()
+    for found, expected in (
+        (sampled(tensor, 9), tensor.reshape(-1)[::6][:9]),
+        (sampled(tensor, 2, dim=1, step=3), tensor[:, ::3]),
+    ):
+        assert found.dtype == tensor.dtype
+        assert raw(found) == raw(expected)
+
+
 OVERLAPS = {
     "every window": lambda x: x.unfold(0, 50, 1),
     "windows of a batch": lambda x: x[:96].view(2, 24, 2).unfold(1, 12, 1),

@@ -9,9 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import torch
 from torch import Tensor
+
+INDEXABLE: Final = frozenset(
+    {
+        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool, torch.uint8,
+        torch.int8, torch.int16, torch.int32, torch.int64, torch.complex32, torch.complex64,
+        torch.complex128,
+    }
+)  # fmt: skip
+"""Types of which every torch looks up elements. Torch 2.9 and before cannot where they are float8
+or unsigned integers of more than 8 bits."""
+INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Bytes of an element -> integers of that size."""
 
 
 def sampled(tensor: Tensor, most: int, *, dim: int = 0, step: int | None = None) -> Tensor:
@@ -35,7 +48,14 @@ def sampled(tensor: Tensor, most: int, *, dim: int = 0, step: int | None = None)
     if not inner:
         return tensor.unsqueeze(-1)
     places = torch.arange(count, device=tensor.device) * step
-    return tensor[(slice(None),) * dim + digits(places, inner)]
+    return looked_up(tensor, (slice(None),) * dim + digits(places, inner))
+
+
+def looked_up(tensor: Tensor, index: tuple[slice | Tensor, ...]) -> Tensor:
+    """`tensor[index]`, also of types for which this torch has no such operation."""
+    if tensor.dtype in INDEXABLE or tensor.element_size() not in INTEGERS:
+        return tensor[index]
+    return tensor.view(INTEGERS[tensor.element_size()])[index].view(tensor.dtype)
 
 
 def digits(places: Tensor, shape: Sequence[int]) -> tuple[Tensor, ...]:

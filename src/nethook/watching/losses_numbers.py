@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 
 from nethook.hooks.quiet import unrecorded
-from nethook.stats.sampling import digits, sampled
+from nethook.stats.sampling import digits, looked_up, sampled
 from nethook.stats.shards import is_shared
 from nethook.watching.losses_kinds import (
     LOG_PROBABILITIES,
@@ -316,7 +316,7 @@ def _rows(tensor: torch.Tensor, dim: int, classes: int) -> torch.Tensor:
     if not (before or after):
         return tensor.unsqueeze(0)
     # The indices go first, and what they leave out, the classes, comes last.
-    return tensor.movedim(dim, -1)[(*before, *after)]
+    return looked_up(tensor.movedim(dim, -1), (*before, *after))
 
 
 def _elements(tensor: torch.Tensor) -> torch.Tensor:

@@ -10,12 +10,11 @@ import torch
 
 from nethook.stats import guard
 from nethook.stats.flat import SAMPLE
+from nethook.stats.sampling import INTEGERS
 from nethook.torch_private import version_of
 
 WITNESSES: Final = 8
 """Parameters of which some coordinates tell whether a step has changed anything."""
-
-_INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class Witnesses:
@@ -53,10 +52,10 @@ def _strided_view(parameter: torch.Tensor) -> Any:
     On the CPU it is numpy's, which copies in a tenth of the time.
     """
     size = parameter.element_size()
-    if not parameter.numel() or not parameter.is_contiguous() or size not in _INTEGERS:
+    if not parameter.numel() or not parameter.is_contiguous() or size not in INTEGERS:
         return None
     if guard.kind(parameter) is not None or parameter.is_conj() or parameter.is_neg():
         return None  # of the last two the memory holds other numbers than they show
-    flat = parameter.detach().view(-1).view(_INTEGERS[size])
+    flat = parameter.detach().view(-1).view(INTEGERS[size])
     some = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE]
     return some.numpy() if some.device.type == "cpu" else some

@@ -2,7 +2,7 @@
 
 No other file of `src/` uses a name of torch with a leading underscore, so a torch that renames one
 breaks nethook here. Each entry gives the question, the versions that have the name, the plain way
-where it is missing, and what is lost then. `nethook.canaries` has one check per entry;
+where it is missing, and what is lost then. `nethook.hooks.canaries` has one check per entry;
 `python -m nethook --version` runs them.
 
 `NETHOOK_PLAIN=torch._lazy_clone,...` (or `all`) takes the plain way although the name is there: to

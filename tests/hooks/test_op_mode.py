@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_mode import ops_are_seen
+from nethook.hooks.op_mode import ops_are_seen, unseen
 from nethook.hooks.op_sites import Op, OpConsumer
-from nethook.hooks.ops import unseen, watch_ops
+from nethook.hooks.ops import watch_ops
 
 
 class Program(nn.Module):

@@ -86,3 +86,28 @@ def test_a_checkpoint_outside_the_model_is_as_ever(reentrant: bool) -> None:
     assert log.ops == [("/relu#0", False)]
     assert x.grad is not None
     assert torch.equal(x.grad, torch.full((2,), 6.0))
+
+
+@pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 14),
+    reason="a checkpoint can be made without its arguments, as by a decorator, from torch 2.14 on",
+)
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_function_that_was_decorated_has_the_same_addresses(reentrant: bool) -> None:
+    class Decorated(nn.Module):
+        @checkpoint(use_reentrant=reentrant)
+        def part(self, x: Tensor) -> Tensor:
+            return torch.exp(x * 3.0)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.part(torch.exp(x))
+
+    log, x = Log(), torch.full((2,), 0.1, requires_grad=True)
+    with Attachment(Owner("nethook.test")) as hooks:
+        model = Decorated()
+        watch_ops(Tree(model), hooks, log)
+        model(x).sum().backward()
+    again = [("/mul#0", True), ("/exp#1", True)][: 2 if reentrant else 1]
+    assert log.ops == [("/exp#0", False), ("/mul#0", False), ("/exp#1", False), *again]
+    assert x.grad is not None
+    assert torch.equal(x.grad, slope({}))

@@ -20,9 +20,9 @@ import nethook
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_mode import ops_are_seen
+from nethook.hooks.op_mode import ops_are_seen, unseen
 from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer
-from nethook.hooks.ops import recomputing, unseen, watch_ops
+from nethook.hooks.ops import recomputing, watch_ops
 from nethook.hooks.threads import enter, leave
 
 

@@ -21,7 +21,7 @@ from nethook.hooks.attachment import register_on_tensor
 from nethook.hooks.backward_end import when_backward_ends
 from nethook.hooks.compact import compact_clone
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.ops import unseen
+from nethook.hooks.op_mode import unseen
 from nethook.hooks.sweep import sweep_at_the_end
 from nethook.hooks.threads import elsewhere, taken_off
 from nethook.torch_private import backward_id, is_view, version_of

@@ -26,8 +26,7 @@ from nethook.editing.functions import (
     wrote_in_place,
 )
 from nethook.errors import EditError
-from nethook.hooks.op_mode import ops_are_seen
-from nethook.hooks.ops import unseen
+from nethook.hooks.op_mode import ops_are_seen, unseen
 from nethook.torch_private import backward_id, dispatch_modes, function_modes, version_of
 
 Quantity: TypeAlias = Literal[

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, Protocol
 
 import torch
@@ -250,3 +250,23 @@ def _frames() -> set[FrameType]:
         found.add(frame)
         frame = frame.f_back
     return found
+
+
+class unseen:  # noqa: N801  it is used like a function
+    """A block whose torch calls are no operations of the model: hooks of our own run user code."""
+
+    __slots__ = ("_mode", "frame")
+
+    def __enter__(self) -> None:
+        self._mode = mode_of_this_thread()
+        self.frame = sys._getframe(1)  # by which an interrupted block is noticed
+        self._mode.paused.append(self)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self in self._mode.paused:
+            self._mode.paused.remove(self)

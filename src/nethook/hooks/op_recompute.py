@@ -9,13 +9,13 @@ the same place, from the same counts. An edit that was not applied again would g
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.op_mode import Running, mode_of_this_thread
+from nethook.hooks.op_mode import Running, mode_of_this_thread, unseen
 from nethook.hooks.op_sites import ModuleCall, OpWatcher, Place
 from nethook.torch_private import CHECKPOINT_GENERATOR
 
@@ -41,7 +41,9 @@ class _Checkpoint(Hook):
 
     def __call__(self, call: Any, function: Callable[..., Any], *rest: Any, **named: Any) -> Any:
         """Hands on a function that finds its way back."""
-        return call(self.again(function, done=True), *rest, **named)
+        again = self.again(function, done=True)
+        made = call(again, *rest, **named)
+        return made if again is function else _set_up(made)
 
     def again(self, function: Callable[..., Any], *, done: bool) -> Callable[..., Any]:
         """The function, to be run again where it runs now; `done` if it is not run first."""
@@ -50,6 +52,14 @@ class _Checkpoint(Hook):
             return function
         call = running.calls[-1]
         return _Again(function, self._watcher, call.place, dict(call.counts), done=done)
+
+
+def _set_up(checkpoint: Iterator[None]) -> Iterator[None]:
+    """A checkpoint that prepares itself unseen: torch 2.8 to 2.11 make a tensor of their own."""
+    with unseen():
+        next(checkpoint)
+    yield
+    yield from checkpoint
 
 
 class _ReentrantCheckpoint(_Checkpoint):

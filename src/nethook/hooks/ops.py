@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -41,7 +40,13 @@ from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import without_warning_of_global_hooks
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.op_mode import OpMode, Running, mode_of_this_thread, mode_where_there_is_one
+from nethook.hooks.op_mode import (
+    OpMode,
+    Running,
+    mode_of_this_thread,
+    mode_where_there_is_one,
+    unseen,
+)
 from nethook.hooks.op_recompute import follow_checkpoints
 from nethook.hooks.op_sites import ModuleCall, OpConsumer, OpWatcher
 from nethook.hooks.threads import elsewhere
@@ -64,26 +69,6 @@ def watch_ops(tree: Tree, hooks: Attachment, consumer: OpConsumer) -> OpWatcher:
     follow_checkpoints(watcher, hooks)
     hooks.add(_End(watcher))  # the first to go
     return watcher
-
-
-class unseen:  # noqa: N801  it is used like a function
-    """A block whose torch calls are no operations of the model: hooks of our own run user code."""
-
-    __slots__ = ("_mode", "frame")
-
-    def __enter__(self) -> None:
-        self._mode = mode_of_this_thread()
-        self.frame = sys._getframe(1)  # by which an interrupted block is noticed
-        self._mode.paused.append(self)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self in self._mode.paused:
-            self._mode.paused.remove(self)
 
 
 class ModuleHook(Hook):

@@ -18,7 +18,7 @@ from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
 from nethook.hooks.compact import compact_clone, compactly
 from nethook.hooks.lazy import lazy_copy
-from nethook.hooks.ops import unseen
+from nethook.hooks.op_mode import unseen
 from nethook.hooks.quiet import quiet, unnoticed
 from nethook.hooks.spread import arrived, is_spread
 from nethook.torch_private import dispatch_modes, dual_level, function_modes, version_of

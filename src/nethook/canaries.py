@@ -393,15 +393,27 @@ def _shapes_of_node() -> bool:
     return [(tuple(each.shape), each.dtype) for each in found] == [((2, 3), torch.float32)]
 
 
-@_canary("torch.autograd.graph.Node._saved_self", "torch.autograd.graph.Node._raw_saved_self")
+@_canary(
+    "torch.autograd.graph.Node._saved_self",
+    "torch.autograd.graph.Node._raw_saved_self",
+    "torch._C._autograd.SavedTensor.unpack_hook",
+)
 def _saved_by() -> bool:
     node = _product().grad_fn
     saved, raw = private.saved_by(node, "other"), private.raw_saved_by(node, "other")
+    unpacked: list[Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda x: x, lambda x: (unpacked.append(x), x)[1]
+    ):
+        hooked = _product().grad_fn
     with torch.enable_grad():
         keeps = torch.ones(2, requires_grad=True).relu().grad_fn
     return (
         saved.tolist() == [5.0] * 3
-        and raw.unpack_hook is None
+        and raw is not None
+        and private.saved_without_hooks(node, "other").tolist() == [5.0] * 3
+        and private.saved_without_hooks(hooked, "other") is None
+        and not unpacked
         and private.saved_by(node, "nothing") is None
         and len(private.everything_saved_by(node)) >= 1
         and private.saves_its_result(keeps)
@@ -658,6 +670,23 @@ def _clip_value() -> bool:
 
 
 # -- Compilers, wrappers and ranks -----------------------------------------------------------------
+
+
+@_canary(private.EXPORTING)
+def _exporting() -> bool:
+    """Whether compiled code knows that it is no export, and an export that it is one."""
+    found: list[bool] = []
+
+    class Asks(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            found.append(private.is_exporting())
+            return x + 1
+
+    torch.export.export(Asks(), (torch.ones(2),), strict=False)
+    compiled: Any = torch.compile(
+        lambda x: x + 1 if private.is_exporting() else x, backend="eager", fullgraph=True
+    )
+    return set(found) == {True} and compiled(torch.zeros(1)).item() == 0.0
 
 
 @_canary(f"{private.COMPILER}.OptimizedModule", f"{private.COMPILER}.OptimizedModule()")

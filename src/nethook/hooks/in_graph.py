@@ -22,8 +22,9 @@ gradient is shown.
   its formula for the gradient shows it. A tensor hook would do as well, but while torch 2.13 traces
   one it forgets attributes of objects that were made in the same graph (the caches of language
   models, for one). It serves where a module returns its own input: a copy of that would not be
-  written to when the input is. For a torch that cannot trace one there is an operation that puts it on:
-  on what is computed while the backward graph is made, on an input of the graph when it runs.
+  written to when the input is. For a torch that cannot trace one there is an operation that puts
+  it on: on what is computed while the backward graph is made, on an input of the graph when it
+  runs.
 - Whether a graph has these operations at all is decided by `shown.on`, when it is compiled: there
   are two graphs then, one with and one without, and changing between them compiles nothing.
 

@@ -12,12 +12,13 @@ work around a torch in which one misbehaves, and to test the plain ways.
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from operator import attrgetter, methodcaller
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final
 
 import torch
@@ -323,7 +324,7 @@ note(
 )
 note(
     "torch.autograd.graph.Node._raw_saved_self",
-    "Would reading it run a hook of the script's?",
+    "Did it save a tensor, or a number?",
     "the kind of a loss, its predictions and its targets are not known",
 )
 
@@ -341,6 +342,51 @@ def saved_by(node: Any, what: str) -> Any:
 def raw_saved_by(node: Any, what: str) -> Any:
     """The same, not yet unpacked; None where nothing was saved."""
     return getattr(node, f"_raw_saved_{what}", None)
+
+
+_HOOK_OF_SAVED: Final = "torch._C._autograd.SavedTensor.unpack_hook"
+_tells_hooks: Final = note(
+    _HOOK_OF_SAVED,
+    "Would reading what an operation saved run a hook of the script's?",
+    "while a profiler runs, the kind of a loss, its predictions and its targets are not known",
+    has_plain_way=True,
+    since="2.10",
+) and exists(_HOOK_OF_SAVED)
+
+
+def saved_without_hooks(node: Any, what: str) -> Any:
+    """As `saved_by`; None where a hook of the script's would have to run for it."""
+    raw = raw_saved_by(node, what)
+    if raw is None:
+        return None
+    if _tells_hooks:
+        return saved_by(node, what) if raw.unpack_hook is None else None
+    return _saved_unless_a_function_runs(node, what)
+
+
+class _RefusedError(Exception):
+    """A Python function was about to run."""
+
+
+def _refuse(frame: FrameType, event: str, _: object) -> None:
+    handlers = (signal.getsignal(each) for each in signal.valid_signals())
+    if event == "call" and frame.f_code not in [
+        getattr(each, "__code__", None) for each in handlers
+    ]:
+        raise _RefusedError
+
+
+def _saved_unless_a_function_runs(node: Any, what: str) -> Any:
+    # Torch does not say whether there is a hook. But it calls one, and Python asks before it does.
+    if sys.getprofile() is not None:
+        return None
+    sys.setprofile(_refuse)
+    try:
+        return getattr(node, f"_saved_{what}", None)
+    except _RefusedError:
+        return None
+    finally:
+        sys.setprofile(None)
 
 
 def saves_its_result(node: Any) -> bool:
@@ -572,7 +618,7 @@ COMPILER: Final = "torch._dynamo.eval_frame"
 """The module without which nothing can have been compiled. Importing it takes seconds."""
 COMPILER_CALLBACKS: Final = "torch._dynamo.callback"
 COMPILER_SETTINGS: Final = "torch._dynamo.config"
-OF_COMPILER: Final = ("torch._dynamo", "torch._guards")
+OF_COMPILER: Final = ("torch._dynamo", "torch._guards", "torch.compiler")
 """How the names begin whose canaries import the compiler."""
 note(
     f"{COMPILER}.OptimizedModule",

@@ -251,6 +251,9 @@ EXHIBITS = (
         _mlp,
         _closure,
         differentiable=False,
+        quiet=(
+            Quiet(UserWarning, "Converting a tensor with requires_grad", "LBFGS of 2.8 does it"),
+        ),
     ),
     Exhibit(
         "accumulation",

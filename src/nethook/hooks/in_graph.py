@@ -22,8 +22,9 @@ gradient is shown.
   its formula for the gradient shows it. A tensor hook would do as well, but while torch 2.13 traces
   one it forgets attributes of objects that were made in the same graph (the caches of language
   models, for one). It serves where a module returns its own input: a copy of that would not be
-  written to when the input is. For a torch that cannot trace one there is an operation that puts it on:
-  on what is computed while the backward graph is made, on an input of the graph when it runs.
+  written to when the input is. For a torch that cannot trace one there is an operation that puts
+  it on: on what is computed while the backward graph is made, on an input of the graph when it
+  runs.
 - Whether a graph has these operations at all is decided by `shown.on`, when it is compiled: there
   are two graphs then, one with and one without, and changing between them compiles nothing.
 
@@ -44,10 +45,11 @@ from torch import Tensor
 from torch.library import Library, fallthrough_kernel, register_fake
 
 from nethook.torch_private import base_of, in_transform, is_exporting
+from nethook.torch_versions import release
 
 _NUMBERS: Final = itertools.count()
 # Before 2.13 the compiler refuses gradient hooks on what a graph computes, or warns of itself.
-_TRACES_HOOKS: Final = torch.__version__ >= (2, 13)
+_TRACES_HOOKS: Final = release(torch.__version__) >= (2, 13)
 _SEQUENCES: Final = (tuple, list)  # no union: up to 2.9 the compiler cannot trace one
 
 

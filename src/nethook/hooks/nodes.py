@@ -8,6 +8,7 @@ tell later which call made a node. Nodes that add to the `.grad` of a leaf have 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
@@ -25,7 +26,7 @@ class HeldNode:
     __slots__ = ("_token", "node")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        edge = get_gradient_edge(tensor)
+        edge: Any = get_gradient_edge(tensor)
         self.node: Node = edge.node
         # A node of a Python function is owned by the graph, not by its Python object.
         self._token: object = getattr(edge, "ownership_token", None)  # since torch 2.9

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import torch
 
-from nethook.torch_private import raw_saved_by, saved_by, shapes_of_node
+from nethook.torch_private import saved_by, saved_without_hooks, shapes_of_node
 from nethook.watching.seam import OUTPUT_MARK, OutputMark
 
 Node = Any
@@ -120,11 +120,8 @@ def saved(node: Node, name: str) -> torch.Tensor | None:
     None where it kept none, where it was freed or written since, and where a hook for saved
     tensors would have to run: that is the script's own, and may compute half of the network anew.
     """
-    raw = raw_saved_by(node, name)
     try:
-        if raw is None or raw.unpack_hook is not None:
-            return None
-        value = saved_by(node, name)
+        value = saved_without_hooks(node, name)
     except (AttributeError, RuntimeError):
         return None
     return value.detach() if isinstance(value, torch.Tensor) else None

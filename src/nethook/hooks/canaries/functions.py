@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from nethook import torch_private as private
 from nethook.hooks.canaries.registry import canary
@@ -70,6 +70,25 @@ def _clip_value() -> bool:
     with _wrapped(f"torch.nn.utils.clip_grad.{private.CLIP_GROUPS}", seen):
         nn.utils.clip_grad_value_([_parameter()], 1.5)
     return len(seen) == 1
+
+
+@canary(private.EXPORTING)
+def _exporting() -> bool:
+    """Whether compiled code knows that it is no export, and an export that it is one."""
+    found: list[bool] = []
+
+    class Asks(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            found.append(private.is_exporting())
+            return x + 1
+
+    torch.export.export(Asks(), (torch.ones(2),), strict=False)
+
+    def ask(x: Tensor) -> Tensor:
+        return x + 1 if private.is_exporting() else x
+
+    compiled = torch.compile(ask, backend="eager", fullgraph=True)
+    return set(found) == {True} and compiled(torch.zeros(1)).item() == 0.0
 
 
 @canary(f"{private.COMPILER}.OptimizedModule", f"{private.COMPILER}.OptimizedModule()")

@@ -173,15 +173,30 @@ def _shapes_of_node() -> bool:
     return [(tuple(each.shape), each.dtype) for each in found] == [((2, 3), torch.float32)]
 
 
-@canary("torch.autograd.graph.Node._saved_self", "torch.autograd.graph.Node._raw_saved_self")
+@canary(
+    "torch.autograd.graph.Node._saved_self",
+    "torch.autograd.graph.Node._raw_saved_self",
+    "torch._C._autograd.SavedTensor.unpack_hook",
+)
 def _saved_by() -> bool:
     node = _product().grad_fn
     saved, raw = private.saved_by(node, "other"), private.raw_saved_by(node, "other")
+    unpacked: list[Tensor] = []
+
+    def unpack(tensor: Tensor) -> Tensor:
+        unpacked.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
+        hooked = _product().grad_fn
     with torch.enable_grad():
         keeps = torch.ones(2, requires_grad=True).relu().grad_fn
     return (
         saved.tolist() == [5.0] * 3
-        and raw.unpack_hook is None
+        and raw is not None
+        and private.saved_without_hooks(node, "other").tolist() == [5.0] * 3
+        and private.saved_without_hooks(hooked, "other") is None
+        and not unpacked
         and private.saved_by(node, "nothing") is None
         and len(private.everything_saved_by(node)) >= 1
         and private.saves_its_result(keeps)

@@ -287,7 +287,7 @@ def test_exports_are_made_without_hooks(session: Session) -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU()).eval()
     x = torch.ones(1, 3)
     with trace(model, "0"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", "`torch.jit")  # deprecated, from 2.10 on
         model(x)
         scripted = torch.jit.script(model)
         traced = torch.jit.trace(model, x)
@@ -298,11 +298,11 @@ def test_exports_are_made_without_hooks(session: Session) -> None:
     assert torch.equal(program.module()(x), model(x))
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit")  # deprecated, from 2.10 on
 def test_scripted_classes_find_their_names(session: Session) -> None:
     from tests.running.scripted import scripted_class
 
-    with pytest.warns(DeprecationWarning, match="jit"):
-        assert scripted_class()(2).times(torch.ones(1)) == 6
+    assert scripted_class()(2).times(torch.ones(1)) == 6
 
 
 class Lazy(nn.Module):

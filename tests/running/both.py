@@ -61,8 +61,8 @@ def environment() -> dict[str, str]:
 def _without_leaks_of_triton(err: str) -> str:
     """What was printed, without the report that triton 3.9 (with torch 2.15) makes at exit.
 
-    Only processes of `Warm` make one: what `gc.freeze` froze there is not collected at exit. `_run`
-    compares in full. A report of anything but triton's stays.
+    Seen in processes of `Warm`, probably for what `gc.freeze` froze there is not collected at exit;
+    so `_run` compares in full. A report of anything but triton's stays.
     """
     return re.sub(
         r"nanobind: leaked (?:(?!refleaks\.html).)*triton\._C\.libtriton"

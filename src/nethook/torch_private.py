@@ -614,7 +614,8 @@ NOT_OPERATIONS: Final = (
 
 # -- Compilers -------------------------------------------------------------------------------------
 
-COMPILER: Final = "torch._dynamo.eval_frame"
+COMPILER_PACKAGE: Final = "torch._dynamo"
+COMPILER: Final = f"{COMPILER_PACKAGE}.eval_frame"
 """The module without which nothing can have been compiled. Importing it takes seconds."""
 COMPILER_CALLBACKS: Final = "torch._dynamo.callback"
 COMPILER_SETTINGS: Final = "torch._dynamo.config"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -149,3 +150,18 @@ def test_loaders_of_other_kinds_load_as_ever(folder: Path, loader: Any, acts: in
     found = importlib.import_module(NAME)
     assert type(found) is (ModuleType if loader is None else Special)
     assert len(seen) == acts
+
+
+def test_the_modules_own_code_runs_inside_the_block_that_is_asked_for(folder: Path) -> None:
+    (folder / f"{NAME}.py").write_text("DONE = 1\n")
+    log: list[str] = []
+
+    @contextmanager
+    def around() -> Iterator[None]:
+        log.append(f"before: {hasattr(sys.modules[NAME], 'DONE')}")
+        yield
+        log.append(f"after: {hasattr(sys.modules[NAME], 'DONE')}")
+
+    when_imported(NAME, lambda: log.append("acts"), around=around)
+    importlib.import_module(NAME)
+    assert log == ["before: False", "after: True", "acts"]

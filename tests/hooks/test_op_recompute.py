@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -111,3 +113,24 @@ def test_a_function_that_was_decorated_has_the_same_addresses(reentrant: bool) -
     assert log.ops == [("/exp#0", False), ("/mul#0", False), ("/exp#1", False), *again]
     assert x.grad is not None
     assert torch.equal(x.grad, slope({}))
+
+
+def test_what_a_first_checkpoint_imports_is_no_operation_of_the_model() -> None:
+    """The compiler of torch 2.8 computes with tensors while it is imported."""
+    program = (
+        "import sys, warnings, torch, nethook\n"
+        "from torch.utils.checkpoint import checkpoint\n"
+        "warnings.simplefilter('ignore')\n"
+        "class Block(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return checkpoint(torch.relu, x, use_reentrant=True) * 2\n"
+        "block = Block()\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+        "with nethook.trace(block, '**/*') as tape:\n"
+        "    block(torch.ones(1, 3, requires_grad=True))\n"
+        "print(*tape)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "/relu#0 /mul#0\n", done.stderr

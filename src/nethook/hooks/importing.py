@@ -5,19 +5,28 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 
-def when_imported(name: str, act: Callable[[], None]) -> Waiting:
+def when_imported(
+    name: str,
+    act: Callable[[], None],
+    *,
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext,
+) -> Waiting:
     """Calls `act` as soon as the module `name` has been imported whole; now, if it has been.
+
+    The module's own code runs inside `around()`.
 
     Until then one finder stands first on `sys.meta_path`. It finds nothing itself: it asks the
     others, and leaves when they have found the module, which keeps its own loader and spec.
     """
     module = sys.modules.get(name)
-    finder = _Finder(name, act)
+    finder = _Finder(name, act, around)
     if module is not None and not getattr(module.__spec__, "_initializing", False):
         act()
     else:
@@ -38,9 +47,15 @@ class Waiting:
 
 
 class _Finder(MetaPathFinder):
-    def __init__(self, name: str, act: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        act: Callable[[], None],
+        around: Callable[[], AbstractContextManager[Any]],
+    ) -> None:
         self._name = name
         self._act = act
+        self.around = around
         self._asking = False
 
     def find_spec(
@@ -79,6 +94,7 @@ class _Loader(Loader):
         module.__loader__ = self._real
         if module.__spec__ is not None:
             module.__spec__.loader = self._real
-        self._real.exec_module(module)
+        with self._finder.around():
+            self._real.exec_module(module)
         # An import that fails may be tried again, so the finder stays until one has succeeded.
         self._finder.imported()

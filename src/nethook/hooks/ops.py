@@ -40,6 +40,7 @@ from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import without_warning_of_global_hooks
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.importing import when_imported
 from nethook.hooks.op_mode import (
     OpMode,
     Running,
@@ -50,7 +51,7 @@ from nethook.hooks.op_mode import (
 from nethook.hooks.op_recompute import follow_checkpoints
 from nethook.hooks.op_sites import ModuleCall, OpConsumer, OpWatcher
 from nethook.hooks.threads import elsewhere
-from nethook.torch_private import backward_id, function_modes
+from nethook.torch_private import COMPILER_PACKAGE, backward_id, function_modes
 
 _is_compiling = torch.compiler.is_compiling
 
@@ -67,8 +68,15 @@ def watch_ops(tree: Tree, hooks: Attachment, consumer: OpConsumer) -> OpWatcher:
     hooks.every_forward_pre(_Enters(hooks.owner, watcher))
     hooks.every_forward(_Leaves(hooks.owner, watcher), always_call=True)
     follow_checkpoints(watcher, hooks)
+    # A first checkpoint imports the compiler in the midst of a forward, and that of torch 2.8
+    # computes with tensors while it is imported.
+    hooks.add(when_imported(COMPILER_PACKAGE, _nothing, around=unseen))
     hooks.add(_End(watcher))  # the first to go
     return watcher
+
+
+def _nothing() -> None:
+    """Waits for the import alone."""
 
 
 class ModuleHook(Hook):

@@ -70,6 +70,9 @@ class Interrupts:
         sys.setprofile(None)
         sys.unraisablehook = sys.__unraisablehook__
         if self.by_signal:
+            # Ignored first: a handler that is called in between sets the timer anew, and the
+            # signal would end the process.
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
 

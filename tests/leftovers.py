@@ -47,6 +47,7 @@ class Before:
             for key in [key for key in list(hooks) if key not in before]:
                 left.append(f"a hook in {name}: {hooks.pop(key)!r}")
         left += self._modes_put_back()
+        _forget_default_device()
         for finder in [each for each in sys.meta_path if each not in self._finders]:
             if type(finder).__module__.startswith("nethook"):
                 left.append(f"a finder on sys.meta_path: {finder!r}")
@@ -71,6 +72,13 @@ class Before:
         while _modes()[1] > dispatches:
             left.append(f"a TorchDispatchMode: {_pop_dispatch_mode()!r}")
         return left
+
+
+def _forget_default_device() -> None:
+    """After `torch.set_default_device(None)` torch 2.8 cannot be asked for its default device."""
+    kept = getattr(sys.modules.get("torch"), "_GLOBAL_DEVICE_CONTEXT", None)
+    if kept is not None and getattr(kept, "device_context", kept) is None:
+        del kept.device_context
 
 
 def _hook_dicts() -> list[tuple[str, Any]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import multiprocessing
 import os
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
@@ -310,6 +312,8 @@ def _forked(work: Callable[[], int]) -> int:
         code = 99
         try:
             code = work()
+        except BaseException:
+            traceback.print_exc()  # nobody else would say why
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -343,8 +347,26 @@ def edit_and_fork(name: str) -> None:
             assert not torch.equal(model(x), plain)
 
 
-@cell("watch", FORK, "mlp", guard=_on_in_children, without="the child goes on watching")
-def watch_and_fork(name: str) -> None:
+@cell(
+    "watch", FORK, "mlp", guard=_on_in_children, without="the child goes on watching",
+    elsewhere=True,
+)  # fmt: skip
+def watch_and_fork(name: str, off: Callable[[], Any]) -> None:
+    # In a process of its own. Once torch has started threads for backward passes, as 2.15 does for
+    # compiled models, no forked child can run one, watched or not.
+    spawn = multiprocessing.get_context("spawn")
+    process = spawn.Process(target=_watched_and_forked, args=(name, off))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def _watched_and_forked(name: str, off: Callable[[], Any]) -> None:
+    with off():
+        _watch_and_fork(name)
+
+
+def _watch_and_fork(name: str) -> None:
     model = network(name)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     with nethook_watch(model, optimizer) as watch:

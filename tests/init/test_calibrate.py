@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -307,6 +308,64 @@ def test_other_types(dtype):
     before = [each.detach().clone() for each in model.parameters()]
     assert calibrate_(model, x).largest_change <= 1e-6
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 1, 2), (4, 4, 2)])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_rounding_does_not_make_a_second_run_change_what_the_first_one_set(dtype, sizes):
+    # Few weights: the rounding of one shows in the output, and with a bias by more than its digits.
+    for seed in range(30):
+        torch.manual_seed(seed)
+        layers = [nn.Linear(*each) for each in pairwise(sizes)]
+        model, x = nn.Sequential(*layers).to(dtype), torch.randn(4, sizes[0]).to(dtype)
+        first = calibrate_(model, x)
+        before = [each.detach().clone() for each in model.parameters()]
+        second = calibrate_(model, x)
+        assert second.largest_change == 0
+        assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+        assert [row.before for row in second] == [row.after for row in first]
+
+
+def test_a_product_that_is_written_into_a_given_tensor():
+    class Hand(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w, self.v = (nn.Parameter(torch.randn(2, 2).half()) for _ in range(2))
+
+        @torch.no_grad()
+        def forward(self, x):
+            given = torch.empty_like(x)
+            return torch.mm(torch.mm(x, self.w, out=given), self.v)
+
+    for seed in range(30):
+        torch.manual_seed(seed)
+        model, x = Hand(), torch.randn(4, 2).half()
+        scales = [row.after for row in calibrate_(model, x)]
+        assert scales == pytest.approx([rms(x @ model.w), rms(model(x))], rel=1e-9)
+        assert scales == pytest.approx([1.0, 1.0], abs=2e-3)
+        again = calibrate_(model, x)
+        assert again.largest_change == 0
+        assert [row.before for row in again] == scales
+
+
+def test_few_digits_and_a_gradient_inside_the_forward():
+    class Slope(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 1)
+
+        def forward(self, x):
+            x = x.detach().requires_grad_()
+            with torch.enable_grad():
+                out = self.second(torch.tanh(self.first(x)))
+                return torch.autograd.grad(out.sum(), x)[0]
+
+    for seed in range(30):
+        torch.manual_seed(seed)
+        model, x = Slope().half(), torch.randn(4, 2).half()
+        first = calibrate_(model, x)
+        assert len(first) == 2
+        assert calibrate_(model, x).largest_change == 0
 
 
 def test_functional_weights():

@@ -4,12 +4,18 @@ The output of a layer, less its bias, is linear in its weight. So as soon as the
 weight is divided by the output's scale, the layer is computed again, and what follows sees a layer
 that is right already. Rescaling layer after layer with a forward each, as LSUV does, comes to the
 same weights with as many forwards as there are layers.
+
+A weight that was scaled is rounded, and in types of few digits its output is then not quite what
+was wanted. It is scaled again as long as that brings it closer, and else left: so a second run,
+which starts where the first one ended, changes nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -31,7 +37,7 @@ from nethook.init.sampling import why_not_fillable
 from nethook.restoring.copies import own_inputs
 from nethook.stats.repeats import unexpanded
 
-_CLOSE = 1e-6  # a weight that is as close as that is left alone, so a second run changes nothing
+_CLOSE = 1e-6  # a weight that is as close as that is left alone
 _BEFORE = "it serves in an earlier place as well, which scaling it here would change"
 
 
@@ -177,94 +183,54 @@ class _Calibrator(Recorder):
             return None
         # Looked up before the result is known to the graph, which holds one node a tensor.
         trial = self.trial(op, function, args, kwargs)
-        changed = False
+        first = result
+        again = partial(function, *args, **kwargs)
         for use in uses_at(self, trial):
-            changed |= self._one(use, trial, op, result)
-        if changed:
-            # Attention drops out inside: a second call would draw another mask.
-            again = op.name != ATTENTION
-            result = function(*args, **kwargs) if again else self._attention_again(trial, result)
-            self._measure_after(op.address, result)
+            result = self._one(use, trial, op, result, again)
         self._seen.update(use.index for use in trial.params)
         self.note(op, function, args, kwargs, result)
-        return result if changed else None
+        return None if result is first else result
 
-    def _one(self, use: Use, node: Node, op: Op, result: Any) -> bool:
+    def _one(
+        self, use: Use, node: Node, op: Op, result: Any, again: Callable[[], Any]
+    ) -> Any:  # fmt: skip
+        """Scales one weight of a layer, and gives what the layer gives then."""
         if use.why_not:
             self._left.setdefault(use.param, use.why_not)
         if use.fans is None or use.why_not or not isinstance(_first(result), torch.Tensor):
-            return False
+            return result
         if op.name == ATTENTION and use.role != "attention output":
-            return False
+            return result
         row = self.row(use.param)
         reason = self._why_left(use, op.name, row)
         if reason:
             self._left.setdefault(use.param, reason)
-            return False
+            return result
         if use.param in self._rows:
             self._again[use.param] = self._again.get(use.param, 1) + 1
-            return False
+            return result
         if use.param in self._seen:
             self._left[use.param] = _BEFORE
-            return False
+            return result
         bias = self._bias(use, node)
-        goal = self.goal(row)
-        output = _first(result)
         weight = self.parameters[use.param].tensor
+        # Attention drops out inside: a second call would draw another mask.
+        compute = None if op.name == ATTENTION else again
         if row is not None and row.value_block is not None and row.layout is not None:
-            return self._block(use.param, row, goal, output, weight, bias, op.address)
-        factor, note = _factor(output, bias, goal, _channels(use.layout, output))
-        return self.write(use.param, weight, factor, output, goal, op.address, note)
+            layer = _block(row.layout, row.value_block, weight, bias, compute)
+        else:
+            channels = _channels(use.layout, _first(result))
+            layer = _Layer(weight, bias, channels, _first, compute)
+        return self.write(use.param, layer, result, self.goal(row), op.address)
 
-    def _attention_again(self, node: Node, result: Any) -> Any:
-        """What attention gives once its output projection was scaled."""
-        (use,) = [each for each in uses_at(self, node) if each.role == "attention output"]
-        bias, factor = self._bias(use, node), self._rows[use.param].factor
-        output = _first(result)
-        scaled = output * factor if bias is None else (output - bias) * factor + bias
-        return (scaled, *result[1:]) if isinstance(result, tuple) else scaled
-
-    def _block(
-        self, at: int, row: PlanRow, goal: float, output: torch.Tensor, weight: torch.Tensor,
-        bias: torch.Tensor | None, address: str,
-    ) -> bool:  # fmt: skip
-        """The values of a packed projection: one block of its outputs."""
-        assert row.layout is not None
-        assert row.value_block is not None
-        blocks, number = row.layout.blocks, row.value_block
-        part = output.chunk(blocks, dim=-1)[number]
-        offset = None if bias is None else bias.chunk(blocks)[number]
-        rows = weight.chunk(blocks, dim=1 if row.layout.in_first else 0)[number]
-        factor, note = _factor(part, offset, goal, -1)
-        return self.write(at, rows, factor, part, goal, address, note or "the values' rows")
-
-    def write(
-        self, at: int, weight: torch.Tensor, factor: float, output: torch.Tensor, goal: float,
-        address: str, note: str,
-    ) -> bool:  # fmt: skip
+    def write(self, at: int, layer: _Layer, result: Any, goal: float, address: str) -> Any:
         """Scales a weight, unless it is right already, and writes down that it did."""
-        before = math.sqrt(mean_square(output))
-        # Types of few digits, also those of autocast, show no smaller difference than this.
-        digits = max(torch.finfo(each.dtype).eps for each in (weight, output))
-        changed = abs(factor - 1) > max(_CLOSE, digits / 4)
-        if changed:
-            with torch.no_grad():
-                weight.mul_(factor)
-            torch.clear_autocast_cache()  # it may hold the weight as it was
+        before = math.sqrt(mean_square(layer.part(result)))
+        factor, note, then = layer.scale(result, goal)
+        after = before if factor == 1 else math.sqrt(mean_square(layer.part(then)))
         name = self.parameters[at].address
-        after = before if not changed else math.nan
-        applied = factor if changed else 1.0
-        self._rows[at] = Calibrated(name, address, before, after, goal, applied, note)
-        return changed
-
-    def _measure_after(self, address: str, result: Any) -> None:
-        for at, row in self._rows.items():
-            if row.address == address and math.isnan(row.after):
-                output = _first(result)
-                planned = self.row(at)
-                if planned is not None and planned.value_block is not None and planned.layout:
-                    output = output.chunk(planned.layout.blocks, dim=-1)[planned.value_block]
-                self._rows[at] = row.measured(math.sqrt(mean_square(output)))
+        self._rows[at] = Calibrated(name, address, before, after, goal, factor, note or layer.note)
+        return then
 
     def row(self, at: int) -> PlanRow | None:
         """What the plan says about a parameter."""
@@ -306,6 +272,67 @@ class _Calibrator(Recorder):
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A weight, its bias, and the part of a result that both make."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+    channels: int  # the dimension of the output along which the bias lies
+    part: Callable[[Any], torch.Tensor]
+    again: Callable[[], Any] | None  # computes the result; None: it would be another one
+    note: str = ""
+
+    def scale(self, result: Any, goal: float) -> tuple[float, str, Any]:
+        """Scales the weight: by what, what is to be said about it, and what the layer gives."""
+        applied = 1.0
+        factor, note = _factor(self.part(result), self.bias, goal, self.channels)
+        # Types of few digits, also those of autocast, show no smaller difference than this.
+        types = (self.weight.dtype, self.part(result).dtype)
+        close = max(_CLOSE, *(torch.finfo(each).eps / 4 for each in types))
+        while abs(factor - 1) > close:
+            old = self.weight.detach().clone()
+            self._set(partial(self.weight.mul_, factor))
+            if self.again is None:
+                return factor, note, self._multiplied(result, factor)
+            then = self.again()
+            following, said = _factor(self.part(then), self.bias, goal, self.channels)
+            if not abs(following - 1) < abs(factor - 1):
+                self._set(partial(self.weight.copy_, old))
+                # The same values: but autograd refuses the graph of a weight that was written to
+                # since, and `out=` has put what was tried into the same tensor.
+                result = self.again()
+                break
+            applied, factor, result = applied * factor, following, then
+            note = note or said
+        return applied, note, result
+
+    @torch.no_grad()
+    def _set(self, change: Callable[[], Any]) -> None:
+        change()
+        torch.clear_autocast_cache()  # it may hold the weight as it was
+
+    def _multiplied(self, result: Any, factor: float) -> Any:
+        """What the layer gives with a weight that is multiplied, as far as rounding lets it."""
+        output, bias = _first(result), self.bias
+        scaled = output * factor if bias is None else (output - bias) * factor + bias
+        return (scaled, *result[1:]) if isinstance(result, tuple) else scaled
+
+
+def _block(
+    layout: Layout, number: int, weight: torch.Tensor, bias: torch.Tensor | None,
+    again: Callable[[], Any] | None,
+) -> _Layer:  # fmt: skip
+    """The values of a packed projection: one block of its outputs."""
+    rows = weight.chunk(layout.blocks, dim=1 if layout.in_first else 0)[number]
+    offset = None if bias is None else bias.chunk(layout.blocks)[number]
+
+    def part(result: Any) -> torch.Tensor:
+        return torch.chunk(_first(result), layout.blocks, dim=-1)[number]
+
+    return _Layer(rows, offset, -1, part, again, "the values' rows")
+
+
 class _Values:
     """The values of torch's own attention, which it computes where nothing can be seen."""
 
@@ -335,13 +362,9 @@ class _Values:
         if not self._parameter.requires_grad:
             calibrator.leave(at, "it is frozen (requires_grad=False)")
             return
-        output = nn.functional.linear(self._values, self._rows, self._bias)
-        goal = calibrator.goal(row)
-        factor, note = _factor(output, self._bias, goal, -1)
-        note = note or "the values' rows"
-        if calibrator.write(at, self._rows, factor, output, goal, f"{address} values", note):
-            output = nn.functional.linear(self._values, self._rows, self._bias)
-            calibrator._measure_after(f"{address} values", output)
+        again = partial(nn.functional.linear, self._values, self._rows, self._bias)
+        layer = _Layer(self._rows, self._bias, -1, _first, again, "the values' rows")
+        calibrator.write(at, layer, again(), calibrator.goal(row), f"{address} values")
 
 
 def _at(args: tuple[Any, ...], kwargs: dict[str, Any], at: int, name: str) -> Any:

@@ -19,10 +19,6 @@ class Calibrated:
     factor: float
     note: str = ""
 
-    def measured(self, after: float) -> Calibrated:
-        """The same with the scale that was measured afterwards."""
-        return replace(self, after=after)
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Calibration:

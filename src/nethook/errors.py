@@ -7,6 +7,7 @@
     ├── OptionError           (ValueError)    an option with a value it cannot have
     ├── MissingLibraryError   (ImportError)   something needs a library that is not installed
     ├── OldTorchError         (ImportError)   torch is older than nethook needs
+    ├── TorchChangedError     (RuntimeError)  torch lacks what nethook cannot do without
     ├── ScopeError            (RuntimeError)  a scope entered twice, or used where it cannot be
     ├── EditError             (ValueError)    an edit that cannot be applied
     │   ├── InPlaceEditError                  it wrote to its argument instead of returning a value

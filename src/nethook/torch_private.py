@@ -24,7 +24,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from nethook.private_names import exists, name, note, reader
+from nethook.private_names import exists, look_up, name, note, reader
 
 Table = OrderedDict[int, Any]
 """A dict of hooks, by the number of each hook."""
@@ -51,8 +51,8 @@ function_modes: Callable[[], int] = name(
 dispatch_modes: Callable[[], int] = name(
     "torch._C._len_torch_dispatch_stack",
     "How many TorchDispatchModes are on?",
-    "each read goes the slow way that no mode sees",
-    lambda: 1,
+    "a dispatch mode of the user's sees nethook's reads",
+    lambda: 0,
 )
 is_tracing: Callable[[], bool] = name(
     "torch._C._is_tracing",
@@ -532,7 +532,14 @@ pre_hooks_with_kwargs_of: Callable[[nn.Module], Table] = attrgetter(
 hooks_with_kwargs_of: Callable[[nn.Module], Table] = attrgetter("_forward_hooks_with_kwargs")
 hooks_always_called_of: Callable[[nn.Module], Table] = attrgetter("_forward_hooks_always_called")
 
-every_module: Final = importlib.import_module("torch.nn.modules.module")
+
+def _global_table(path: str, question: str) -> Table:
+    lost = "hooks on all modules are neither put on nor listed: operations are not seen"
+    note(path, question, lost)
+    # One of our own, in which nobody looks, rather than an error for whoever needs none of them.
+    return look_up(path) if exists(path) else OrderedDict()
+
+
 GLOBAL_HOOKS: Final[dict[str, Table]] = {}
 """Kind of hook on all modules and all optimizers -> the dict in which torch keeps them."""
 for _place, _kinds in (
@@ -540,18 +547,13 @@ for _place, _kinds in (
     ("torch.optim.optimizer", HOOKS_ON_ALL_OPTIMIZERS),
 ):
     for _kind, _attribute in _kinds.items():
-        GLOBAL_HOOKS[_kind] = name(
-            f"{_place}.{_attribute}",
-            f"Which {_kind} hooks are on?",
-            "audit does not list them",
-            OrderedDict(),
+        GLOBAL_HOOKS[_kind] = _global_table(
+            f"{_place}.{_attribute}", f"Which {_kind} hooks are on?"
         )
 global_with_kwargs, global_always_called = (
-    name(
+    _global_table(
         f"torch.nn.modules.module.{each}",
         "Which hooks on all modules are called with keyword arguments, or after an error?",
-        "`nethook run` cannot see the calls of modules",
-        OrderedDict(),
     )
     for each in OPTIONS_ON_ALL_MODULES
 )

@@ -73,6 +73,17 @@ def _without_leaks_of_triton(err: str) -> str:
     )
 
 
+def _without_greetings(out: str) -> str:
+    """What was printed, without what gloo of torch 2.8 says of who is connected.
+
+    Processes that start together print that in the midst of each other's lines.
+    """
+    if "[Gloo]" not in out:
+        return out
+    lines = [line for line in out.splitlines() if line and not re.search("Gloo|peer ranks", line)]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _run(command: list[str], cwd: Path, stdin: str) -> Done:
     done = subprocess.run(
         command,
@@ -114,7 +125,9 @@ class Warm:
         code = int(self._process.stdout.readline())
         printed = _without_leaks_of_triton(err.read_text(encoding="utf-8"))
         error, rule, closing = printed.partition(RULE)
-        return Done(code, out.read_text(encoding="utf-8"), error, rule + closing)
+        return Done(
+            code, _without_greetings(out.read_text(encoding="utf-8")), error, rule + closing
+        )
 
     def stop(self) -> None:
         assert self._process.stdin is not None

@@ -29,4 +29,6 @@ def test_program(program: str, tmp_path: Path) -> None:
         text=True,
         check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stdout + done.stderr
+    # In torch 2.8 gloo says on stdout who is connected, two ranks in the midst of each other.
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "ok"), done.stdout + done.stderr
+    assert done.stdout == "ok\n" or "[Gloo]" in done.stdout

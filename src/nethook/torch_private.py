@@ -163,8 +163,7 @@ is_view: Callable[[Tensor], bool] = name(
 hooks_of_tensor: Callable[[Tensor], Table | None] = reader(
     "torch.Tensor._backward_hooks",
     "Which gradient hooks does the tensor have?",
-    "audit does not list them",
-    lambda _: None,
+    "gradients of what modules return cannot be watched",
 )
 accumulate_hooks_of: Callable[[Tensor], Table | None] = reader(
     "torch.Tensor._post_accumulate_grad_hooks",

@@ -51,7 +51,7 @@ def work(name: str, side: str, pipe: Connection) -> None:
 
         hold_the_doctor()
         if side == "off":
-            Lull._plain_track = lambda _: None  # type: ignore[method-assign]
+            setattr(Lull, "_plain_track", lambda _: None)  # noqa: B010 - a switch of the benchmark
         watch = nethook.watch(model, optimizer, to=f"{folder.name}/run.db")
     while True:
         asleep = time.perf_counter()

@@ -140,7 +140,9 @@ def test_values_and_addresses_equal_those_of_a_mode_by_hand(exhibit: Exhibit) ->
     missed = {
         address.rpartition("/")[2].partition("#")[0] for address in expected.keys() - tape.keys()
     }
-    assert missed <= NO_OPS, missed
+    # To know its device, a checkpoint of torch 2.8 to 2.11 makes a tensor that is not the model's.
+    of_torch = {"empty"} if "checkpoint" in exhibit.name else set()
+    assert missed <= NO_OPS | of_torch, missed
 
 
 # Seen in the zoo, and rightly without an address: they read or set, and compute nothing.

@@ -287,6 +287,7 @@ def test_without_a_marked_output_the_chain_is_what_there_is():
 
 
 def test_a_compiled_model():
+    torch.compiler.reset()  # of one function torch compiles only so many variants in a process
     found = record(
         lambda o: F.cross_entropy(o, CLASSES), torch.compile(network(), backend="aot_eager")
     )

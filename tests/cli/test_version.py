@@ -6,12 +6,11 @@ import pytest
 
 from nethook.cli import version
 from nethook.errors import OldTorchError
-from nethook.hooks.canaries import registry
+from nethook.hooks.canaries import registry, report
 from nethook.private_names import NAMES
 
 
 def test_a_name_that_torch_has_changed_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    list(version.lines())  # the canaries are loaded
     monkeypatch.setitem(registry.CANARIES, "torch._lazy_clone", lambda: False)
     monkeypatch.setitem(registry.CANARIES, "torch.Tensor._version", lambda: 1 / 0)
     lines = list(version.lines())[2:]
@@ -32,12 +31,12 @@ def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(version.lines())[1:] == ["torch is not installed"]
 
 
-def test_an_old_torch_is_named_with_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> None:
-        raise OldTorchError("nethook needs torch 2.8")
+def test_a_torch_that_is_refused_is_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> object:
+        raise OldTorchError("nethook needs torch 2.8 or newer")
 
     monkeypatch.setattr(version, "torch_version", lambda: "2.7.1")
-    monkeypatch.setattr(registry, "failing", property(refuse))
-    monkeypatch.delattr(registry, "failing")
+    monkeypatch.delattr(report, "failing")  # so that the import asks for it below
+    monkeypatch.setattr(report, "__getattr__", refused, raising=False)
     lines = list(version.lines())
-    assert lines[1].startswith("torch 2.7.1: ")
+    assert lines[1:] == ["torch 2.7.1: nethook needs torch 2.8 or newer"]

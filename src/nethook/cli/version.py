@@ -17,7 +17,7 @@ def lines() -> Iterator[str]:
         yield "torch is not installed"
         return
     try:
-        from nethook.hooks.canaries.registry import failing
+        from nethook.hooks.canaries.report import failing
         from nethook.private_names import NAMES
     except ImportError as error:
         yield f"torch {version}: {error}"

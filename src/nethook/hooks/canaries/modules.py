@@ -27,11 +27,11 @@ class _Odd(nn.Module):
         self.register_parameter("bias", None)
 
     def forward(self, x: Tensor) -> Tensor:
-        found.append(sys._getframe(1))
+        _callers.append(sys._getframe(1))
         return x
 
 
-found: list[FrameType] = []
+_callers: list[FrameType] = []
 
 
 @canary(
@@ -61,9 +61,9 @@ def _compiled_call() -> bool:
 
 @canary("torch.nn.Module._call_impl")
 def _call() -> bool:
-    found.clear()
+    _callers.clear()
     _Odd()(torch.ones(1))
-    frame = found.pop()
+    frame = _callers.pop()
     return frame.f_code is private.CALL and isinstance(frame.f_locals.get("self"), _Odd)
 
 

@@ -6,7 +6,7 @@ import warnings
 
 import torch
 
-from nethook.hooks.canaries.registry import failing
+from nethook.hooks.canaries.report import failing
 from nethook.torch_versions import NEWEST, release, window
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from nethook import torch_private
-from nethook.hooks.canaries import registry
-from nethook.hooks.canaries.registry import CANARIES, failing, works
+from nethook.hooks.canaries.registry import CANARIES
+from nethook.hooks.canaries.report import failing, works
 from nethook.private_names import NAMES
 
 pytestmark = pytest.mark.short
@@ -21,7 +21,6 @@ def test_the_canary_of(path: str) -> None:
 
 
 def test_every_name_has_one() -> None:
-    works(next(iter(NAMES)))
     assert CANARIES.keys() == NAMES.keys()
 
 
@@ -53,7 +52,7 @@ def test_a_canary_can_fail(
 
 def test_a_name_outside_its_window_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     path = "torch._lazy_clone"
-    monkeypatch.setitem(registry.CANARIES, path, lambda: False)
+    monkeypatch.setitem(CANARIES, path, lambda: False)
     monkeypatch.setitem(NAMES, path, NAMES[path]._replace(until="2.7"))
     assert failing(quick=True) == []
     monkeypatch.setitem(NAMES, path, NAMES[path]._replace(until="", since="9.0"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import copyreg
 import warnings
 
 import pytest
@@ -66,3 +68,13 @@ def test_what_a_model_holds_beside_its_state_takes_part_and_hooks_and_warnings_d
         assert twin(x).shape == (2, 3)
         assert is_shadow(torch.ones(2))  # inside the block everything is
     assert calls == []
+
+
+def test_a_generator_is_refused_before_torch_reads_a_state_without_memory():
+    model = torch.nn.Linear(2, 2)
+    model.noise = [torch.Generator()]
+    before = dict(copyreg.dispatch_table)
+    with pytest.raises(RuntimeError, match="a generator has a state"), shadow(model, None):
+        pass
+    assert copyreg.dispatch_table == before
+    assert copy.deepcopy(model).noise[0].initial_seed() == model.noise[0].initial_seed()

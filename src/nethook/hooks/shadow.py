@@ -7,6 +7,8 @@ looks at values (`if x.sum() > 0`) cannot be run so; torch raises an error then.
 from __future__ import annotations
 
 import copy
+import copyreg
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +35,7 @@ def shadow(model: nn.Module, value: Any) -> Iterator[tuple[nn.Module, Any]]:
     Hooks are left out: they may be anything, and would be called once more than the user expects.
     """
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    with FakeCopyMode(mode):
+    with _generators_refused(), FakeCopyMode(mode):
         twin = copy.deepcopy(model)
     for module in twin.modules():
         forward_hooks_of(module).clear()
@@ -41,6 +43,35 @@ def shadow(model: nn.Module, value: Any) -> Iterator[tuple[nn.Module, Any]]:
     with mode, _NoMemory(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the forward that counts will say it again
         yield twin, map_tensors(mode.from_tensor, value)
+
+
+# What is registered with Python is the same for the whole process: one copy at a time.
+_one_at_a_time = threading.RLock()
+
+
+@contextmanager
+def _generators_refused() -> Iterator[None]:
+    """A block in which this thread's copy of a `torch.Generator` is an error.
+
+    Its copy would read a state without memory; torch 2.8 ends the process then.
+    """
+    here = threading.get_ident()
+
+    def reduced(generator: torch.Generator) -> Any:
+        if threading.get_ident() == here:
+            raise RuntimeError("a generator has a state, and so no shadow.")
+        return generator.__reduce__()
+
+    with _one_at_a_time:
+        before = copyreg.dispatch_table.get(torch.Generator)
+        copyreg.dispatch_table[torch.Generator] = reduced
+        try:
+            yield
+        finally:
+            if before is None:
+                copyreg.dispatch_table.pop(torch.Generator, None)
+            else:
+                copyreg.dispatch_table[torch.Generator] = before
 
 
 class _NoMemory(TorchFunctionMode):

@@ -251,6 +251,20 @@ def test_a_compiled_part_that_is_no_module_runs_as_ever_while_operations_are_see
         assert torch.equal(model(x), seen)
 
 
+# torch warns itself while it looks through the hooks, and fails where that is an error.
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_gradients_of_a_model_that_is_compiled_inside_the_scope(backend):
+    model, x = net(), torch.randn(2, 4)
+    with nethook.trace(model, grads=True) as expected:
+        model(x).sum().backward()
+    compiled = torch.compile(model, backend=backend)  # and not called before the scope
+    with nethook.trace(model, grads=True) as tape:
+        compiled(x).sum().backward()
+    assert list(tape) == list(expected)
+    for address in tape:
+        assert torch.equal(tape[address].grad, expected[address].grad)
+
+
 def compiled_whole(function, backend="eager"):
     return torch.compile(function, backend=backend, fullgraph=True)
 

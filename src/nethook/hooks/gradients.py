@@ -55,6 +55,10 @@ class Sink:
         self.passes: dict[int, dict[int, Any]] = {}
         self._fragile: dict[int, _Version] = {}  # of views that no other tensor answers for
 
+    def __call__(self) -> Sink:
+        """Itself: a hook that torch compiled holds this instead of its weak reference."""
+        return self
+
     def receive(self, key: int, grad: torch.Tensor) -> None:
         """Keeps the gradient of the tensor number `key`, in the backward pass that runs now."""
         if key in self._fragile and self._fragile[key].changed:

@@ -4,6 +4,7 @@ Each test leaves the process as it found it: what it left on is switched off, an
 """
 
 import gc
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,12 @@ from tests.leftovers import Before
 
 settings.register_profile("nethook", deadline=None)
 settings.load_profile("nethook")
+
+
+# A shell starts jobs in the background with Ctrl-C ignored, and Python leaves it so, here and in
+# every process that a test starts. Tests send it.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

@@ -19,6 +19,7 @@ from nethook.hooks.compiled import (
     run_eagerly_where_compiled,
 )
 from nethook.hooks.hook import Owner
+from tests.compiling import forget_compiled
 from tests.hooks.common import net
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -60,10 +61,10 @@ class Own(nn.Module):
 
 @pytest.fixture
 def backend():
-    torch._dynamo.reset()
+    forget_compiled()
     yield Counting()
     assert stance() == "default"
-    torch._dynamo.reset()
+    forget_compiled()
 
 
 def stance() -> str:

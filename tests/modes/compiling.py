@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 import nethook
+from tests.compiling import forget_compiled
 from tests.modes.steps import Rows, batches, equal, network, patched, same, train, watching
 
 Compile = Callable[..., Any]
@@ -40,7 +41,7 @@ def regional(model: Any, backend: str = "eager") -> Any:
 @contextmanager
 def fresh() -> Iterator[None]:
     """Nothing was compiled before, and nothing is afterwards."""
-    torch._dynamo.reset()
+    forget_compiled()
     torch._dynamo.utils.counters.clear()
     # Thousands of records for tools that are not here; pytest would keep and format them all.
     trace = logging.getLogger("torch.__trace")
@@ -49,7 +50,7 @@ def fresh() -> Iterator[None]:
         yield
     finally:
         trace.propagate = propagate
-        torch._dynamo.reset()
+        forget_compiled()
 
 
 def graphs() -> int:

@@ -96,7 +96,7 @@ def _run(command: list[str], cwd: Path, stdin: str) -> Done:
         timeout=120,
     )
     err, rule, closing = done.stderr.partition(RULE)
-    return Done(done.returncode, done.stdout, err, rule + closing)
+    return Done(done.returncode, _without_greetings(done.stdout), err, rule + closing)
 
 
 class Warm:

@@ -18,6 +18,7 @@ from nethook.addresses.paths import Item
 from nethook.watching import losses as losses_module
 from nethook.watching.losses import WAYS, Losses
 from nethook.watching.seam import OUTPUT_MARK, OutputMark
+from tests.compiling import forget_compiled
 
 
 class Raising:
@@ -287,7 +288,7 @@ def test_without_a_marked_output_the_chain_is_what_there_is():
 
 
 def test_a_compiled_model():
-    torch.compiler.reset()  # of one function torch compiles only so many variants in a process
+    forget_compiled()
     found = record(
         lambda o: F.cross_entropy(o, CLASSES), torch.compile(network(), backend="aot_eager")
     )

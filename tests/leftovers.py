@@ -63,14 +63,17 @@ class Before:
         if "torch" not in sys.modules:
             return []
         from torch.overrides import _len_torch_function_stack, _pop_mode
-        from torch.utils._python_dispatch import _pop_mode as _pop_dispatch_mode
+        from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
         functions, dispatches = self._modes
         left = []
         while _len_torch_function_stack() > functions:
             left.append(f"a TorchFunctionMode: {_pop_mode()!r}")
         while _modes()[1] > dispatches:
-            left.append(f"a TorchDispatchMode: {_pop_dispatch_mode()!r}")
+            mode = _get_current_dispatch_mode()
+            left.append(f"a TorchDispatchMode: {mode!r}")
+            # Not popped alone: torch keeps besides that one is on, and compiles nothing meanwhile.
+            TorchDispatchMode.__exit__(mode, None, None, None)
         return left
 
 

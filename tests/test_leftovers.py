@@ -59,6 +59,27 @@ def test_it_is_named_and_put_back(name: str) -> None:
     del kept
 
 
+def test_torch_compiles_again_after_a_mode_was_put_back() -> None:
+    import torch._dynamo
+
+    class Own(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1
+
+    graphs: list[object] = []
+
+    def backend(graph: torch.fx.GraphModule, _: object) -> Callable[..., object]:
+        graphs.append(graph)
+        return graph.forward
+
+    before = Before()
+    mode = FlopCounterMode(display=False).__enter__()
+    before.put_back()
+    torch.compile(Own(), backend=backend)(torch.ones(1))
+    assert len(graphs) == 1
+    del mode
+
+
 def test_nothing_is_said_where_nothing_was_left() -> None:
     before = Before()
     with nethook.trace(nn.Linear(2, 2), "**/*"), torch.no_grad(), torch.device("meta"):

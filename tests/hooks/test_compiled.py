@@ -19,7 +19,6 @@ from nethook.hooks.compiled import (
     run_eagerly_where_compiled,
 )
 from nethook.hooks.hook import Owner
-from tests.compiling import forget_compiled
 from tests.hooks.common import net
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -61,10 +60,10 @@ class Own(nn.Module):
 
 @pytest.fixture
 def backend():
-    forget_compiled()
+    torch._dynamo.reset()
     yield Counting()
     assert stance() == "default"
-    forget_compiled()
+    torch._dynamo.reset()
 
 
 def stance() -> str:

@@ -16,7 +16,6 @@ from torch.overrides import TorchFunctionMode
 import nethook
 from nethook.hooks.hook import Owner
 from nethook.hooks.loss_functions import LOSSES, LossFunctions
-from tests.compiling import forget_compiled
 
 
 class Seen:
@@ -189,7 +188,7 @@ def test_a_compiled_loss_is_the_same_graph(seen):
         compiled = torch.compile(loss, fullgraph=True, backend=keep)
         with_them = compiled(x)
         seen.handle.remove()
-        forget_compiled()
+        torch.compiler.reset()
         without = torch.compile(loss, fullgraph=True, backend=keep)(x)
     assert torch.equal(with_them, without)
     assert [str(names).split(" at ")[0] for names in graphs[0]] == [

@@ -24,7 +24,6 @@ from nethook.hooks.op_mode import ops_are_seen, unseen
 from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer
 from nethook.hooks.ops import recomputing, watch_ops
 from nethook.hooks.threads import enter, leave
-from tests.compiling import forget_compiled
 
 
 class Net(nn.Module):
@@ -714,11 +713,11 @@ def test_a_compiled_model_is_left_whole() -> None:
     net = Net()
     x = torch.ones(2, 4)
     expected = net(x)
-    forget_compiled()
+    torch._dynamo.reset()
     with watched(net, Log()) as log:
         # Torch would warn of global hooks, and warnings are errors.
         found = torch.compile(net, backend="eager", fullgraph=True)(x)
-    forget_compiled()
+    torch._dynamo.reset()
     assert torch.equal(found, expected)
     assert log.ops == []
 

@@ -12,7 +12,6 @@ import torch
 from torch import nn
 
 import nethook
-from tests.compiling import forget_compiled
 from tests.modes.steps import Rows, batches, equal, network, patched, same, train, watching
 
 Compile = Callable[..., Any]
@@ -41,7 +40,7 @@ def regional(model: Any, backend: str = "eager") -> Any:
 @contextmanager
 def fresh() -> Iterator[None]:
     """Nothing was compiled before, and nothing is afterwards."""
-    forget_compiled()
+    torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     # Thousands of records for tools that are not here; pytest would keep and format them all.
     trace = logging.getLogger("torch.__trace")
@@ -50,7 +49,7 @@ def fresh() -> Iterator[None]:
         yield
     finally:
         trace.propagate = propagate
-        forget_compiled()
+        torch._dynamo.reset()
 
 
 def graphs() -> int:

@@ -14,7 +14,6 @@ from nethook.stats import native, torched
 from nethook.stats import rows as rows_file
 from nethook.stats.fields import INDEX
 from nethook.stats.rows import Rows
-from tests.compiling import forget_compiled
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit")  # torch scripts formulas
 
@@ -151,7 +150,7 @@ def test_a_compiled_graph_holds_it_whole(dtype):
         torched.fold_(row, y, histogram=histogram, turn=turn, limit=50, bits=bits, unit=1)
         return y
 
-    forget_compiled()
+    torch._dynamo.reset()
     graphs = []
 
     def backend(graph, example):
@@ -177,7 +176,7 @@ def test_inductor_counts_the_same():
         torched.fold_(row, y, histogram=histogram, turn=turn, limit=100)
         return y
 
-    forget_compiled()
+    torch._dynamo.reset()
     x = torch.randn(9, 50)
     slots = torched.slots(torch.device("cpu"))
     eager = torched.slots(torch.device("cpu"))

@@ -9,7 +9,6 @@ from torch.nn import functional as F
 
 import nethook
 from nethook.errors import NoSuchSiteError, OptionError, ScopeError
-from tests.compiling import forget_compiled
 
 
 class Residual(nn.Module):
@@ -355,7 +354,7 @@ def test_what_is_not_a_module_is_refused(model):
 
 
 def test_a_compiled_model_runs_eagerly_in_the_scope_and_compiled_after_it(x):
-    forget_compiled()
+    torch.compiler.reset()  # of one function torch compiles only so many variants in a process
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
     runs = []

@@ -18,7 +18,6 @@ from nethook.addresses.paths import Item
 from nethook.watching import losses as losses_module
 from nethook.watching.losses import WAYS, Losses
 from nethook.watching.seam import OUTPUT_MARK, OutputMark
-from tests.compiling import forget_compiled
 
 
 class Raising:
@@ -288,7 +287,7 @@ def test_without_a_marked_output_the_chain_is_what_there_is():
 
 
 def test_a_compiled_model():
-    forget_compiled()
+    torch.compiler.reset()  # of one function torch compiles only so many variants in a process
     found = record(
         lambda o: F.cross_entropy(o, CLASSES), torch.compile(network(), backend="aot_eager")
     )

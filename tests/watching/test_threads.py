@@ -44,7 +44,8 @@ def train(path: Path) -> None:
 def test_threads_that_step_at_once_are_not_inside_each_other(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     # In a process of its own: to read the gradients of another thread's pass crashes it. Not in a
-    # fork: torch refuses backward there where the parent had threads for it, as after other tests.
+    # fork: after the whole suite nothing was trained in one (torch 2.11 and 2.15), probably because
+    # torch refuses backward in a fork of a process that had threads for it.
     process = multiprocessing.get_context("spawn").Process(target=train, args=(path,))
     process.start()
     process.join()

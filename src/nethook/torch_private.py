@@ -24,7 +24,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from nethook.private_names import exists, look_up, name, note, reader
+from nethook.private_names import NAMES, exists, look_up, name, note, reader
 
 Table = OrderedDict[int, Any]
 """A dict of hooks, by the number of each hook."""
@@ -643,6 +643,26 @@ note(
     "compiled code may pass by the hooks of a watch",
 )
 note("torch._guards.CompileContext", "Is something being compiled now?", "as the one before")
+WARNED: Final = "torch._dynamo.utils.warn_once_cache"
+_WARNS_OF_SKIPPED: Final = (
+    note(
+        WARNED,
+        "Which warnings has the compiler given, and gives no more?",
+        "torch 2.12 warns that a model compiled with fullgraph=True runs eagerly in a scope",
+        has_plain_way=True,
+        since="2.12",
+        until="2.12",
+    )
+    and NAMES[WARNED].is_expected
+)
+# What torch 2.12 says of a model that was compiled with `fullgraph=True` and ran eagerly, even if
+# `torch.compiler.set_stance` asked for that. From 2.13 on it says nothing then.
+_SKIPPED: Final = (
+    "torch.compile with fullgraph=True found no compiled frames. "
+    "The frame was likely skipped (e.g., a non-infra torch dispatch "
+    "mode was active, dynamo was disabled, or the frame was skipped. "
+    "This may become an error in the future."
+)
 
 
 EXPORTING: Final = "torch.compiler._is_exporting_flag"
@@ -690,6 +710,20 @@ def forget_compiled() -> None:
 
     if CompileContext.current_compile_id() is None:  # otherwise its own code would be taken away
         sys.modules["torch._dynamo"].reset_code_caches()
+
+
+def expect_skipped_graphs() -> bool:
+    """Lets the compiler not warn that `fullgraph=True` models run eagerly. Returns if it would."""
+    warned = look_up(WARNED) if _WARNS_OF_SKIPPED else {_SKIPPED}
+    if _SKIPPED in warned:
+        return False
+    warned.add(_SKIPPED)
+    return True
+
+
+def warn_of_skipped_graphs() -> None:
+    """Takes `expect_skipped_graphs` back."""
+    look_up(WARNED).discard(_SKIPPED)
 
 
 # -- Wrappers and ranks ----------------------------------------------------------------------------

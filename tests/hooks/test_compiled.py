@@ -269,6 +269,26 @@ def compiled_whole(function, backend="eager"):
     return torch.compile(function, backend=backend, fullgraph=True)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_torch_does_not_warn_that_a_scope_runs_a_whole_graph_eagerly(backend, first):
+    """It would on 2.12, where it says so once; after the scopes it may."""
+    torch._dynamo.reset()  # it may have said so before
+    model, x = Own(), torch.ones(1, 4)
+    compiled = compiled_whole(model, backend)
+    scopes = [nethook.trace(compiled), nethook.trace(compiled)]
+    for scope in scopes:
+        scope.__enter__()
+    compiled(x)
+    scopes[first].__exit__(None, None, None)
+    compiled(x)
+    scopes[1 - first].__exit__(None, None, None)
+    with warnings.catch_warnings(record=True) as caught, torch.compiler.set_stance("force_eager"):
+        warnings.simplefilter("always")
+        compiled(x)
+    said = [each for each in caught if "found no compiled frames" in str(each.message)]
+    assert len(said) == torch.__version__.startswith("2.12.")
+
+
 def test_before_and_after_torch_compiles_it_is_told(backend):
     notes: list[str] = []
     both = WhenCompiling(lambda: notes.append("start"), lambda: notes.append("end"))

@@ -28,8 +28,10 @@ from nethook.torch_private import (
     check_hooks,
     compiled_call_of,
     compiler_callbacks,
+    expect_skipped_graphs,
     forget_compiled,
     is_compiled,
+    warn_of_skipped_graphs,
 )
 
 _MODULES: Final = "torch.nn.modules.module"
@@ -203,17 +205,23 @@ class _Eager:
     # Those that are on. A stance restores the one before it, and so must be left in order; scopes
     # may be left in any.
     _on: ClassVar[list[_Eager]] = []
+    # Whether the compiler would warn of them, were it not told to expect them.
+    _expected: ClassVar[bool] = False
 
     __slots__ = ("_stance",)
 
     def __init__(self) -> None:
         self._stance = torch.compiler.set_stance("force_eager")  # in force from here on
         self._on.append(self)
+        _Eager._expected = expect_skipped_graphs() or _Eager._expected
 
     def remove(self) -> None:
         if self not in self._on:
             return
         self._on.remove(self)
+        if _Eager._expected and self._on == []:
+            _Eager._expected = False
+            warn_of_skipped_graphs()
         for other in self._on:
             if other._stance.prev is self._stance.stance:
                 other._stance.prev = self._stance.prev

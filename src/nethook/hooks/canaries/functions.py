@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -125,6 +126,30 @@ def _compiler() -> bool:
         calls.remove_start_callback(start)
         private.check_hooks(False)
     return before == 1 and after == 2 and len(said) == 3 and len(seen) == 2
+
+
+@canary(private.WARNED)
+def _skipped_graphs() -> bool:
+    """Torch warns of a whole graph that ran eagerly, unless it was told to expect that."""
+    compiled: Any = torch.compile(nn.Identity(), backend="eager", fullgraph=True)
+    known = look_up(private.WARNED)
+    before = set(known)
+    known.clear()
+    try:
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            torch.compiler.set_stance("force_eager"),
+        ):
+            warnings.simplefilter("always")
+            expected = private.expect_skipped_graphs()
+            compiled(torch.ones(2))
+            silent = not caught
+            private.warn_of_skipped_graphs()
+            compiled(torch.ones(2))
+        return expected and silent and len(caught) == 1
+    finally:
+        known.clear()
+        known.update(before)
 
 
 def _class_with(path: str, attribute: str) -> bool:

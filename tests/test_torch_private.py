@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from nethook import torch_private  # noqa: F401 - it fills the list
+from nethook import torch_private
 from nethook.errors import TorchChangedError
 from nethook.private_names import NAMES, look_up, name, release
 
@@ -169,6 +173,101 @@ def test_a_missing_name_takes_the_plain_way() -> None:
     finally:
         del NAMES[path]
     assert look_up("torch.nn.Linear") is nn.Linear
+
+
+class Saved:
+    """As a node of autograd: what it saved is read by code that is not Python's."""
+
+    _saved_it = property(methodcaller("read"))
+
+    def __init__(self, read: Callable[[], object]) -> None:
+        self.read = read
+
+
+class Handler:
+    """Handlers of a signal in every form; each calls something, and says so when it is done."""
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    def __call__(self, number: int, frame: object) -> None:
+        self.count()
+
+    def count(self) -> None:
+        self.done += 1
+
+    def forms(self) -> list[Callable[..., None]]:
+        return [self, self.__call__, partial(self.__call__), lambda *_: self.count()]
+
+
+read_on_old_torch = torch_private._saved_unless_a_function_runs
+
+
+def test_before_torch_2_10_a_hook_of_the_scripts_is_not_run() -> None:
+    ran = []
+    x = torch.ones(3, requires_grad=True)
+    plain = (x * torch.full((3,), 5.0)).grad_fn
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: ran.append(1) or t):
+        hooked = (x * torch.full((3,), 5.0)).grad_fn
+    assert read_on_old_torch(plain, "other").tolist() == [5.0] * 3
+    assert read_on_old_torch(hooked, "other") is None
+    assert ran == []
+
+
+@pytest.mark.parametrize("form", range(4))
+def test_there_a_signal_is_handled_to_its_end(form: int) -> None:
+    handler = Handler()
+    before = signal.signal(signal.SIGUSR1, handler.forms()[form])
+    try:
+        read_on_old_torch(Saved(partial(signal.raise_signal, signal.SIGUSR1)), "it")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert handler.done == 1
+    assert sys.getprofile() is None
+
+
+def test_there_an_error_of_a_signal_comes_out() -> None:
+    before = signal.signal(signal.SIGUSR1, lambda *_: 1 / 0)
+    try:
+        with pytest.raises(ZeroDivisionError):
+            read_on_old_torch(Saved(partial(signal.raise_signal, signal.SIGUSR1)), "it")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert sys.getprofile() is None
+    assert gc.isenabled()
+
+
+def test_there_destructors_wait() -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            gone.append(1)
+
+    gone: list[int] = []
+    often = gc.get_threshold()
+    Cycle()
+    numbers = range(1000)
+    saved = Saved(partial(list, zip(numbers, numbers, strict=True)))  # it makes many containers
+    gc.set_threshold(1)
+    try:
+        assert len(read_on_old_torch(saved, "it")) == 1000
+    finally:
+        gc.set_threshold(*often)
+    gc.collect()
+    assert gone == [1]
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_there_collecting_is_as_it_was(on: bool) -> None:
+    if not on:
+        gc.disable()
+    try:
+        read_on_old_torch(Saved(list), "it")
+        assert gc.isenabled() == on
+    finally:
+        gc.enable()
 
 
 PROGRAM = """

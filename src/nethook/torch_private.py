@@ -11,13 +11,14 @@ work around a torch in which one misbehaves, and to test the plain ways.
 
 from __future__ import annotations
 
+import gc
 import importlib
-import signal
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from operator import attrgetter, methodcaller
+from functools import partial
+from operator import attrgetter, call, methodcaller
 from types import CodeType, FrameType
 from typing import Any, Final
 
@@ -368,24 +369,39 @@ class _RefusedError(Exception):
 
 
 def _refuse(frame: FrameType, event: str, _: object) -> None:
-    handlers = (signal.getsignal(each) for each in signal.valid_signals())
-    if event == "call" and frame.f_code not in [
-        getattr(each, "__code__", None) for each in handlers
-    ]:
+    if event != "call" or frame.f_back is None or frame.f_back.f_code is not _READER:
+        return  # what a function calls that was let through
+    # A handler of a signal is given the frame that it interrupts; a hook never is. Of what has just
+    # been called only the arguments are there.
+    given = [*frame.f_locals.values()]
+    given += [one for each in given if type(each) is tuple for one in each]
+    if not any(isinstance(each, FrameType) for each in given):
         raise _RefusedError
 
 
 def _saved_unless_a_function_runs(node: Any, what: str) -> Any:
     # Torch does not say whether there is a hook. But it calls one, and Python asks before it does.
+    # It asks before destructors, too: they are no hooks, so none may run meanwhile. Both are
+    # switched in one call, which no signal can cut in two.
     if sys.getprofile() is not None:
         return None
-    sys.setprofile(_refuse)
+    undo = _ALSO_COLLECT if gc.isenabled() else _ASK_NO_MORE
     try:
+        any(map(_call, _ASK_ALONE))
         return getattr(node, f"_saved_{what}", None)
     except _RefusedError:
         return None
     finally:
-        sys.setprofile(None)
+        any(map(_call, undo))
+
+
+_Act = Callable[[], object]
+_call: Callable[[_Act], object] = call
+_READER: Final = _saved_unless_a_function_runs.__code__
+# All of these return None, so `any` calls each.
+_ASK_ALONE: Final[tuple[_Act, ...]] = (gc.disable, partial(sys.setprofile, _refuse))
+_ASK_NO_MORE: Final[tuple[_Act, ...]] = (partial(sys.setprofile, None),)
+_ALSO_COLLECT: Final[tuple[_Act, ...]] = (*_ASK_NO_MORE, gc.enable)
 
 
 def saves_its_result(node: Any) -> bool:

@@ -246,7 +246,7 @@ CALLED = mode("torch.func", "`functional_call`", "with other parameters than the
 
 
 def _transforms_unseen(room: str) -> Any:
-    return lambda: patched(f"nethook.{room}._in_transform", lambda: False)
+    return lambda: patched(f"nethook.{room}.in_transform", lambda: False)
 
 
 def _mapped(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Any:

@@ -64,7 +64,7 @@ def _selective(block: nn.Module, x: torch.Tensor) -> torch.Tensor:
 
 
 def _counted_again(module: str) -> Any:
-    return lambda: patched(f"nethook.{module}._graph_task", lambda: -1)
+    return lambda: patched(f"nethook.{module}.backward_id", lambda: -1)
 
 
 def _edited_once() -> Any:

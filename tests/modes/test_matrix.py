@@ -44,6 +44,9 @@ def test_cell(cell: Cell) -> None:
 def test_it_would_fail_without_its_guard(cell: Cell) -> None:
     if cell.lacking is not None and cell.lacking.on(torch.__version__):
         pytest.skip(f"{cell.lacking.where}: {cell.lacking.why}")
+    # A guard whose name has changed would raise as well, and show nothing.
+    with cell.guard():
+        pass
     # An assertion of the check, an error of torch's, or an expected one that did not come.
     with pytest.raises((Exception, pytest.fail.Exception)):
         cell.run(guarded=False)

@@ -85,9 +85,15 @@ def _all_at_once() -> Iterator[None]:
 def _only_own() -> Iterator[None]:
     """`threads="all"` is taken for "own"."""
     with (
-        patched("nethook.tracing.scope.enter", lambda owner, threads: enter(owner, "own")),
-        patched("nethook.editing.scope.enter", lambda owner, threads: enter(owner, "own")),
-        patched("nethook.watching.attach.stay", lambda owner, threads: stay(owner, "own")),
+        patched(
+            "nethook.tracing.scope.enter", lambda owner, _, *models: enter(owner, "own", *models)
+        ),
+        patched(
+            "nethook.editing.scope.enter", lambda owner, _, *models: enter(owner, "own", *models)
+        ),
+        patched(
+            "nethook.watching.attach.stay", lambda owner, _, *models: stay(owner, "own", *models)
+        ),
     ):
         yield
 

@@ -426,4 +426,6 @@ def test_a_call_inside_another_that_is_interrupted_leaves_the_outer_one(tmp_path
         assert watch._session.depth <= 1
     with nethook.open_run(path) as run:
         assert run.info["totals"]["steps"] == 4
-        assert run.series("@loop", "forwards")["mean"].tolist() == [1, 1, 1, 1]
+        forwards = run.series("@loop", "forwards")  # where the writer is behind, windows merge
+        assert forwards.steps.sum() == 4
+        assert set(forwards["mean"].tolist()) == {1}

@@ -16,6 +16,7 @@ from torch.nn.functional import cross_entropy as imported_by_name
 import nethook
 from nethook.runs import names
 from nethook.watching.watch import watch
+from tests.watching.patient import patient  # noqa: F401 - used by every test
 
 STEPS = 6
 X = torch.randn(STEPS, 16, 4, generator=torch.Generator().manual_seed(0))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -393,7 +394,11 @@ def test_a_pair_that_fails_once_is_a_pair_again(tmp_path):
                 continue
     with nethook.open_run(path) as run:
         turns = run.series("@loop", "optimizer_steps")
-        assert turns["mean"].tolist() == [2, 2, 2, 1, 2, 2, 2, 2]
+        expected = [2, 2, 2, 1, 2, 2, 2, 2]
+        # Where the writer is behind, windows merge: each has the mean of its steps.
+        windows = zip(turns.first_step, turns.last_step, turns["mean"], strict=True)
+        assert all(mean == np.mean(expected[first : last + 1]) for first, last, mean in windows)
+        assert turns.steps.sum() == len(expected)
 
 
 def test_a_call_inside_another_that_is_interrupted_leaves_the_outer_one(tmp_path):

@@ -729,11 +729,10 @@ def forget_compiled() -> None:
 
 
 def expect_skipped_graphs() -> bool:
-    """Lets the compiler not warn that `fullgraph=True` models run eagerly. Returns if it would."""
-    warned = look_up(WARNED) if _WARNS_OF_SKIPPED else {_SKIPPED}
-    if _SKIPPED in warned:
+    """Stops the compiler warning that whole graphs run eagerly. Returns whether it would have."""
+    if not _WARNS_OF_SKIPPED or _SKIPPED in look_up(WARNED):
         return False
-    warned.add(_SKIPPED)
+    look_up(WARNED).add(_SKIPPED)
     return True
 
 

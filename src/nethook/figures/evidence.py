@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from nethook.figures.panels import loss_panel, norm_panel, rate_panel, ratio_panel
-from nethook.figures.reading import Reading
+from nethook.figures.reading import Reading, mark_of
 from nethook.views.curves import curves, onset
 from nethook.views.depth import Profile, depth
 from nethook.views.findings import Finding
@@ -101,7 +101,7 @@ def finding_specs(reading: Reading, finding: Finding) -> list[Spec]:
             made.append(_readable(short))
     specs = []
     if made:
-        mark = finding.mark()
+        mark = mark_of(finding)
         spec = curves(made, [mark] if finding.first_step is not None else (), points=_POINTS)
         if finding.first_step is not None:
             spec["layout"]["shapes"] += onset(mark)[1:]

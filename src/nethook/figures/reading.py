@@ -25,6 +25,19 @@ _AT_ONCE: Final = 4000  # series whose courses are kept in memory together
 _UNITS_READ: Final = 400  # layers whose units are read for one figure
 
 
+def mark_of(finding: Finding) -> Mark:
+    """A finding on an axis of steps."""
+    last = None if finding.last_step is None else float(finding.last_step)
+    return Mark(
+        float(finding.first_step or 0),
+        finding.severity,
+        finding.code,
+        finding.message,
+        finding.anchor,
+        last,
+    )
+
+
 class Reading:
     """One run, read for figures. Make a new one to see what was written since."""
 
@@ -66,7 +79,7 @@ class Reading:
     @cached_property
     def marks(self) -> list[Mark]:
         """The findings, and the gaps of the run, as marks on an axis of steps."""
-        findings = [each.mark() for each in self.findings if each.first_step is not None]
+        findings = [mark_of(finding) for finding in self.findings if finding.first_step is not None]
         return findings + self.gaps
 
     @cached_property

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nethook.views.plain import Mark
-
 _LONGEST: Final = 2000  # characters of a message or a fix that are shown
 
 SEVERITIES: Final = ("error", "warning", "info")
@@ -39,12 +37,6 @@ class Finding:
     evidence: tuple[Evidence, ...]
     consequences: tuple[str, ...]
     anchor: str
-
-    def mark(self) -> Mark:
-        """Where it is on an axis of steps."""
-        last = None if self.last_step is None else float(self.last_step)
-        step = float(self.first_step or 0)
-        return Mark(step, self.severity, self.code, self.message, self.anchor, last)
 
 
 def read_findings(found: Sequence[Mapping[str, Any]]) -> list[Finding]:

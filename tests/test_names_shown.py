@@ -15,7 +15,7 @@ from nethook.cli.main import app
 from nethook.doctor.finding import Finding
 from nethook.running.verdict import verdict_lines
 from nethook.runs.run import Run
-from nethook.views.paragraphs import Style
+from nethook.text.paragraphs import Style
 
 NAME = "a\nb\x1b31m\u202e"
 HARMFUL = re.compile("\x1b|\u202e|a\nb")

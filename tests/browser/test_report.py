@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import nethook
+from nethook.drawing.heatmap import cells_of
+from nethook.drawing.render import decode_codes, encode_codes
 from nethook.figures.reading import Reading
-from nethook.views.heatmap import cells_of
-from nethook.views.render import decode_codes, encode_codes
 from tests.browser.conftest import serious_violations
 from tests.figures.made import LAYERS
 from tests.figures.shared import changed, folder, hostile, training

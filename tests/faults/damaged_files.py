@@ -20,7 +20,7 @@ from nethook.page.folder import Folder
 from nethook.page.summaries import summary_of
 from nethook.running.verdict import verdict_lines
 from nethook.runs.schema import TABLES
-from nethook.views.paragraphs import Style
+from nethook.text.paragraphs import Style
 from tests.limited import run_limited
 from tests.runs.made import write_run
 

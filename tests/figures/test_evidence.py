@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from nethook.drawing.render import figure
 from nethook.figures.evidence import finding_specs
 from nethook.figures.reading import Reading
-from nethook.views.findings import read_findings
-from nethook.views.render import figure
+from nethook.text.findings import read_findings
 from tests.figures.made import FINDINGS
 from tests.figures.shared import training
 

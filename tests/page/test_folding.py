@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nethook.drawing.data import Grid
+from nethook.drawing.quantities import QUANTITIES
 from nethook.page.folding import READABLE, first_folds, fold_grid, groups_of, visible
-from nethook.views.plain import Grid
-from nethook.views.quantities import QUANTITIES
 
 ROWS = [f"blocks.{block}.{name}" for block in range(30) for name in ("a", "b.c", "b.d")] + ["head"]
 names = st.lists(

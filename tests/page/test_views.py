@@ -11,14 +11,14 @@ import pytest
 from dash._utils import to_json
 from dash.exceptions import PreventUpdate
 
+from nethook.drawing.plotly_js import TRACES
+from nethook.drawing.render import decode_codes
 from nethook.figures.reading import Reading
 from nethook.page.app import answer_of
 from nethook.page.folder import Folder
 from nethook.page.parts import fill
 from nethook.page.state import VIEWS, read_place
 from nethook.page.views import Views
-from nethook.views.plotly_js import TRACES
-from nethook.views.render import decode_codes
 from tests.figures.shared import HOSTILE, changed, hostile, training
 
 
@@ -163,7 +163,7 @@ def test_the_numbers_at_a_step(views, ids) -> None:
     _, sent = ask(views, f"/run/{ids['training']}/layer", "?at=conv1&step=17")
     text = to_json(sent["parts"]["step"])
     series = Reading(training()).run.series("conv1", "outputs")
-    from nethook.views.numbers import number
+    from nethook.text.numbers import number
 
     assert number(float(series["mean"][17]), 4) in text
     assert number(float(series["std"][17]), 4) in text

@@ -12,7 +12,7 @@ from nethook.running.verdict import course, verdict_lines
 from nethook.runs import names
 from nethook.runs.run import Run, open_run
 from nethook.runs.writer import RunWriter
-from nethook.views.paragraphs import WIDTH, Style
+from nethook.text.paragraphs import WIDTH, Style
 from tests.runs.made import row as numbers_of
 
 PLAIN = Style()

@@ -60,7 +60,7 @@ class Checkup:
         }
 
     def _tables(self) -> list[Any]:
-        from nethook.views.table import Table, count
+        from nethook.text.table import Table, count
 
         bad = sum(finding.at_least("warning") for finding in self.findings)
         state = "all well" if self.ok else count(bad, "finding")

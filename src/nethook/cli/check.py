@@ -93,8 +93,8 @@ def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
 
 def _lines(run: Path, found: list[Finding]) -> list[str]:
     from nethook.runs.texts import clean_name
-    from nethook.views.finding_lines import finding_lines, healthy_line
-    from nethook.views.paragraphs import Style
+    from nethook.text.finding_lines import finding_lines, healthy_line
+    from nethook.text.paragraphs import Style
 
     style = Style(colour=sys.stdout.isatty())
     head = clean_name(str(run))

@@ -24,7 +24,7 @@ def diff(
     """
     with errors_in_words():
         from nethook.figures.difference import Difference, write_page
-        from nethook.views.escape import line
+        from nethook.text.escape import line
 
         found = Difference(first, second)
         typer.echo(found.text())

@@ -16,7 +16,7 @@ def errors_in_words() -> Iterator[None]:
     try:
         yield
     except NethookError as error:
-        from nethook.views.escape import line
+        from nethook.text.escape import line
 
         typer.echo(f"nethook: {line(error)}", err=True)
         raise typer.Exit(2) from None

@@ -23,7 +23,7 @@ def export(
     """Write a run as CSV, Parquet or for TensorBoard."""
     with errors_in_words():
         from nethook.exporting.export import export as write
-        from nethook.views.escape import line
+        from nethook.text.escape import line
 
         written = write(run, to, output)
     for path in written:

@@ -14,7 +14,7 @@ from nethook.errors import EditError
 from nethook.restoring.unchanged import unchanged
 
 if TYPE_CHECKING:
-    from nethook.views.table import Table
+    from nethook.text.table import Table
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class GradientReport:
         return self._table().html()
 
     def _table(self) -> Table:
-        from nethook.views.table import Table
+        from nethook.text.table import Table
 
         rows = [
             (

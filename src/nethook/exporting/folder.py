@@ -10,7 +10,7 @@ from typing import Any
 from nethook.errors import MissingLibraryError
 from nethook.exporting.tables import Columns, tables
 from nethook.runs.run import Run
-from nethook.views.escape import cell
+from nethook.text.escape import cell
 
 
 def to_csv(run: Run, folder: Path) -> list[Path]:

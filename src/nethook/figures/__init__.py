@@ -11,6 +11,8 @@ They need plotly: pip install 'nethook[ui]'. Wherever a run is taken, its path i
 `light` or `dark`.
 """
 
+from nethook.drawing.quantities import QUANTITIES as QUANTITIES
+from nethook.drawing.saving import save as save
 from nethook.figures.of_runs import bands as bands
 from nethook.figures.of_runs import compare as compare
 from nethook.figures.of_runs import depth as depth
@@ -27,8 +29,6 @@ from nethook.figures.of_tensors import feature_maps as feature_maps
 from nethook.figures.of_tensors import filters as filters
 from nethook.figures.of_tensors import snapshots as snapshots
 from nethook.figures.report import report as report
-from nethook.views.quantities import QUANTITIES as QUANTITIES
-from nethook.views.saving import save as save
 
 __all__ = [
     "QUANTITIES",

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from nethook.drawing.curves import curves
+from nethook.drawing.data import Grid, Line, Mark, Panel, Quantity, Spec
+from nethook.drawing.decimate import POINTS, thin_grid
+from nethook.drawing.heatmap import heatmap
+from nethook.drawing.palette import LINES
 from nethook.figures.panels import loss_panel, norm_panel
 from nethook.figures.reading import Reading
-from nethook.views.curves import curves
-from nethook.views.heatmap import heatmap
-from nethook.views.palette import LINES
-from nethook.views.plain import Grid, Line, Mark, Panel, Quantity, Spec
-from nethook.views.thin import POINTS, thin_grid
 
 
 def curves_of(

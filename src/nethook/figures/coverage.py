@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
+from nethook.drawing.data import Line
 from nethook.figures.reading import Reading
 from nethook.runs import names
 from nethook.runs.results import Series
-from nethook.views.plain import Line
 
 SOURCES: Final = {
     "gradients": names.PARAM_GRADS,

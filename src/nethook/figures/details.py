@@ -7,18 +7,18 @@ from typing import Final
 
 import numpy as np
 
+from nethook.drawing.curves import curves
+from nethook.drawing.data import Line, Panel, Spec
+from nethook.drawing.distribution import bands, histogram_over_time, merge_spans, units_over_time
+from nethook.drawing.render import payload
 from nethook.figures.of_runs import SHARES, WORDS
 from nethook.figures.order import shape_text
 from nethook.figures.reading import Reading
+from nethook.figures.reporting.html import Layer
 from nethook.runs import names
 from nethook.runs.results import Histograms
-from nethook.views.curves import curves
-from nethook.views.distribution import bands, histogram_over_time, merge_spans, units_over_time
-from nethook.views.escape import script_json
-from nethook.views.numbers import number, share
-from nethook.views.page import Layer
-from nethook.views.plain import Line, Panel, Spec
-from nethook.views.render import payload
+from nethook.text.escape import script_json
+from nethook.text.numbers import number, share
 
 _DETAIL: Final = (256, 128, 64, 32, 16)
 """Columns of a layer's figures, from the finest."""

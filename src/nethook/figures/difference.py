@@ -12,12 +12,12 @@ from nethook.figures.compare import curves_of, ratio_of_two
 from nethook.figures.of_runs import AnyRun, names_of_two, parting_marks, parting_spec
 from nethook.figures.panels import loss_panel
 from nethook.figures.reading import Reading
+from nethook.figures.reporting.html import Report, Tab, page
 from nethook.figures.writing import write_whole
 from nethook.runs.parting import Parting, Point, find_parting
-from nethook.views.escape import line, shorten
-from nethook.views.numbers import number
-from nethook.views.page import Report, Tab, page
-from nethook.views.table import Table
+from nethook.text.escape import line, shorten
+from nethook.text.numbers import number
+from nethook.text.table import Table
 
 _QUANTITIES = ("spread", "output_gradients", "gradients", "updates", "weights", "silent")
 

@@ -1,8 +1,8 @@
 """What shows a finding: which numbers of the run, with the threshold and the onset drawn.
 
 A finding's evidence may say itself what shows it: `{"quantity": "silent"}`, one of
-`views.quantities` (of its sites), or `loss`, `learning_rate`, `gradient_norm`, `update_ratio`. Else
-the code decides. A threshold is drawn only on the axis of the number that was held against it.
+`drawing.quantities` (of its sites), or `loss`, `learning_rate`, `gradient_norm`, `update_ratio`.
+Else the code decides. A threshold is drawn only on the axis of the number that was held against it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 
+from nethook.drawing.curves import curves, onset
+from nethook.drawing.data import Panel, Spec
+from nethook.drawing.depth import Profile, depth
+from nethook.drawing.quantities import QUANTITIES
 from nethook.figures.panels import loss_panel, norm_panel, rate_panel, ratio_panel
 from nethook.figures.reading import Reading, mark_of
-from nethook.views.curves import curves, onset
-from nethook.views.depth import Profile, depth
-from nethook.views.findings import Finding
-from nethook.views.plain import Panel, Spec
-from nethook.views.quantities import QUANTITIES
+from nethook.text.findings import Finding
 
 _MOST_SITES: Final = 6  # lines that can be told apart
 _POINTS: Final = 400  # of a line: the figure stands beside a text, in half the width

@@ -8,6 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nethook.drawing.curves import TALL, curves
+from nethook.drawing.data import Grid, Mark, Quantity, Spec
+from nethook.drawing.decimate import POINTS
+from nethook.drawing.depth import Profile
+from nethook.drawing.depth import depth as draw_depth
+from nethook.drawing.distribution import bands as draw_bands
+from nethook.drawing.distribution import histogram_over_time, units_over_time
+from nethook.drawing.heatmap import heatmap as draw_heatmap
+from nethook.drawing.module_tree import tree as draw_tree
+from nethook.drawing.render import figure
 from nethook.errors import NoSuchSiteError
 from nethook.figures.compare import curves_of, ratio_of_two
 from nethook.figures.evidence import depth_spec, finding_specs
@@ -16,18 +26,8 @@ from nethook.figures.panels import panels
 from nethook.figures.reading import Reading
 from nethook.runs.parting import Parting, find_parting
 from nethook.runs.run import Run
-from nethook.views.curves import TALL, curves
-from nethook.views.depth import Profile
-from nethook.views.depth import depth as draw_depth
-from nethook.views.distribution import bands as draw_bands
-from nethook.views.distribution import histogram_over_time, units_over_time
-from nethook.views.escape import shorten
-from nethook.views.findings import Finding, read_findings
-from nethook.views.heatmap import heatmap as draw_heatmap
-from nethook.views.plain import Grid, Mark, Quantity, Spec
-from nethook.views.render import figure
-from nethook.views.thin import POINTS
-from nethook.views.tree import tree as draw_tree
+from nethook.text.escape import shorten
+from nethook.text.findings import Finding, read_findings
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nethook.drawing.render import figure
 from nethook.errors import InputsError, NoSuchSiteError
 from nethook.figures import tapes
 from nethook.figures.tapes import CHANNELS, as_array
 from nethook.runs.run import Run, open_run
-from nethook.views.render import figure
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from nethook.drawing.data import Row
 from nethook.runs.rankfile import Site
 from nethook.runs.run import Run
-from nethook.views.plain import Row
 
 _NEVER = 1 << 40  # the place of what was never called
 

@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
+from nethook.drawing.data import Floats, Line, Panel
+from nethook.drawing.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
 from nethook.figures.reading import Reading
 from nethook.runs import names
 from nethook.runs.results import Series
-from nethook.views.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
-from nethook.views.plain import Floats, Line, Panel
 
 _LOSS: Final = "@loss:"
 _SPARSE: Final = 0.6

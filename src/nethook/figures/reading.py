@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from nethook.drawing.data import Floats, Grid, Integers, Line, Mark
+from nethook.drawing.decimate import COLUMNS
+from nethook.drawing.quantities import QUANTITIES
 from nethook.errors import NoSuchSiteError, OptionError
 from nethook.figures.order import Order, order_of
 from nethook.runs import names
 from nethook.runs.results import Histograms, Overview, Rank, Scalar, Series, Snapshot, Units
 from nethook.runs.run import Run, open_run
-from nethook.views.findings import Finding, read_findings
-from nethook.views.plain import Floats, Grid, Integers, Line, Mark
-from nethook.views.quantities import QUANTITIES
-from nethook.views.thin import COLUMNS
+from nethook.text.findings import Finding, read_findings
 
 _PARTS: Final = ("least", "greatest", "last")
 _SPARSE: Final = 0.6  # share of columns below which each measurement is marked

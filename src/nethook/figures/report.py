@@ -9,6 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from nethook.drawing.data import Grid, Mark, Spec
+from nethook.drawing.decimate import COLUMNS
+from nethook.drawing.heatmap import heatmap
+from nethook.drawing.module_tree import tree
+from nethook.drawing.render import payload
 from nethook.errors import MissingLibraryError
 from nethook.figures.about import events_of, facts_of, ran_of, subtitle_of
 from nethook.figures.details import layers_within
@@ -16,16 +21,11 @@ from nethook.figures.evidence import depth_spec, finding_specs
 from nethook.figures.of_runs import AnyRun, overview_spec
 from nethook.figures.order import tree_rows
 from nethook.figures.reading import Reading
+from nethook.figures.reporting.html import Report, Tab, page
 from nethook.figures.writing import write_whole
-from nethook.views.escape import script_json
-from nethook.views.findings import SEVERITIES, Finding, verdict
-from nethook.views.heatmap import heatmap
-from nethook.views.numbers import share
-from nethook.views.page import Report, Tab, page
-from nethook.views.plain import Grid, Mark, Spec
-from nethook.views.render import payload
-from nethook.views.thin import COLUMNS
-from nethook.views.tree import tree
+from nethook.text.escape import script_json
+from nethook.text.findings import SEVERITIES, Finding, verdict
+from nethook.text.numbers import share
 
 SIZE: Final = 8_000_000
 """Bytes of a report at most, with plotly.js."""

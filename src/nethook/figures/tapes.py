@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from nethook.drawing.data import Floats, Picture, Spec
+from nethook.drawing.distribution import values_of_layers
+from nethook.drawing.pictures import colour_mosaic, maps, mosaic
 from nethook.errors import InputsError, OptionError
-from nethook.views.distribution import values_of_layers
-from nethook.views.pictures import colour_mosaic, maps, mosaic
-from nethook.views.plain import Floats, Picture, Spec
 
 CHANNELS: Final = 64
 """Pictures in one grid, unless more are asked for."""

@@ -16,7 +16,7 @@ from nethook.hooks.listing import global_hooks, hooks_on, optimizer_hooks
 from nethook.hooks.routing import Router
 
 if TYPE_CHECKING:
-    from nethook.views.table import Table
+    from nethook.text.table import Table
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Audit(Sequence[HookInfo]):
         return self._table().html()
 
     def _table(self) -> Table:
-        from nethook.views.table import Table
+        from nethook.text.table import Table
 
         ours = len(self.ours)
         title = f"{len(self)} hooks, {ours} of nethook" if self.hooks else "no hooks"

@@ -75,7 +75,7 @@ class Calibration:
         }
 
     def _tables(self) -> list[Any]:
-        from nethook.views.table import Table, count
+        from nethook.text.table import Table, count
 
         title = (
             f"{count(len(self.rows), 'weight')} of {self.model} calibrated in "

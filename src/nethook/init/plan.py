@@ -147,7 +147,7 @@ class Plan:
     # -- looks --------------------------------------------------------------------------------
 
     def _tables(self) -> list[Any]:
-        from nethook.views.table import Table, count
+        from nethook.text.table import Table, count
 
         touched = [row for row in self.rows if row.touched]
         title = f"plan for {self.model} ({self.method}): {count(len(touched), 'parameter')} to set"
@@ -203,7 +203,7 @@ class PlanDiff:
         }
 
     def _table(self) -> Any:
-        from nethook.views.table import Table, count
+        from nethook.text.table import Table, count
 
         title = f"{count(len(self), 'difference')} between {self.first} and {self.second}"
         rows = [(each.parameter, each.field, each.first, each.second) for each in self.changes]

@@ -119,12 +119,12 @@ class Report:
 
     def figure(self) -> Any:
         """A Plotly figure: scales forward and backward, and cosines, over depth."""
-        from nethook.views.scales import scales_figure
+        from nethook.drawing.scales import scales_figure
 
         return scales_figure(self.to_dict())
 
     def _tables(self) -> list[Any]:
-        from nethook.views.table import Table, count
+        from nethook.text.table import Table, count
 
         said = [row.verdict() for row in self.rows]
         bad = [each for each in said if each not in _WELL]

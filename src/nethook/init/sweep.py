@@ -55,12 +55,12 @@ class Sweep:
 
     def figure(self) -> Any:
         """A Plotly figure: one line a layer, its scale over the width."""
-        from nethook.views.scales import sweep_figure
+        from nethook.drawing.scales import sweep_figure
 
         return sweep_figure(self.to_dict())
 
     def _table(self) -> Any:
-        from nethook.views.table import Table, count
+        from nethook.text.table import Table, count
 
         after = f" after {count(self.steps, 'step')}" if self.steps else ""
         title = (

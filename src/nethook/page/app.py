@@ -22,15 +22,15 @@ from typing import Any, Final
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
+from nethook.drawing.plotly_js import without_unused
+from nethook.drawing.render import payload
+from nethook.figures.reporting.html import asset, looks
 from nethook.page.folder import Folder
 from nethook.page.guarding import guard
 from nethook.page.parts import Part, attributes, empty_figure, fill, note
 from nethook.page.questions import INPUTS, OUTPUTS, STATE, check_questions
 from nethook.page.state import Place, read_place
 from nethook.page.views import Views
-from nethook.views.page import asset, looks
-from nethook.views.plotly_js import without_unused
-from nethook.views.render import payload
 
 EVERY: Final = 2.0
 """Seconds between two looks at a run that is being written."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from dash import html
 
+from nethook.drawing.data import Spec
+from nethook.drawing.quantities import QUANTITIES
 from nethook.figures.compare import curves_of, ratio_of_two
 from nethook.figures.difference import Difference, loss_of
 from nethook.figures.of_runs import parting_marks, parting_spec
@@ -28,10 +30,8 @@ from nethook.page.parts import (
     table,
 )
 from nethook.page.state import MOST_COMPARED, Place, run_link
-from nethook.views.escape import shorten
-from nethook.views.numbers import number
-from nethook.views.plain import Spec
-from nethook.views.quantities import QUANTITIES
+from nethook.text.escape import shorten
+from nethook.text.numbers import number
 
 _POINTS = 400
 

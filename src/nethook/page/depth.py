@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dash import html
 
+from nethook.drawing.data import Spec
+from nethook.drawing.quantities import QUANTITIES
 from nethook.figures.evidence import depth_spec
 from nethook.figures.of_runs import beside_spec
 from nethook.figures.reading import Reading
@@ -11,8 +13,6 @@ from nethook.page.folder import Folder, Opened
 from nethook.page.overview import layer_link, offered_quantities
 from nethook.page.parts import Node, Part, Shown, empty_figure, figure, place, select, slider
 from nethook.page.state import Place
-from nethook.views.plain import Spec
-from nethook.views.quantities import QUANTITIES
 
 
 def depth(folder: Folder, opened: Opened, reading: Reading, where: Place) -> Shown:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dash import html
 
+from nethook.drawing.data import Spec
 from nethook.figures.evidence import finding_specs
 from nethook.figures.reading import Reading
 from nethook.page.folder import Opened
@@ -27,9 +28,8 @@ from nethook.page.parts import (
     time_of,
 )
 from nethook.page.state import Place
-from nethook.views.findings import Evidence, Finding, verdict
-from nethook.views.numbers import number
-from nethook.views.plain import Spec
+from nethook.text.findings import Evidence, Finding, verdict
+from nethook.text.numbers import number
 
 _DRAWN: Final = 12  # findings whose evidence is drawn
 _MOST: Final = 200

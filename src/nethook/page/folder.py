@@ -20,7 +20,7 @@ from nethook.errors import RunFileError
 from nethook.figures.reading import Reading
 from nethook.files import exists, is_file
 from nethook.runs.paths import is_rank_file, rank_files
-from nethook.views.escape import shorten
+from nethook.text.escape import shorten
 
 MOST_FILES: Final = 2000
 """Runs of a folder that are listed: the newest."""

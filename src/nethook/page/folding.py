@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from nethook.views.plain import Floats, Grid
+from nethook.drawing.data import Floats, Grid
 
 READABLE: Final = 40
 """Rows that can be read at once: a deeper model is folded until it has no more."""

@@ -11,8 +11,8 @@ from dash import html
 from nethook.page.folder import Opened
 from nethook.page.parts import Node, Part, anchor, attributes, badge, place, said
 from nethook.page.state import VIEWS, Place, run_link
-from nethook.views.escape import shorten
-from nethook.views.numbers import seconds
+from nethook.text.escape import shorten
+from nethook.text.numbers import seconds
 
 STATES: Final = {
     "open": ("live", "good", "It is being written; this page follows."),

@@ -7,6 +7,11 @@ from typing import Final
 import numpy as np
 from dash import html
 
+from nethook.drawing.curves import curves
+from nethook.drawing.data import Line, Panel, Spec
+from nethook.drawing.decimate import thin_line
+from nethook.drawing.palette import BLUE, GREEN, LINES, PURPLE
+from nethook.drawing.quantities import QUANTITIES
 from nethook.figures.about import events_of, ran_of
 from nethook.figures.coverage import coverage, coverage_line
 from nethook.figures.reading import Reading
@@ -25,13 +30,8 @@ from nethook.page.parts import (
 )
 from nethook.page.state import Place
 from nethook.runs import names
-from nethook.views.curves import curves
-from nethook.views.numbers import seconds, share
-from nethook.views.palette import BLUE, GREEN, LINES, PURPLE
-from nethook.views.plain import Line, Panel, Spec
-from nethook.views.quantities import QUANTITIES
-from nethook.views.table import size
-from nethook.views.thin import thin_line
+from nethook.text.numbers import seconds, share
+from nethook.text.table import size
 
 _POINTS: Final = 60  # of what was measured
 _COVERED: Final = ("spread", "output_gradients", "gradients", "updates", "weights")

@@ -7,6 +7,9 @@ from typing import Final
 import numpy as np
 from dash import html
 
+from nethook.drawing.curves import curves
+from nethook.drawing.data import Spec
+from nethook.drawing.palette import GREY
 from nethook.figures import tapes
 from nethook.figures.details import latest_numbers, layer_facts, layer_panels
 from nethook.figures.of_runs import WORDS, bands_spec, histogram_spec, units_spec
@@ -32,11 +35,8 @@ from nethook.page.parts import (
 from nethook.page.state import PHASES, Place, run_link, site_link
 from nethook.runs import names
 from nethook.runs.results import Series
-from nethook.views.curves import curves
-from nethook.views.escape import shorten
-from nethook.views.numbers import number, share
-from nethook.views.palette import GREY
-from nethook.views.plain import Spec
+from nethook.text.escape import shorten
+from nethook.text.numbers import number, share
 
 _MOST_ROWS: Final = 500  # layers in the list
 _SHOWN: Final = (names.OUTPUTS, names.GRADS, names.PARAMS, names.PARAM_GRADS, names.UPDATES)

@@ -12,7 +12,7 @@ from nethook.page.frame import STATES, age, around
 from nethook.page.parts import Node, Part, Shown, anchor, attributes, badge, place, said, table
 from nethook.page.state import MOST_COMPARED, Place, link, run_link
 from nethook.page.summaries import Summaries, Summary
-from nethook.views.escape import shorten
+from nethook.text.escape import shorten
 
 _PATIENCE: Final = 0.8  # seconds of one answer that go into reading runs; the rest comes later
 _AT_ONCE: Final = 200  # runs on one page

@@ -6,13 +6,13 @@ from typing import Final
 
 from dash import html
 
+from nethook.drawing.data import Row
 from nethook.figures.order import tree_rows
 from nethook.figures.reading import Reading
 from nethook.page.folder import Opened
 from nethook.page.parts import Node, Part, Shown, anchor, badge, place, said
 from nethook.page.state import Place, run_link, site_link
-from nethook.views.escape import shorten
-from nethook.views.plain import Row
+from nethook.text.escape import shorten
 
 _MOST: Final = 3000  # modules that are drawn
 _OPEN: Final = 60  # up to so many modules all are open

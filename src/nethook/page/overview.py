@@ -7,6 +7,9 @@ from typing import Final
 
 from dash import html
 
+from nethook.drawing.data import Spec
+from nethook.drawing.heatmap import heatmap
+from nethook.drawing.quantities import QUANTITIES
 from nethook.figures.about import facts_of, subtitle_of
 from nethook.figures.coverage import SOURCES, WHOLE, coverage, coverage_line
 from nethook.figures.of_runs import overview_spec
@@ -31,12 +34,9 @@ from nethook.page.parts import (
 from nethook.page.parts import anchor as way
 from nethook.page.state import Place, run_link, site_link
 from nethook.runs import names
-from nethook.views.escape import shorten
-from nethook.views.findings import SEVERITIES, verdict
-from nethook.views.heatmap import heatmap
-from nethook.views.numbers import share
-from nethook.views.plain import Spec
-from nethook.views.quantities import QUANTITIES
+from nethook.text.escape import shorten
+from nethook.text.findings import SEVERITIES, verdict
+from nethook.text.numbers import share
 
 _POINTS: Final = 500  # of a line
 _TALL: Final = 68  # pixels of a panel: all of them and the heatmap below fit a large screen

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from dash import dcc, html
 
+from nethook.drawing.data import Spec
 from nethook.page.folder import Opened
-from nethook.views.escape import line, shorten
-from nethook.views.findings import Finding, when
-from nethook.views.plain import Spec
+from nethook.text.escape import line, shorten
+from nethook.text.findings import Finding, when
 
 Node = Any
 """A component of Dash, a text, or a list of these."""
@@ -242,7 +242,7 @@ def note(text: Node) -> Node:
 
 def empty_figure(text: str) -> Spec:
     """A figure that says why there is none."""
-    from nethook.views.escape import plotly_text
+    from nethook.text.escape import plotly_text
 
     said_here = {
         "text": plotly_text(shorten(text, 140)), "xref": "paper", "yref": "paper", "x": 0.5,

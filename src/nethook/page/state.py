@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode
 
-from nethook.views.quantities import QUANTITIES
+from nethook.drawing.quantities import QUANTITIES
 
 VIEWS: Final = {
     "": "Overview",

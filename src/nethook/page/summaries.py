@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nethook.drawing.data import Floats
 from nethook.errors import RunFileError
 from nethook.page.folder import Entry, Stamp, stamp_of
 from nethook.runs import names
 from nethook.runs.run import Run, open_run
-from nethook.views.findings import SEVERITIES, read_findings, verdict
-from nethook.views.numbers import number
-from nethook.views.plain import Floats
+from nethook.text.findings import SEVERITIES, read_findings, verdict
+from nethook.text.numbers import number
 
 _POINTS = 120
 _WIDE, _TALL = 120, 26  # pixels of a spark line

@@ -19,7 +19,7 @@ from nethook.page.overview import offered_quantities, overview
 from nethook.page.parts import Node, Part, Shown, anchor
 from nethook.page.state import Place
 from nethook.page.summaries import Summaries
-from nethook.views.escape import shorten
+from nethook.text.escape import shorten
 
 
 class Views:

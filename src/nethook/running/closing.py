@@ -97,7 +97,7 @@ def severities(session: Session) -> list[str]:
 def _verdict(path: Path, outcome: Outcome, colour: bool) -> Iterable[str]:
     from nethook.running.verdict import verdict_lines
     from nethook.runs.run import open_run
-    from nethook.views.paragraphs import Style
+    from nethook.text.paragraphs import Style
 
     try:
         with open_run(path) as run:

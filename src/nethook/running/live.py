@@ -58,7 +58,7 @@ def status_line(path: Path) -> str:
     from nethook.errors import RunFileError
     from nethook.running.verdict import course
     from nethook.runs.run import open_run
-    from nethook.views.paragraphs import WIDTH
+    from nethook.text.paragraphs import WIDTH
 
     try:
         with open_run(path) as run:

@@ -15,8 +15,8 @@ from typing import Any, Final
 from nethook.runs import names
 from nethook.runs.results import EventRecord, Scalar
 from nethook.runs.run import Run
-from nethook.views.finding_lines import finding_lines, healthy_line
-from nethook.views.paragraphs import Style, counted, number, wrapped
+from nethook.text.finding_lines import finding_lines, healthy_line
+from nethook.text.paragraphs import Style, counted, number, wrapped
 
 _MANY: Final = 0.5  # share of dead units from which a layer is named ...
 _BATCHES: Final = 4  # ... where at least this many batches were looked at

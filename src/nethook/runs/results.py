@@ -265,12 +265,12 @@ class Findings(tuple[dict[str, Any], ...]):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        from nethook.views.run import findings_table
+        from nethook.runs.show import findings_table
 
         return findings_table(self).html()
 
     def __str__(self) -> str:
-        from nethook.views.run import findings_table
+        from nethook.runs.show import findings_table
 
         return findings_table(self).text()
 

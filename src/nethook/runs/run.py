@@ -397,7 +397,7 @@ class Run:
         return f"<Run {clean(str(self.path))!r}: {state}, {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        from nethook.views.run import run_html
+        from nethook.runs.show import run_html
 
         return run_html(repr(self), self.info, self.findings, self.ranks)
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nethook.views.branches import Branch, TreeView
-from nethook.views.table import count
+from nethook.text.table import count
+from nethook.text.tree import Branch, TreeView
 
 if TYPE_CHECKING:
     from nethook.tracing.graph import GraphNode

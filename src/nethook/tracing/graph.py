@@ -25,7 +25,7 @@ from nethook.tracing.tape import Tape
 if TYPE_CHECKING:
     import rich.tree
 
-    from nethook.views.branches import TreeView
+    from nethook.text.tree import TreeView
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class AutogradGraph:
         return iter(self.nodes)
 
     def __repr__(self) -> str:
-        from nethook.views.branches import ROWS_SHOWN
+        from nethook.text.tree import ROWS_SHOWN
 
         return self._view(ROWS_SHOWN).text()
 

@@ -18,7 +18,7 @@ from nethook.tracing.sources import Source
 if TYPE_CHECKING:
     import rich.tree
 
-    from nethook.views.branches import Branch, TreeView
+    from nethook.text.tree import Branch, TreeView
 
 ModuleClass: TypeAlias = type[nn.Module]
 Kind = Literal["module", "op"]
@@ -178,7 +178,7 @@ class SiteMap:
         return any(address in row.names for row in self.rows)
 
     def __repr__(self) -> str:
-        from nethook.views.branches import ROWS_SHOWN
+        from nethook.text.tree import ROWS_SHOWN
 
         return self._view(ROWS_SHOWN).text()
 
@@ -189,8 +189,8 @@ class SiteMap:
         return self._view(None).rich()
 
     def _view(self, rows: int | None) -> TreeView:
-        from nethook.views.branches import TreeView
-        from nethook.views.table import count
+        from nethook.text.table import count
+        from nethook.text.tree import TreeView
 
         modules, ops = len(self.modules), len(self.ops)
         title = f"{count(modules, 'module')}, {count(ops, 'operation')}"
@@ -201,7 +201,7 @@ class SiteMap:
 
     def _branches(self) -> tuple[Branch, ...]:
         """Each row below the nearest row around it that is in this map."""
-        from nethook.views.branches import Branch
+        from nethook.text.tree import Branch
 
         rows = {row.number: row for row in self.rows}
         children: dict[int | None, list[int]] = {}

@@ -16,7 +16,7 @@ from nethook.tracing.columns import NUMBERS, PREFIX, Kind, read_text
 from nethook.tracing.joining import find_index, open_shards, sorted_rows, stored_numbers
 
 if TYPE_CHECKING:
-    from nethook.views.table import Table
+    from nethook.text.table import Table
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -170,7 +170,7 @@ class Features(Dataset[Any]):
         return self._table().html()
 
     def _table(self) -> Table:
-        from nethook.views.table import Table, count, size
+        from nethook.text.table import Table, count, size
 
         rows = []
         for name, kind in self._index.kinds.items():

@@ -18,7 +18,7 @@ from nethook.tracing.parameters import ParameterRecord
 from nethook.tracing.record import Record
 
 if TYPE_CHECKING:
-    from nethook.views.table import Table
+    from nethook.text.table import Table
 
 
 _AnyRecord = TypeVar("_AnyRecord", Record, ParameterRecord)
@@ -169,7 +169,7 @@ class Tape(Named[Record]):
         return self._table().html()
 
     def _table(self) -> Table:
-        from nethook.views.table import Table, count, size
+        from nethook.text.table import Table, count, size
 
         rows = []
         for record in self.values():

@@ -41,7 +41,7 @@ from nethook.watching.replay_ops import (
 )
 
 if TYPE_CHECKING:
-    from nethook.views.table import Table
+    from nethook.text.table import Table
 
 Loss = Callable[[Any], torch.Tensor]
 
@@ -92,7 +92,7 @@ class Replay:
         return self._table().html()
 
     def _table(self) -> Table:
-        from nethook.views.table import Table
+        from nethook.text.table import Table
 
         if self.reproduced:
             title = f"step {self.step}: {self.operation or self.case} made it ({self.case})"

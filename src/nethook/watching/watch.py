@@ -16,7 +16,7 @@ from nethook.addresses.patterns import Pattern
 from nethook.errors import InputsError, OptionError
 from nethook.hooks.threads import Threads, check_threads
 from nethook.runs import names
-from nethook.views.escape import line
+from nethook.text.escape import line
 from nethook.watching.attach import attach, given_models, given_optimizers
 from nethook.watching.diagnosis import Diagnosis
 from nethook.watching.session import Session

@@ -1,0 +1,44 @@
+"""A run and its findings as tables, for a notebook and a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nethook.text.escape import html_text, shorten
+from nethook.text.findings import read_findings, verdict, when
+from nethook.text.table import Table
+
+
+def findings_table(found: Sequence[Mapping[str, Any]]) -> Table:
+    """Findings, the worst first: what, where, since when, and the fix."""
+    read = read_findings(found)
+    rows = [
+        (
+            finding.severity,
+            shorten(finding.code, 40),
+            shorten(", ".join(finding.sites[:4]) + (", …" if len(finding.sites) > 4 else ""), 60),
+            when(finding),
+            shorten(finding.message, 120),
+            shorten(finding.fix, 120),
+        )
+        for finding in read
+    ]
+    columns = ("severity", "code", "where", "when", "what", "fix")
+    return Table(verdict(read), columns, rows)
+
+
+def run_html(
+    shown: str, info: Mapping[str, Any], findings: Sequence[Mapping[str, Any]], ranks: Sequence[Any]
+) -> str:
+    """A run in a notebook: what it is, what was found, which ranks it has."""
+    parts = [f"<div><code>{html_text(shown)}</code></div>"]
+    command = info.get("command")
+    if isinstance(command, list | str):
+        text = command if isinstance(command, str) else " ".join(str(each) for each in command)
+        parts.append(f"<div>{html_text(shorten(text, 200))}</div>")
+    parts.append(findings_table(findings).html())
+    if len(ranks) > 1:
+        rows = [(str(r.rank), r.state, f"{r.last_step:,}", shorten(r.problem, 80)) for r in ranks]
+        parts.append(Table("ranks", ("rank", "state", "last step", "problem"), rows).html())
+    return "".join(parts)

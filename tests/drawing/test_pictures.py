@@ -1,0 +1,74 @@
+"""Pictures side by side: every pixel is where it belongs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nethook.drawing.data import Picture, Row
+from nethook.drawing.module_tree import tree
+from nethook.drawing.pictures import colour_mosaic, maps, mosaic
+from nethook.drawing.render import figure
+from tests.figures.shared import HOSTILE
+
+
+def pictures(count, height=4, width=5):
+    random = np.random.default_rng(0)
+    return [Picture(f"p{at}", random.random((height, width))) for at in range(count)]
+
+
+@pytest.mark.parametrize("count", [1, 3, 16])
+def test_every_pixel_is_there_once_and_knows_its_place(count):
+    shown = pictures(count)
+    made = figure(mosaic("x", shown))
+    data = np.array(made.data[0].customdata).reshape(-1, 4)
+    data = data[~np.isnan(data[:, 0])]
+    assert len(data) == count * 20
+    for which, row, column, value in data:
+        assert value == shown[int(which)].pixels[int(row), int(column)]
+    assert [note.text for note in made.layout.annotations] == [f"p{at}" for at in range(count)]
+
+
+def test_each_on_its_own_scale():
+    shown = [Picture("weak", np.array([[0.0, 1e-6]])), Picture("strong", np.array([[0.0, 9.0]]))]
+    z = np.array(figure(mosaic("x", shown, each=True)).data[0].z)
+    assert np.nanmax(z[0]) == np.nanmax(z[-1])  # the weak one is as bright as the strong one
+
+
+def test_signed_pictures_have_zero_in_the_middle():
+    made = figure(mosaic("x", [Picture("a", np.array([[-3.0, 1.0]]))], signed=True))
+    assert made.layout.coloraxis.cmin == -made.layout.coloraxis.cmax
+
+
+def test_three_channels_are_colours():
+    red = np.zeros((3, 2, 2))
+    red[0] = 1.0
+    z = np.array(figure(colour_mosaic("x", [red, red])).data[0].z)
+    np.testing.assert_array_equal(z[0, 0], [255, 0, 0, 1])
+    assert z[..., 3].min() == 0  # the gap lets the background through
+
+
+def test_maps_have_a_place_each_and_names():
+    made = figure(maps("x", pictures(5, 3, 3), ["a", "b", HOSTILE], ["1", "2", "3"]))
+    assert len({(trace.xaxis, trace.yaxis) for trace in made.data}) == 5
+    np.testing.assert_array_equal(made.data[4].z, pictures(5, 3, 3)[4].pixels)
+    assert "<script" not in str(made.layout.yaxis.ticktext)
+    assert made.data[0].text[1][2] == "b → 3"
+
+
+def test_a_tree_has_a_line_a_module_with_its_shape_and_share():
+    rows = [
+        Row("", "Net", 0, "64 × 10", 300),
+        Row("a", "Block", 1, "", 100),
+        Row("a.conv", "Conv2d", 2, "64 × 20", 100),
+        Row("fc", "Linear", 1, "64 × 10", 200, "frozen"),
+    ]
+    made = figure(tree(rows))
+    names, kinds, shapes, bars = made.data
+    assert [text.strip("\u00a0") for text in names.text] == ["(model)", "a", "conv", "fc"]
+    assert names.text[2].count("\u00a0") > names.text[1].count("\u00a0") > 0
+    assert list(kinds.text) == ["Net", "Block", "Conv2d", "Linear"]
+    assert list(shapes.text)[3] == "64 × 10"
+    assert list(bars.text) == ["300", "100", "100", "200"]
+    assert "66.7%" in names.hovertext[3]
+    assert "frozen" in names.hovertext[3]

@@ -50,7 +50,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.doctor.diagnose import diagnose as diagnose
     from nethook.doctor.finding import Finding as Finding
     from nethook.editing import edits as edits
-    from nethook.editing.callbacks import Callbacks as Callbacks
+    from nethook.editing.callbacks.callbacks import Callbacks as Callbacks
     from nethook.editing.parameters import preserve as preserve
     from nethook.editing.parameters import set_parameter as set_parameter
     from nethook.editing.scope import edit as edit
@@ -116,7 +116,7 @@ __all__ = [
 
 # Public name -> the module that holds it; the names of modules stand below.
 _SOURCES = {
-    "Callbacks": "nethook.editing.callbacks",
+    "Callbacks": "nethook.editing.callbacks.callbacks",
     "Finding": "nethook.doctor.finding",
     "Inputs": "nethook.addresses.inputs",
     "InstrumentedModel": "nethook.classic.instrumented",

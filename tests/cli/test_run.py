@@ -10,7 +10,7 @@ import pytest
 
 from nethook.cli.run import _program, _split
 from nethook.errors import RunExistsError, RunFileError, RunInUseError
-from nethook.running.places import run_file
+from nethook.running.paths import run_file
 from nethook.running.program import Program
 from nethook.runs.run import open_run
 from nethook.runs.writer import RunWriter

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from nethook.errors import RunFileError
-from nethook.running.places import run_file
+from nethook.running.paths import run_file
 from tests.running.both import under
-from tests.running.test_apart import TRAIN
+from tests.running.test_imports import TRAIN
 from tests.runs.disks import small_disk
 
 

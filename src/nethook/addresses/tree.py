@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn.utils.parametrize import ParametrizationList, is_parametrized
 
-from nethook.addresses.structure import Structure, recall, remember
+from nethook.addresses.tree_cache import Structure, recall, remember
 from nethook.addresses.wrappers import inside, wrapped_attribute
 from nethook.errors import InputsError
 from nethook.torch_private import buffers_of, children_of, parameters_of

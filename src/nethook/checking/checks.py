@@ -14,7 +14,7 @@ from nethook.checking.result import Check, State
 from nethook.checking.trial import SAMPLES, Look, Trial
 from nethook.checking.units import FEWEST
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.words import number, some
+from nethook.doctor.phrases import number, some
 from nethook.init.report import Report
 
 Told: TypeAlias = tuple[Check, list[Finding]]

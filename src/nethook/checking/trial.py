@@ -19,10 +19,10 @@ from nethook.checking.batch import Batch
 from nethook.doctor.causes import root_causes
 from nethook.doctor.diagnose import examine
 from nethook.doctor.finding import Finding
-from nethook.doctor.first_loss import first_loss
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause
 from nethook.doctor.rules import own_rules
+from nethook.doctor.signals.first_loss import first_loss
 from nethook.runs.run import open_run
 from nethook.watching.watch import Watch, watch
 

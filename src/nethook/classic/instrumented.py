@@ -12,8 +12,8 @@ from torch import nn
 from nethook.addresses.tree import Tree
 from nethook.classic.blending import apply_ablation_replacement, is_blend
 from nethook.classic.calling import OptionalArguments
-from nethook.classic.parts import run_in_part
 from nethook.classic.retained import read, retain
+from nethook.classic.sequential_parts import run_in_part
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compiled import run_eagerly_where_compiled
 from nethook.hooks.hook import Hook, Owner

@@ -14,7 +14,7 @@ def demo(
     ] = Path("runs"),
 ) -> None:
     """Train a small network twice, once with a fault, and show both verdicts."""
-    from nethook.running.demo import RUNS, train
+    from nethook.running.demo.demo import RUNS, train
 
     paths = []
     for run in RUNS:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli.ending import errors_in_words
+from nethook.cli.exit import errors_in_words
 
 
 def diff(

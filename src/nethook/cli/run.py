@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from nethook.errors import RunFileError
-from nethook.running.apart import keep_apart
+from nethook.running.following import Session
+from nethook.running.imports import keep_apart
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
 from nethook.running.runner import Outcome, run_program
-from nethook.running.session import Session
 
 SEVERITIES: Final = ("info", "warning", "error")
 _COMMANDS: Final = frozenset({"check", "report"})  # that are recommended at the end
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
         return
     chosen = _chosen(options, program)
     from nethook.running.children import Children
-    from nethook.running.follow import start_watching
+    from nethook.running.watches import start_watching
 
     session = Session(chosen, start_watching)
     if options.ui:
@@ -178,7 +178,7 @@ def _share(text: str) -> float | None:
 
 def _chosen(options: Any, program: Program) -> RunOptions:
     """The options as plain data, with a path that a change of folder does not change."""
-    from nethook.running.places import run_file
+    from nethook.running.paths import run_file
 
     if options.step is not None and not options.resume:
         _parser().error("--step needs --resume.")
@@ -206,7 +206,7 @@ def _chosen(options: Any, program: Program) -> RunOptions:
 
 def _start_page(chosen: RunOptions, *, show: bool) -> None:
     """Serves the page from another process, before the script can see anything of it."""
-    from nethook.running.beside import missing, start_page
+    from nethook.running.page_process import missing, start_page
 
     if lacking := missing():
         _parser().error(f"--ui: {lacking}")
@@ -263,7 +263,7 @@ class _Closing:
 
 
 def _live(session: Session) -> Any:
-    from nethook.running.live import Live
+    from nethook.running.status_line import Live
 
     return None if sys.__stderr__ is None else Live(session, sys.__stderr__)
 

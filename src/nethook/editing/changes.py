@@ -15,7 +15,7 @@ import torch
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.editing.edits import Edit, clip_norm
-from nethook.editing.plan import Entry
+from nethook.editing.entries import Entry
 from nethook.errors import EditError
 from nethook.hooks.attachment import register_on_tensor
 from nethook.hooks.backward_end import when_backward_ends

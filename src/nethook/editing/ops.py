@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from nethook.addresses.nested import map_tensors
-from nethook.addresses.ops import OpPattern, op_address
+from nethook.addresses.op_addresses import OpPattern, op_address
 from nethook.addresses.tree import Tree
+from nethook.editing.callbacks.nodes import ChangeNodes
 from nethook.editing.changes import (
     Change,
     ChangeCall,
@@ -18,8 +19,7 @@ from nethook.editing.changes import (
     ChangeOutput,
     ChangeOutputGradient,
 )
-from nethook.editing.nodes import ChangeNodes
-from nethook.editing.plan import Entry
+from nethook.editing.entries import Entry
 from nethook.hooks.hook import Owner
 from nethook.hooks.op_missing import why_no_op
 from nethook.hooks.op_names import written_arguments

@@ -13,7 +13,7 @@ from torch import nn
 from nethook.addresses.lookup import get_parameter
 from nethook.addresses.patterns import Pattern, find_parameters
 from nethook.addresses.tree import ParameterSite, Tree
-from nethook.editing.plan import Entry
+from nethook.editing.entries import Entry
 from nethook.errors import EditError
 from nethook.hooks.lazy import cheap_copy
 from nethook.torch_private import buffers_of, data_address, parameters_of

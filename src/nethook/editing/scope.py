@@ -10,9 +10,10 @@ from typing import Any, Self
 
 from torch import nn
 
-from nethook.addresses.ops import split_patterns
+from nethook.addresses.op_addresses import split_patterns
 from nethook.addresses.patterns import find_modules, find_parameters
 from nethook.addresses.tree import ParameterSite, Tree
+from nethook.editing.callbacks.nodes import ChangeNodes, NodeEntry, NodesBegin
 from nethook.editing.changes import (
     Change,
     ChangeCall,
@@ -25,10 +26,9 @@ from nethook.editing.changes import (
     JoinClipping,
 )
 from nethook.editing.edits import clip_norm
-from nethook.editing.nodes import ChangeNodes, NodeEntry, NodesBegin
+from nethook.editing.entries import Entry, Quantity, read
 from nethook.editing.ops import ChangeOps, OpEdits
 from nethook.editing.parameters import ChangedParameter
-from nethook.editing.plan import Entry, Quantity, read
 from nethook.editing.recipes import save_entries
 from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import FunctionType
 
-from nethook.addresses.ops import op_address
+from nethook.addresses.op_addresses import op_address
 from nethook.hooks.op_names import known_names
 from nethook.hooks.op_sites import Met
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import nn
 
-from nethook.addresses.ops import op_address, op_prefix
+from nethook.addresses.op_addresses import op_address, op_prefix
 from nethook.addresses.tree import Tree
 from nethook.torch_private import forward_hooks_of
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from nethook.hooks.importing import when_imported
-from nethook.running.apart import keep_apart, kept_apart, leave_to_script
+from nethook.running.following import Session
+from nethook.running.imports import keep_apart, kept_apart, leave_to_script
 from nethook.running.options import RunOptions
-from nethook.running.places import working_folder
+from nethook.running.paths import working_folder
 from nethook.running.program import Program
 from nethook.running.runner import run_program
-from nethook.running.session import Session
 from nethook.runs.masking import masked_text
 
 _ROOT: Final = str(Path(__file__).parents[2])
@@ -41,7 +41,7 @@ try:
     from importlib import import_module as load
     apart = {apart!r}
     if apart is not None:
-        from nethook.running.apart import adopt
+        from nethook.running.imports import adopt
         load = adopt(*apart, before)
     load("nethook.running.children").begin_spawned({options!r})
 except Exception:
@@ -161,7 +161,7 @@ def begin_spawned(text: str) -> None:
     """In a spawned process, before it has read anything of the script: follow what it trains."""
     from multiprocessing import util
 
-    from nethook.running.follow import start_watching
+    from nethook.running.watches import start_watching
 
     session = Session(RunOptions.from_json(text), start_watching)
     when_imported("torch", session.begin)
@@ -180,7 +180,7 @@ def run_again(text: str) -> None:
     if again := keep_apart(program.folder, sys.path):
         again(__name__).run_again(text)  # this module was imported before that
         return
-    from nethook.running.follow import start_watching
+    from nethook.running.watches import start_watching
 
     session = Session(options, start_watching)
     Children(options, program)

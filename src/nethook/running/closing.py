@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from nethook.errors import RunFileError
+from nethook.running.following import Session
 from nethook.running.runner import Outcome
-from nethook.running.session import Session
 from nethook.runs.paths import rank_files
 from nethook.runs.texts import clean, clean_name
 

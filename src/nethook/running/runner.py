@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from nethook.hooks.importing import when_imported
-from nethook.running.apart import leave_to_script, world_of_ours
+from nethook.running.following import Session
+from nethook.running.imports import leave_to_script, world_of_ours
 from nethook.running.program import Program
-from nethook.running.session import Session
 from nethook.running.tracebacks import one_line, show
 
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from nethook.addresses.glob import is_literal
 from nethook.addresses.inputs import as_inputs
-from nethook.addresses.ops import split_patterns
+from nethook.addresses.op_addresses import split_patterns
 from nethook.addresses.patterns import Pattern, find_modules
 from nethook.addresses.tree import Tree
 from nethook.errors import NoSuchSiteError, SeveralCallsError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nethook.addresses.ops import OpPattern
+from nethook.addresses.op_addresses import OpPattern
 from nethook.errors import NotRunError
 from nethook.hooks.op_missing import why_no_op
 from nethook.tracing.entry import State

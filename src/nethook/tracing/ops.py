@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from nethook.addresses.ops import OpPattern, op_address
+from nethook.addresses.op_addresses import OpPattern, op_address
 from nethook.addresses.tree import Tree
 from nethook.errors import NotRunError
 from nethook.hooks.hook import Hook, Owner

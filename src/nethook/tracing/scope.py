@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from nethook.addresses.ops import split_patterns
+from nethook.addresses.op_addresses import split_patterns
 from nethook.addresses.patterns import Pattern
 from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree

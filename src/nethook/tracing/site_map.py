@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from torch import nn
 
 from nethook.addresses.glob import has_op, translate, unescape
-from nethook.addresses.ops import OpPattern
+from nethook.addresses.op_addresses import OpPattern
 from nethook.addresses.suggest import closest
 from nethook.errors import NoSuchSiteError, OptionError, PatternError
 from nethook.tracing.sources import Source

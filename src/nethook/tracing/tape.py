@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from torch import nn
 
 from nethook.addresses.glob import unescape
-from nethook.addresses.ops import is_op_pattern
+from nethook.addresses.op_addresses import is_op_pattern
 from nethook.addresses.suggest import close_names, listing
 from nethook.errors import NoSuchSiteError, NotAskedError
 from nethook.tracing.describe import dtypes, memory, shapes

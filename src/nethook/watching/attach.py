@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from nethook.addresses.lazy_parameters import first_unmade
 from nethook.addresses.patterns import Pattern
 from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
-from nethook.addresses.unmade import first_unmade
 from nethook.addresses.wrappers import can_be_compiled
 from nethook.errors import InputsError, OptionError
 from nethook.hooks.attachment import Attachment, Resting, put_last

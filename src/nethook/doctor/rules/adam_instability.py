@@ -16,8 +16,8 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import GRAD_NORM, SECOND_MOMENT, UPDATE_RATIO
 
 

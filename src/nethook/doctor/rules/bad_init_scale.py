@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.first_loss import FIRST_LOSS_READS, first_loss
 from nethook.doctor.history import History
-from nethook.doctor.layers import pairs, profile, weighted
-from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.first_loss import FIRST_LOSS_READS, first_loss
+from nethook.doctor.signals.layers import pairs, profile, weighted
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import INPUTS, OUTPUTS
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import leaves
+from nethook.doctor.phrases import one_or_many, some
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import one_or_many, some
+from nethook.doctor.signals.layers import leaves
 
 
 @dataclass(frozen=True)

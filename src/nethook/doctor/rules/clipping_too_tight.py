@@ -16,10 +16,10 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import norm_of_weights
-from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.phrases import number
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import number
+from nethook.doctor.signals.layers import norm_of_weights
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import CLIP_LIMIT, GRAD_NORM, GRAD_NORM_UNCLIPPED
 
 

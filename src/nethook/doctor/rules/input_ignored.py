@@ -18,8 +18,8 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import STOPPED_READS, fades, stopped_layers
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.layers import STOPPED_READS, fades, stopped_layers
 from nethook.runs.names import BATCH_SIZE, INPUT_SPREAD, OUTPUT_SPREAD
 
 

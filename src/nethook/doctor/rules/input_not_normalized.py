@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.first_loss import FIRST_LOSS_READS, first_loss
 from nethook.doctor.history import History
-from nethook.doctor.layers import NEAR_READS, first_layer, saturated_layers
-from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import some
+from nethook.doctor.signals.first_loss import FIRST_LOSS_READS, first_loss
+from nethook.doctor.signals.layers import NEAR_READS, first_layer, saturated_layers
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import INPUTS
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
-from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.phrases import place
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import place
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 
 @dataclass(frozen=True)

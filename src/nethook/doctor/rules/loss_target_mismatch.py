@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
+from nethook.doctor.phrases import place
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import place
 
 
 @dataclass(frozen=True)

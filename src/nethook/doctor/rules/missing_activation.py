@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.linear import linear_pairs
-from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.linear import linear_pairs
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.phrases import backward_place
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import backward_place
 from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS, SKIPPED_STEPS
 
 

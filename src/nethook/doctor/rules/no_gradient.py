@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
-from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import some
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 
 @dataclass(frozen=True)

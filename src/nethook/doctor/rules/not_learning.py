@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import PROGRESS_READS, Progress, progress
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
 from nethook.runs.names import UPDATE_COSINE
 
 

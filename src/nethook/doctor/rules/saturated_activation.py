@@ -16,15 +16,15 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import (
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.layers import (
     NEAR_READS,
     activated_by,
     leaves,
     near_ends,
     saturated_layers,
 )
-from nethook.doctor.progress import PROGRESS_READS, progress
-from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Curve, History
-from nethook.doctor.progress import progress_of
+from nethook.doctor.phrases import number
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import number
+from nethook.doctor.signals.progress import progress_of
 from nethook.runs.names import SCHEDULES
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
+from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import some
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
+from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules.eval_mode_training import MODAL
-from nethook.doctor.words import some
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.phrases import backward_place
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import backward_place
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
 
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.layers import gradient_profile
-from nethook.doctor.progress import PROGRESS_READS, progress
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.layers import gradient_profile
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 
 @dataclass(frozen=True)

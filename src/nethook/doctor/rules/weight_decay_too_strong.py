@@ -16,9 +16,9 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.progress import PROGRESS_READS, progress
+from nethook.doctor.phrases import number
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.words import number
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import GROUPS, PARAMS, UPDATE_RATIO
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nethook.doctor.progress import constant_score, progress
+from nethook.doctor.signals.progress import constant_score, progress
 from tests.doctor.synthetic import LOSS, Made, falling, flat
 
 BALANCED = {"kind": "cross_entropy", "class_counts": [16] * 10, "floored": True}
@@ -85,7 +85,7 @@ def test_a_spike_in_the_second_step_is_not_the_start() -> None:
 
 
 def test_rules_share_it_and_each_of_them_has_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    import nethook.doctor.progress as module
+    import nethook.doctor.signals.progress as module
 
     asked = []
     real = module.progress_of

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from nethook.addresses.glob import escape
-from nethook.addresses.ops import OpPattern, is_op_pattern, op_address, split_patterns
+from nethook.addresses.op_addresses import OpPattern, is_op_pattern, op_address, split_patterns
 from nethook.addresses.tree import Tree
 from nethook.errors import NoSuchSiteError, PatternError
 

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import Final, TextIO
 
-from nethook.running.session import Session
+from nethook.running.following import Session
 
 _EVERY: Final = 1.0  # seconds between two looks, in a terminal
 _SELDOM: Final = 30.0  # and elsewhere

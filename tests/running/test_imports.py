@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import nethook
-from nethook.running.apart import taken_names
+from nethook.running.imports import taken_names
 from tests.running.both import RULE, Done, bare, environment, same, under
 
 COMMAND = str(Path(sys.executable).with_name("nethook"))

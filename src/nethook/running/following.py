@@ -233,7 +233,7 @@ class Session:
 
     def _made(self, found: list[nn.Module]) -> list[nn.Module]:
         """Those whose parameters have shapes; the others wait for their first forward."""
-        from nethook.addresses.unmade import first_unmade
+        from nethook.addresses.lazy_parameters import first_unmade
 
         made: list[nn.Module] = []
         for root in found:

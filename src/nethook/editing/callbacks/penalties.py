@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from nethook.editing.functions import call_form
-from nethook.editing.plan import show_pattern
+from nethook.editing.calling import call_form
+from nethook.editing.entries import show_pattern
 from nethook.errors import EditError
 from nethook.torch_private import backward_id
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nethook.errors import OtherModelError, RunExistsError, RunInUseError
+from nethook.running.following import Watcher
 from nethook.running.options import RunOptions
-from nethook.running.session import Watcher
 
 if TYPE_CHECKING:
     from torch import nn

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils import parametrizations
 
-from nethook.addresses import structure
-from nethook.addresses.structure import recall
+from nethook.addresses import tree_cache
 from nethook.addresses.tree import Tree
+from nethook.addresses.tree_cache import recall
 
 
 def network() -> nn.Sequential:
@@ -139,11 +139,11 @@ def test_nothing_is_kept_alive():
     inner = weakref.ref(model[1][0])
     Tree(model)
     key = id(model)
-    assert key in structure._remembered
+    assert key in tree_cache._remembered
     del model
     gc.collect()
     assert inner() is None
-    assert key not in structure._remembered
+    assert key not in tree_cache._remembered
 
 
 def test_a_model_without_a_hash():

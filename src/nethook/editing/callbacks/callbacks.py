@@ -13,12 +13,12 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.addresses.patterns import Pattern
 from nethook.addresses.wrappers import unwrap
-from nethook.editing.checks import GradientReport, check_gradients
+from nethook.editing.callbacks.gradient_check import GradientReport, check_gradients
+from nethook.editing.callbacks.monitors import ActivationStats, DeadUnits, Forwards
+from nethook.editing.callbacks.nodes import NodeEntry
+from nethook.editing.callbacks.penalties import Penalty
 from nethook.editing.edits import clip_norm
-from nethook.editing.monitors import ActivationStats, DeadUnits, Forwards
-from nethook.editing.nodes import NodeEntry
-from nethook.editing.penalties import Penalty
-from nethook.editing.plan import Entry, Quantity
+from nethook.editing.entries import Entry, Quantity
 from nethook.editing.scope import EditScope
 from nethook.errors import EditError, NotFiniteError, ScopeError
 from nethook.hooks.attachment import Attachment

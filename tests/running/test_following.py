@@ -17,8 +17,8 @@ from nethook.hooks.audit import audit
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.listing import global_hooks
 from nethook.running import discover
+from nethook.running.following import Session
 from nethook.running.options import RunOptions
-from nethook.running.session import Session
 
 
 class Recorder:

@@ -17,14 +17,14 @@ import torch
 
 from nethook.addresses.nested import canonical, get, replace, tensors
 from nethook.addresses.paths import Path, parse_path, show_path
-from nethook.editing.edits import Edit, Limit, patch
-from nethook.editing.functions import (
+from nethook.editing.calling import (
     Apply,
     call_form,
     not_in_place,
     takes_value_alone,
     wrote_in_place,
 )
+from nethook.editing.edits import Edit, Limit, patch
 from nethook.errors import EditError
 from nethook.hooks.op_mode import ops_are_seen, unseen
 from nethook.torch_private import backward_id, dispatch_modes, function_modes, version_of

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from nethook.running.closing import closing_text, written_files
-from nethook.running.follow import start_watching
+from nethook.running.following import Session
 from nethook.running.options import RunOptions
-from nethook.running.places import run_file
+from nethook.running.paths import run_file
 from nethook.running.runner import Outcome
-from nethook.running.session import Session
+from nethook.running.watches import start_watching
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from torch.autograd.graph import Node
 
 from nethook.addresses.glob import translate
 from nethook.addresses.nested import map_tensors, tensors
+from nethook.editing.calling import parameters_of
 from nethook.editing.changes import Change
-from nethook.editing.functions import parameters_of
-from nethook.editing.plan import Entry
+from nethook.editing.entries import Entry
 from nethook.errors import EditError, InPlaceEditError
 from nethook.hooks.attachment import register_on_node
 from nethook.hooks.compact import compact_clone

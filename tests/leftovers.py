@@ -94,7 +94,7 @@ def _hook_dicts() -> list[tuple[str, Any]]:
 
 
 def _wrapped() -> list[Any]:
-    functions = sys.modules.get("nethook.hooks.functions")
+    functions = sys.modules.get("nethook.hooks.wrapped")
     return list(functions._ON) if functions is not None else []
 
 

@@ -1,8 +1,8 @@
 """Mutation run: does a test fail for every guard that is taken away?
 
     python tools/mutants.py                            the room `hooks/`, with its tests
-    python tools/mutants.py --file gradients.py        one file
-    python tools/mutants.py --lines gradients.py:40-60 the mutants of some lines
+    python tools/mutants.py --file autograd/gradients.py   one file
+    python tools/mutants.py --lines autograd/gradients.py:40-60   the mutants of some lines
     python tools/mutants.py --sample 3                 every third of them
     python tools/mutants.py --list                     the mutants, without running anything
 
@@ -47,7 +47,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOM = ROOT / "src" / "nethook" / "hooks"
 TESTS = ROOT / "tests" / "hooks"
 # Tests beyond a file's own that guard it: arguments of pytest, one run each, the quickest first.
-_OPS = "tests/hooks/test_ops.py tests/hooks/test_op_sites.py"
+_OPS = "tests/hooks/ops/test_watch.py tests/hooks/ops/test_consumer.py"
 _OPS_USED = (
     "tests/tracing/test_ops.py tests/tracing/test_sites.py tests/editing/test_ops.py"
     " -k 'not zoo and not by_hand and not returns_none'"  # these run hundreds of models
@@ -55,24 +55,24 @@ _OPS_USED = (
 _SCOPES = ("tests/tracing/test_scope.py tests/tracing/test_tape.py",)
 _CELLS = "tests/modes/test_matrix.py -k"
 GUARDS: dict[str, tuple[str, ...]] = {
-    **{each.name: (_OPS, _OPS_USED) for each in ROOM.glob("op_*.py")},
-    "ops.py": (_OPS_USED,),
+    **{f"ops/{each.name}": (_OPS, _OPS_USED) for each in ROOM.glob("ops/*.py")},
+    "ops/watch.py": (_OPS_USED,),
     "attachment.py": _SCOPES,
-    "exporting.py": (f"{_CELLS} 'test_cell and Export'",),
-    "functions.py": ("tests/hooks/test_audit.py", "tests/hooks/test_loss_functions.py"),
-    "gradients.py": ("tests/hooks/test_optimizers.py", *_SCOPES),
+    "process/export.py": (f"{_CELLS} 'test_cell and Export'",),
+    "wrapped.py": ("tests/hooks/test_audit.py", "tests/hooks/process/test_loss_functions.py"),
+    "autograd/gradients.py": ("tests/hooks/process/test_optimizers.py", *_SCOPES),
     "hook.py": ("tests/hooks/test_threads.py tests/hooks/test_audit.py", *_SCOPES),
-    "in_graph.py": (
+    "compile/graph.py": (
         "tests/modes/test_graphs.py",
         f"{_CELLS} 'test_cell and torch.compile and views'",
     ),
-    "lazy.py": ("tests/tracing/test_keep.py",),
-    "listing.py": ("tests/hooks/test_audit.py",),
-    "newcomers.py": ("tests/running/test_following.py",),
-    "nodes.py": ("tests/editing/callbacks/test_nodes.py",),
-    "quiet.py": _SCOPES,
-    "routing.py": ("tests/hooks/test_audit.py", *_SCOPES),
-    "spread.py": ("tests/tracing/test_keep.py",),
+    "autograd/lazy_copy.py": ("tests/tracing/test_keep.py",),
+    "registries.py": ("tests/hooks/test_audit.py",),
+    "process/discovery.py": ("tests/running/test_following.py",),
+    "autograd/nodes.py": ("tests/editing/callbacks/test_nodes.py",),
+    "modes.py": _SCOPES,
+    "layouts/unhookable.py": ("tests/hooks/test_audit.py", *_SCOPES),
+    "layouts/dtensor.py": ("tests/tracing/test_keep.py",),
     "suspend.py": ("tests/hooks/test_audit.py",),
     "threads.py": (f"{_CELLS} 'test_cell and Threads and not spawn and not DataLoader'",),
 }
@@ -90,6 +90,11 @@ _MEMORY = 8 << 30  # bytes that a fork may have
 _BROKEN = 70  # a fork that did not come to its end
 
 
+def named(file: Path) -> str:
+    """A file of the room as it is called here: `autograd/gradients.py`."""
+    return file.relative_to(ROOM).as_posix()
+
+
 class Mutant(NamedTuple):
     """One change: the file, the line, what was changed, and the code that results."""
 
@@ -99,7 +104,7 @@ class Mutant(NamedTuple):
     code: CodeType
 
     def __str__(self) -> str:
-        return f"{self.file.name}:{self.line}  {self.change}"
+        return f"{named(self.file)}:{self.line}  {self.change}"
 
 
 class _Change(NamedTuple):
@@ -330,12 +335,14 @@ def _in_fork(mutant: Mutant | None, tests: list[str], limit: _Limit) -> int:
 
 def tests_for(file: Path, *, own: bool) -> list[list[str]]:
     """The tests of a file, as arguments of pytest: its own come first, and kill most."""
-    first = TESTS / f"test_{file.name}"
+    first = TESTS / Path(named(file)).with_name(f"test_{file.name}")
     runs = [[str(first)]] if first.exists() else []
     if not own:
-        runs += [shlex.split(each) for each in GUARDS.get(file.name, ())]
+        runs += [shlex.split(each) for each in GUARDS.get(named(file), ())]
     if not runs:
-        sys.exit(f"no tests for {file.name}: write {first.name}, or name some in GUARDS")
+        sys.exit(
+            f"no tests for {named(file)}: write {first.relative_to(ROOT)}, or name some in GUARDS"
+        )
     return runs
 
 
@@ -344,8 +351,8 @@ def main() -> None:
     options = _arguments()
     chosen = [
         mutant
-        for file in sorted(ROOM.glob("*.py"))
-        if options.file in (None, file.name)
+        for file in sorted(set(ROOM.rglob("*.py")) - set(ROOM.glob("canaries/*.py")))
+        if options.file in (None, named(file))
         for mutant in mutants(file)
         if options.lines is None or _in_lines(mutant, options.lines)
     ][:: options.sample]
@@ -395,8 +402,8 @@ def _children() -> float:
 
 def _report(results: list[tuple[Mutant, str]], seconds: float, sample: int) -> None:
     print(f"{'file':<20}{'mutants':>8}{'killed':>8}{'share':>8}")
-    for name in [*sorted({mutant.file.name for mutant, _ in results}), None]:
-        words = [word for mutant, word in results if name in (None, mutant.file.name)]
+    for name in [*sorted({named(mutant.file) for mutant, _ in results}), None]:
+        words = [word for mutant, word in results if name in (None, named(mutant.file))]
         killed = len(words) - words.count("survived")
         print(f"{name or 'all':<20}{len(words):>8}{killed:>8}{killed / max(len(words), 1):>8.1%}")
     survivors = [mutant for mutant, word in results if word == "survived"]
@@ -421,7 +428,7 @@ def _arguments() -> argparse.Namespace:
 def _in_lines(mutant: Mutant, lines: str) -> bool:
     name, _, span = lines.partition(":")
     first, _, last = span.partition("-")
-    return mutant.file.name == name and int(first) <= mutant.line <= int(last or first)
+    return named(mutant.file) == name and int(first) <= mutant.line <= int(last or first)
 
 
 if __name__ == "__main__":

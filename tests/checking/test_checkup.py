@@ -13,7 +13,7 @@ from torch import nn
 
 import nethook
 from nethook.errors import InputsError, OptionError
-from nethook.hooks.newcomers import Newcomers
+from nethook.hooks.process.discovery import Newcomers
 
 CE = nn.CrossEntropyLoss()
 

@@ -23,7 +23,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import nethook
-from nethook.hooks.functions import wrapped_functions
+from nethook.hooks.wrapped import wrapped_functions
 from nethook.watching import budget
 
 TITLE = "interrupts"

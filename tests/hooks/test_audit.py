@@ -17,9 +17,9 @@ from torch.optim.optimizer import (
 import nethook
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.audit import Audit, HookInfo
-from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Owner
-from nethook.hooks.routing import RouterPair
+from nethook.hooks.layouts.unhookable import RouterPair
+from nethook.hooks.wrapped import WrappedFunction
 from tests.hooks.common import Spy, net
 
 HERE = __name__

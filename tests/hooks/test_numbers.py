@@ -13,12 +13,12 @@ from torch.utils.hooks import RemovableHandle
 
 import nethook
 from nethook.hooks.attachment import Attachment, register_on_tensor, seconds_of_a_hook
-from nethook.hooks.gradients import ask_quickly
+from nethook.hooks.autograd.gradients import ask_quickly
 from nethook.hooks.hook import Owner
-from nethook.hooks.newcomers import Newcomers
+from nethook.hooks.layouts.unhookable import RouterPair
 from nethook.hooks.numbers import next_number, renumbered
-from nethook.hooks.optimizers import on_every_step
-from nethook.hooks.routing import RouterPair
+from nethook.hooks.process.discovery import Newcomers
+from nethook.hooks.process.optimizers import on_every_step
 from tests.hooks.common import Spy, net
 
 Register = Callable[[nn.Module, Attachment], object]

@@ -7,7 +7,7 @@ from torch import nn
 import nethook
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
-from nethook.hooks.routing import RouterPair
+from nethook.hooks.layouts.unhookable import RouterPair
 from tests.hooks.common import Spy, all_hooks, net
 
 

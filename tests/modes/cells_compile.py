@@ -141,7 +141,7 @@ def _views_asked() -> Any:
         if back is not None and training and value.requires_grad:
             value.register_hook(lambda grad: torch.ops.nethook.show_grad(grad, back))
 
-    return patched("nethook.hooks.in_graph._show_one", show_one)
+    return patched("nethook.hooks.compile.graph._show_one", show_one)
 
 
 @cell(
@@ -181,7 +181,7 @@ STEP = mode(
 
 def _traced_into() -> Any:
     """The hooks around a step are left to the compiler."""
-    return patched("nethook.hooks.optimizers._leave_alone", lambda *_: None)
+    return patched("nethook.hooks.process.optimizers._leave_alone", lambda *_: None)
 
 
 @cell(

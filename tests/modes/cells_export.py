@@ -66,7 +66,7 @@ def _hooks_stay() -> Any:
 
 @contextmanager
 def _nothing_is_known() -> Iterator[None]:
-    with _hooks_stay(), patched("nethook.hooks.in_graph.is_exporting", lambda: False):
+    with _hooks_stay(), patched("nethook.hooks.compile.graph.is_exporting", lambda: False):
         yield
 
 

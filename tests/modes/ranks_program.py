@@ -106,7 +106,7 @@ def edits_are_inert() -> Any:
 
 def no_shards_known() -> Any:
     """Parameters that FSDP2 holds are taken for others."""
-    return patched("nethook.hooks.fsdp.groups_of", lambda root: iter(()))
+    return patched("nethook.hooks.layouts.fsdp.groups_of", lambda root: iter(()))
 
 
 def nothing_off() -> Any:

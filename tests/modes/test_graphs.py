@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 import nethook
-from nethook.hooks.in_graph import shown
+from nethook.hooks.compile.graph import shown
 from tests.modes import compiling as c
 from tests.modes.steps import batches, network
 

@@ -24,8 +24,8 @@ from nethook.addresses.nested import tensors
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_sites import Op, OpConsumer
-from nethook.hooks.ops import watch_ops
+from nethook.hooks.ops.consumer import Op, OpConsumer
+from nethook.hooks.ops.watch import watch_ops
 from tests.tracing.architectures import built, every_architecture
 
 

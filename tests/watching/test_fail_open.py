@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 import nethook
 from nethook import watching
-from nethook.hooks.functions import wrapped_functions
+from nethook.hooks.wrapped import wrapped_functions
 from nethook.watching.guarded import WatchWarning
 from tests.watching.loops import Net, batches, state, unwatched
 from tests.watching.test_identity import same

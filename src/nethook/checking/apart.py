@@ -16,7 +16,7 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 from nethook.addresses.wrappers import inside
 from nethook.checking.batch import Batch
 from nethook.errors import InputsError
-from nethook.hooks.newcomers import unmet
+from nethook.hooks.process.discovery import unmet
 from nethook.restoring.unchanged import unchanged
 
 _SEED = 0  # the same for every check-up, so that two of the same model agree

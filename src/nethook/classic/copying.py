@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from nethook.addresses.nested import map_tensors
-from nethook.hooks.retain import keep_gradient
+from nethook.hooks.autograd.retain import keep_gradient
 
 
 def recursive_copy(

@@ -15,9 +15,9 @@ from nethook.classic.calling import OptionalArguments
 from nethook.classic.retained import read, retain
 from nethook.classic.sequential_parts import run_in_part
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compiled import run_eagerly_where_compiled
+from nethook.hooks.compile.eager import run_eagerly_where_compiled
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.routing import RouterPair, routed_modules
+from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
 from nethook.torch_private import backward_id
 
 LayerName = str | tuple[str, str]  # the name in the model, or that and the one to call it by

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from nethook.addresses.nested import map_tensors
-from nethook.hooks.lazy import cheap_copy
-from nethook.hooks.quiet import modes_are_active, unnoticed
+from nethook.hooks.autograd.lazy_copy import cheap_copy
+from nethook.hooks.modes import modes_are_active, unnoticed
 from nethook.torch_private import version_of
 from nethook.tracing.foreign import Held, copier
 

@@ -15,9 +15,9 @@ from nethook.classic.copying import recursive_copy
 from nethook.classic.retained import note, read, retain, retain_objects
 from nethook.errors import OptionError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compiled import run_eagerly_where_compiled
+from nethook.hooks.compile.eager import run_eagerly_where_compiled
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.routing import RouterPair, routed_modules
+from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
 from nethook.torch_private import backward_id, in_transform
 
 

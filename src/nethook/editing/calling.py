@@ -12,7 +12,7 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.errors import EditError, InPlaceEditError
-from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.hooks.modes import modes_are_active, quiet
 from nethook.torch_private import version_of
 
 # What an edit becomes: the value and the address, to the new value or None for no change.

@@ -18,11 +18,11 @@ from nethook.editing.edits import Edit, clip_norm
 from nethook.editing.entries import Entry
 from nethook.errors import EditError
 from nethook.hooks.attachment import register_on_tensor
-from nethook.hooks.backward_end import when_backward_ends
-from nethook.hooks.compact import compact_clone
+from nethook.hooks.autograd.backward_end import when_backward_ends
+from nethook.hooks.autograd.compact import compact_clone
+from nethook.hooks.autograd.leftovers import sweep_at_the_end
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.op_mode import unseen
-from nethook.hooks.sweep import sweep_at_the_end
+from nethook.hooks.ops.mode import unseen
 from nethook.hooks.threads import elsewhere, taken_off
 from nethook.torch_private import backward_id, is_view, version_of
 

@@ -26,7 +26,7 @@ from nethook.editing.calling import (
 )
 from nethook.editing.edits import Edit, Limit, patch
 from nethook.errors import EditError
-from nethook.hooks.op_mode import ops_are_seen, unseen
+from nethook.hooks.ops.mode import ops_are_seen, unseen
 from nethook.torch_private import backward_id, dispatch_modes, function_modes, version_of
 
 Quantity: TypeAlias = Literal[

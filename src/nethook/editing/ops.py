@@ -21,9 +21,9 @@ from nethook.editing.changes import (
 )
 from nethook.editing.entries import Entry
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_missing import why_no_op
-from nethook.hooks.op_names import written_arguments
-from nethook.hooks.op_sites import Met, Op, OpConsumer
+from nethook.hooks.ops.consumer import Met, Op, OpConsumer
+from nethook.hooks.ops.missing import why_no_op
+from nethook.hooks.ops.names import written_arguments
 from nethook.torch_private import next_node_number
 
 _Function = Callable[..., Any]

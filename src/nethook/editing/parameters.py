@@ -15,7 +15,7 @@ from nethook.addresses.patterns import Pattern, find_parameters
 from nethook.addresses.tree import ParameterSite, Tree
 from nethook.editing.entries import Entry
 from nethook.errors import EditError
-from nethook.hooks.lazy import cheap_copy
+from nethook.hooks.autograd.lazy_copy import cheap_copy
 from nethook.torch_private import buffers_of, data_address, parameters_of
 
 

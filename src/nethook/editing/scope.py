@@ -32,11 +32,11 @@ from nethook.editing.parameters import ChangedParameter
 from nethook.editing.recipes import save_entries
 from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compiled import run_eagerly_where_compiled
-from nethook.hooks.fsdp import NO_HOOKS, shards_of
+from nethook.hooks.compile.eager import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_sites import Met
-from nethook.hooks.ops import watch_ops
+from nethook.hooks.layouts.fsdp import NO_HOOKS, shards_of
+from nethook.hooks.ops.consumer import Met
+from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.threads import (
     Threads,
     check_threads,

@@ -18,9 +18,9 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from nethook.hooks.hook import OUR_FLAG, Handle, Hook, Owner
+from nethook.hooks.modes import quiet
 from nethook.hooks.numbers import next_number, renumbered
 from nethook.hooks.order import Order, note_rest
-from nethook.hooks.quiet import quiet
 from nethook.hooks.saving import LeftOut
 from nethook.torch_private import (
     GLOBAL_HOOKS,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, overload
 from torch import nn
 
 from nethook.addresses.tree import Tree
-from nethook.hooks.compiled import Uncounted
-from nethook.hooks.functions import wrapped_functions
+from nethook.hooks.compile.eager import Uncounted
 from nethook.hooks.hook import Hook
-from nethook.hooks.listing import global_hooks, hooks_on, optimizer_hooks
-from nethook.hooks.routing import Router
+from nethook.hooks.layouts.unhookable import Router
+from nethook.hooks.registries import global_hooks, hooks_on, optimizer_hooks
+from nethook.hooks.wrapped import wrapped_functions
 
 if TYPE_CHECKING:
     from nethook.text.table import Table

@@ -19,7 +19,7 @@ from typing import Any, Final
 from torch import nn
 from torch.optim import optimizer as torch_optimizer
 
-from nethook.hooks.compiled import CALL_OF_COMPILED
+from nethook.hooks.compile.eager import CALL_OF_COMPILED
 from nethook.torch_private import CALL
 
 _STEPS: Final = torch_optimizer.__file__

@@ -9,10 +9,10 @@ from torch import nn
 
 from nethook.addresses.tree import Tree
 from nethook.hooks.hook import Hook
-from nethook.hooks.listing import HookDict, global_hooks, hooks_on
-from nethook.hooks.ops import ModuleHook
+from nethook.hooks.layouts.unhookable import Router
+from nethook.hooks.ops.watch import ModuleHook
 from nethook.hooks.order import merged
-from nethook.hooks.routing import Router
+from nethook.hooks.registries import HookDict, global_hooks, hooks_on
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from torch import nn
 from nethook.addresses.inputs import Inputs, as_inputs
 from nethook.addresses.tree import Tree
 from nethook.errors import InitError, OptionError
-from nethook.hooks.op_sites import Op
+from nethook.hooks.ops.consumer import Op
 from nethook.init.calibration import Calibrated, Calibration
 from nethook.init.fans import Layout
 from nethook.init.flow import Node, Recorder, mean_square, run_with, unreadable

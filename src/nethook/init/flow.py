@@ -22,12 +22,12 @@ from nethook.addresses.tree import ParameterSite, Tree
 from nethook.addresses.wrappers import can_be_compiled, inside
 from nethook.errors import InitError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compiled import run_eagerly_where_compiled
-from nethook.hooks.fused import layer_by_layer
+from nethook.hooks.compile.eager import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_sites import ModuleCall, Op, OpConsumer, Place
-from nethook.hooks.ops import recomputing, watch_ops
-from nethook.hooks.shadow import is_shadow
+from nethook.hooks.layouts.fake import is_shadow
+from nethook.hooks.layouts.fused import layer_by_layer
+from nethook.hooks.ops.consumer import ModuleCall, Op, OpConsumer, Place
+from nethook.hooks.ops.watch import recomputing, watch_ops
 from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
 from nethook.stats.repeats import once

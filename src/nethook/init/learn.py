@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from nethook.addresses.inputs import Inputs
-from nethook.hooks.shadow import shadow
+from nethook.hooks.layouts.fake import shadow
 from nethook.init.flow import Flow, Node, record
 from nethook.init.methods import find_method
 from nethook.init.plan import Plan

@@ -14,7 +14,7 @@ from nethook.addresses.inputs import Inputs, as_inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.addresses.tree import Tree
 from nethook.errors import InputsError
-from nethook.hooks.op_sites import Op
+from nethook.hooks.ops.consumer import Op
 from nethook.init.flow import Recorder, mean_square, run_with, unreadable
 from nethook.init.methods import find_method
 from nethook.init.opkinds import WEIGHTED

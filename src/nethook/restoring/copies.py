@@ -12,9 +12,9 @@ from torch.nn.parameter import UninitializedBuffer
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
-from nethook.hooks.compact import compact_clone
-from nethook.hooks.lazy import cheap_copy
-from nethook.hooks.shadow import is_shadow
+from nethook.hooks.autograd.compact import compact_clone
+from nethook.hooks.autograd.lazy_copy import cheap_copy
+from nethook.hooks.layouts.fake import is_shadow
 
 
 def own_inputs(inputs: Inputs) -> Inputs:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from nethook.hooks.added_in_forward import HooksOfModule
+from nethook.hooks.process.added_in_forward import HooksOfModule
 from nethook.restoring.randomness import save_generator
 from nethook.restoring.tensors import SavedTensors, has_own_memory
 from nethook.restoring.undo import Undo

@@ -12,10 +12,10 @@ import warnings
 import torch
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
-from nethook.hooks.added_in_forward import HooksOfTensor
-from nethook.hooks.compact import stored
-from nethook.hooks.lazy import lazy_copy
-from nethook.hooks.shadow import is_shadow
+from nethook.hooks.autograd.compact import stored
+from nethook.hooks.autograd.lazy_copy import lazy_copy
+from nethook.hooks.layouts.fake import is_shadow
+from nethook.hooks.process.added_in_forward import HooksOfTensor
 from nethook.torch_private import (
     base_of,
     first_element,

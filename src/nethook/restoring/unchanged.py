@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from nethook.hooks.quiet import unrecorded
+from nethook.hooks.modes import unrecorded
 from nethook.restoring.python_state import SavedState, every_module
 from nethook.restoring.randomness import save_random_states, seed_everything
 from nethook.restoring.undo import Undo, undone

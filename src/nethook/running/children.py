@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from nethook.hooks.importing import when_imported
+from nethook.hooks.imports import when_imported
 from nethook.running.following import Session
 from nethook.running.imports import keep_apart, kept_apart, leave_to_script
 from nethook.running.options import RunOptions

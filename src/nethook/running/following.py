@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from nethook.errors import RunFileError
-from nethook.hooks.importing import when_imported
+from nethook.hooks.imports import when_imported
 from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from nethook.hooks.attachment import Attachment
-    from nethook.hooks.newcomers import Newcomers
+    from nethook.hooks.process.discovery import Newcomers
 
 # Taking a census of the process costs some ten milliseconds. This many seconds are free; after that
 # it may take this share of the time: a script may make a new module in every step.
@@ -106,10 +106,10 @@ class Session:
         """Torch is there: wait for the first call of a module."""
         try:
             from nethook.hooks.attachment import Attachment
-            from nethook.hooks.compiled import check_hooks_in_graphs
-            from nethook.hooks.exporting import export_without_hooks
+            from nethook.hooks.compile.eager import check_hooks_in_graphs
             from nethook.hooks.hook import Owner
-            from nethook.hooks.newcomers import Newcomers
+            from nethook.hooks.process.discovery import Newcomers
+            from nethook.hooks.process.export import export_without_hooks
             from nethook.torch_private import COMPILER_CALLBACKS
 
             self._always = Attachment(Owner("nethook run"))

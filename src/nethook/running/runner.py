@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from nethook.hooks.importing import when_imported
+from nethook.hooks.imports import when_imported
 from nethook.running.following import Session
 from nethook.running.imports import leave_to_script, world_of_ours
 from nethook.running.program import Program

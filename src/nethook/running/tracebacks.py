@@ -91,7 +91,7 @@ def _without_hooked_calls(entries: list[TracebackType]) -> list[TracebackType]:
     if "torch.nn" not in sys.modules:
         return entries
     try:
-        from nethook.hooks.frames import without_hooked_calls
+        from nethook.hooks.process.tracebacks import without_hooked_calls
     except ImportError:  # torch itself is half imported
         return entries
     return without_hooked_calls(entries)

@@ -59,7 +59,7 @@ class Watches:
 
     def _begin(self, models: Mapping[str, nn.Module]) -> Watch:
         """A watch of these models, in the first file that is free, or that is their run."""
-        from nethook.hooks.loss_functions import list_functions
+        from nethook.hooks.process.loss_functions import list_functions
         from nethook.watching.watch import watch
 
         list_functions()  # before the script has shown a warning, as a rule

@@ -15,12 +15,12 @@ from nethook.addresses.patterns import Pattern, find_modules
 from nethook.addresses.tree import Tree
 from nethook.errors import NoSuchSiteError, SeveralCallsError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compiled import run_eagerly_where_compiled
-from nethook.hooks.fused import layer_by_layer
+from nethook.hooks.compile.eager import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_sites import Op, OpConsumer
-from nethook.hooks.ops import watch_ops
-from nethook.hooks.quiet import quiet
+from nethook.hooks.layouts.fused import layer_by_layer
+from nethook.hooks.modes import quiet
+from nethook.hooks.ops.consumer import Op, OpConsumer
+from nethook.hooks.ops.watch import watch_ops
 from nethook.restoring.copies import stand_in
 from nethook.restoring.unchanged import unchanged
 from nethook.tracing.attention import MHA, SDPA, probabilities

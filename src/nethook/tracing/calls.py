@@ -10,7 +10,7 @@ import torch
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors
 from nethook.errors import NoGradientError, NotRunError, SeveralCallsError
-from nethook.hooks.nodes import HeldNode
+from nethook.hooks.autograd.nodes import HeldNode
 from nethook.tracing.describe import shapes
 from nethook.tracing.entry import Entry, Gradients
 from nethook.tracing.keep import held_tensors, read_value

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from nethook.hooks.quiet import quiet
+from nethook.hooks.modes import quiet
 from nethook.stats.memory import bytes_held
 from nethook.tracing.keep import held_tensors
 

@@ -9,9 +9,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from torch import nn
 
 from nethook.addresses.nested import map_tensors
-from nethook.hooks.gradients import Sink
+from nethook.hooks.autograd.gradients import Sink
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_sites import Met
+from nethook.hooks.ops.consumer import Met
 from nethook.tracing.keep import read_value
 from nethook.tracing.options import Options
 from nethook.tracing.steps import Given, note, number

@@ -14,7 +14,7 @@ from nethook.addresses.nested import get, map_tensors, tensors
 from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.addresses.patterns import Pattern, flatten
 from nethook.errors import NoSuchSiteError, OptionError, PatternError, ReadError, SeveralCallsError
-from nethook.hooks.compact import compact_clone
+from nethook.hooks.autograd.compact import compact_clone
 from nethook.restoring.unchanged import unchanged
 from nethook.tracing.foreign import NotRecorded, is_plain
 from nethook.tracing.pooling import Mask, Pool, check_pool, find_mask, pooled

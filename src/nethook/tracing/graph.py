@@ -16,8 +16,8 @@ from nethook.addresses.glob import translate
 from nethook.addresses.nested import tensors
 from nethook.addresses.tree import Tree
 from nethook.errors import InputsError, NoGradientError, OptionError
-from nethook.hooks.nodes import inputs_of, leaf_of, number
-from nethook.hooks.quiet import quiet
+from nethook.hooks.autograd.nodes import inputs_of, leaf_of, number
+from nethook.hooks.modes import quiet
 from nethook.torch_private import shapes_of_node
 from nethook.tracing.makers import Makers, stretches
 from nethook.tracing.tape import Tape

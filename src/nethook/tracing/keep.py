@@ -16,11 +16,11 @@ import torch
 
 from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
-from nethook.hooks.compact import compact_clone, compactly
-from nethook.hooks.lazy import lazy_copy
-from nethook.hooks.op_mode import unseen
-from nethook.hooks.quiet import quiet, unnoticed
-from nethook.hooks.spread import arrived, is_spread
+from nethook.hooks.autograd.compact import compact_clone, compactly
+from nethook.hooks.autograd.lazy_copy import lazy_copy
+from nethook.hooks.layouts.dtensor import arrived, is_spread
+from nethook.hooks.modes import quiet, unnoticed
+from nethook.hooks.ops.mode import unseen
 from nethook.torch_private import dispatch_modes, dual_level, function_modes, version_of
 from nethook.tracing.foreign import Held, copier, refuse
 

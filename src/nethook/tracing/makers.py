@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torch.autograd.graph import Node
 
-from nethook.hooks.nodes import number
+from nethook.hooks.autograd.nodes import number
 from nethook.tracing.entry import Entry
 from nethook.tracing.op_record import OpRecord
 from nethook.tracing.tape import Tape

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nethook.addresses.op_addresses import OpPattern
 from nethook.errors import NotRunError
-from nethook.hooks.op_missing import why_no_op
+from nethook.hooks.ops.missing import why_no_op
 from nethook.tracing.entry import State
 from nethook.tracing.record import Record
 

@@ -11,8 +11,8 @@ from nethook.addresses.op_addresses import OpPattern, op_address
 from nethook.addresses.tree import Tree
 from nethook.errors import NotRunError
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.op_missing import why_no_op
-from nethook.hooks.op_sites import Op, OpConsumer
+from nethook.hooks.ops.consumer import Op, OpConsumer
+from nethook.hooks.ops.missing import why_no_op
 from nethook.torch_private import backward_id, in_transform, next_node_number
 from nethook.tracing.entry import Entry, Stack, State
 from nethook.tracing.keep import Keep, keep_value

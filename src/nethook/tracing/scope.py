@@ -16,12 +16,12 @@ from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compiled import run_eagerly_where_compiled
-from nethook.hooks.fsdp import NO_HOOKS, shards_of
+from nethook.hooks.compile.eager import run_eagerly_where_compiled
 from nethook.hooks.hook import Owner
-from nethook.hooks.op_sites import OpConsumer
-from nethook.hooks.ops import watch_ops
-from nethook.hooks.routing import RouterPair, routed_modules, why_not_called
+from nethook.hooks.layouts.fsdp import NO_HOOKS, shards_of
+from nethook.hooks.layouts.unhookable import RouterPair, routed_modules, why_not_called
+from nethook.hooks.ops.consumer import OpConsumer
+from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.threads import Threads, enter, leave
 from nethook.tracing.entry import State, StateOfThreads
 from nethook.tracing.ops import CallOps, EveryOutput, OpRecords, OutputOps

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.hooks.modes import modes_are_active, quiet
 
 Given: TypeAlias = dict[int | str, tuple[int, int]]
 """By position or name, the first two sizes of the arguments of one forward."""

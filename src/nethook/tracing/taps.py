@@ -13,10 +13,10 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import map_tensors, tensors
-from nethook.hooks.gradients import Sink, ask
+from nethook.hooks.autograd.gradients import Sink, ask
+from nethook.hooks.autograd.nodes import HeldNode
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.nodes import HeldNode
-from nethook.hooks.quiet import quiet
+from nethook.hooks.modes import quiet
 from nethook.hooks.threads import elsewhere, taken_off
 from nethook.torch_private import backward_id, in_transform, next_node_number
 from nethook.tracing.entry import Entry, Gradients, Nodes, Stack, State, outline

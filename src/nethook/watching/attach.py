@@ -18,14 +18,14 @@ from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.addresses.wrappers import can_be_compiled
 from nethook.errors import InputsError, OptionError
 from nethook.hooks.attachment import Attachment, Resting, put_last
-from nethook.hooks.compiled import WhenCompiling, around_compiled_call, check_hooks_in_graphs
-from nethook.hooks.exporting import export_without_hooks
+from nethook.hooks.autograd.leftovers import sweep_at_the_end
+from nethook.hooks.compile.eager import WhenCompiling, around_compiled_call, check_hooks_in_graphs
+from nethook.hooks.compile.graph import shown
 from nethook.hooks.hook import Owner
-from nethook.hooks.in_graph import shown
-from nethook.hooks.ops import watch_ops
-from nethook.hooks.optimizers import on_every_step
-from nethook.hooks.routing import RouterPair, routed_modules
-from nethook.hooks.sweep import sweep_at_the_end
+from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
+from nethook.hooks.ops.watch import watch_ops
+from nethook.hooks.process.export import export_without_hooks
+from nethook.hooks.process.optimizers import on_every_step
 from nethook.hooks.threads import Threads, stay
 from nethook.runs.about import command
 from nethook.runs.writer import RunWriter

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from nethook.hooks.fsdp import groups_of
+from nethook.hooks.layouts.fsdp import groups_of
 from nethook.torch_private import ddp_at_work
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.addresses.paths import Path, show_path
-from nethook.hooks.quiet import unrecorded
+from nethook.hooks.modes import unrecorded
 from nethook.runs import names
 from nethook.stats import guard
 from nethook.stats.flat import fingerprint

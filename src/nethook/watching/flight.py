@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from torch import nn
 
 from nethook.addresses.wrappers import unwrap
-from nethook.hooks.quiet import quiet
+from nethook.hooks.modes import quiet
 from nethook.runs.names import GRADS, NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
 from nethook.stats.shards import is_shared
 from nethook.watching.contained import contained

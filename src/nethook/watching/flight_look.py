@@ -10,7 +10,7 @@ import torch
 from nethook.addresses.nested import tensors
 from nethook.addresses.paths import show_path
 from nethook.errors import InputsError
-from nethook.hooks.quiet import quiet
+from nethook.hooks.modes import quiet
 from nethook.stats.shards import local_part
 from nethook.stats.summary import summarise
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import torch
 
-from nethook.hooks.quiet import unrecorded
+from nethook.hooks.modes import unrecorded
 from nethook.stats import guard
 from nethook.watching.flight_look import range_of
 

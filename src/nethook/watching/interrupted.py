@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nethook.hooks.hook import Owner
-from nethook.hooks.quiet import unrecorded
+from nethook.hooks.modes import unrecorded
 from nethook.hooks.stack import calls_under_way, handled_error, steps_under_way
 from nethook.runs import names
 

@@ -20,9 +20,9 @@ from torch.nn.utils import clip_grad
 from torch.optim import lr_scheduler
 
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.functions import WrappedFunction
 from nethook.hooks.hook import Owner
-from nethook.hooks.quiet import quiet
+from nethook.hooks.modes import quiet
+from nethook.hooks.wrapped import WrappedFunction
 from nethook.runs import names
 from nethook.stats.shards import is_shared
 from nethook.torch_private import (

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from nethook.hooks.quiet import modes_are_active, quiet
+from nethook.hooks.modes import modes_are_active, quiet
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.watching.contained import contained

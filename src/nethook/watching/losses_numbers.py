@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import torch
 
-from nethook.hooks.quiet import unrecorded
+from nethook.hooks.modes import unrecorded
 from nethook.stats.sampling import digits, looked_up, sampled
 from nethook.stats.shards import is_shared
 from nethook.watching.losses_kinds import (

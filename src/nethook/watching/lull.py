@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import nn
 
-from nethook.hooks.quiet import modes_are_active, unrecorded
+from nethook.hooks.modes import modes_are_active, unrecorded
 from nethook.runs import names
 from nethook.stats import native
 from nethook.torch_private import is_autocast, saved_by, version_of

@@ -10,7 +10,7 @@ import torch
 
 from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.op_sites import Op, OpConsumer
+from nethook.hooks.ops.consumer import Op, OpConsumer
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from nethook.hooks.optimizers import holds, optimizers_holding
-from nethook.hooks.quiet import quiet
+from nethook.hooks.modes import quiet
+from nethook.hooks.process.optimizers import holds, optimizers_holding
 from nethook.hooks.stack import steps_under_way
 from nethook.runs import names
 from nethook.torch_private import version_of

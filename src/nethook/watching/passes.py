@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from nethook.hooks.hook import Owner
-from nethook.hooks.loss_functions import LossFunctions
+from nethook.hooks.process.loss_functions import LossFunctions
 from nethook.runs import names
 from nethook.runs.clock import WindowClock
 from nethook.watching.catalogue import Sheet

@@ -20,7 +20,7 @@ from nethook.addresses.wrappers import unwrap
 from nethook.errors import InputsError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
-from nethook.hooks.ops import watch_ops
+from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.suspend import suspended
 from nethook.restoring.unchanged import unchanged
 from nethook.stats.repeats import unexpanded

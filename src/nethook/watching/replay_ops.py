@@ -11,11 +11,11 @@ import torch
 
 from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compact import compact_clone
+from nethook.hooks.autograd.compact import compact_clone
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.op_names import written_arguments
-from nethook.hooks.op_sites import Op, OpConsumer
-from nethook.hooks.quiet import quiet
+from nethook.hooks.modes import quiet
+from nethook.hooks.ops.consumer import Op, OpConsumer
+from nethook.hooks.ops.names import written_arguments
 from nethook.torch_private import next_node_number, node_number
 from nethook.watching.flight_look import is_finite, range_of
 from nethook.watching.losses_graph import is_leaf, name_of

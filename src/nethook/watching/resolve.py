@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from nethook.addresses.tree import Tree
-from nethook.hooks.fsdp import shards_of
+from nethook.hooks.layouts.fsdp import shards_of
 from nethook.runs import names
 from nethook.torch_private import children_of, parameters_of
 from nethook.watching.parameters import ParameterFacts

@@ -17,7 +17,7 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Resting, seconds_of_a_hook
-from nethook.hooks.in_graph import shown
+from nethook.hooks.compile.graph import shown
 from nethook.hooks.stack import error_of_call
 from nethook.runs import names
 from nethook.runs.window import Window

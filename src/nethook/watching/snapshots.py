@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
-from nethook.hooks.compact import compact_clone
+from nethook.hooks.autograd.compact import compact_clone
 from nethook.hooks.hook import Owner
-from nethook.hooks.quiet import quiet
+from nethook.hooks.modes import quiet
 from nethook.stats import guard
 from nethook.torch_private import backward_id
 from nethook.watching import budget

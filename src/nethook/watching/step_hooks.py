@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nethook.hooks.hook import Owner
-from nethook.hooks.quiet import unrecorded
+from nethook.hooks.modes import unrecorded
 from nethook.torch_private import dispatch_modes, function_modes
 from nethook.watching import budget
 from nethook.watching.taps import Part

@@ -1,7 +1,7 @@
 """The hooks on modules: what they return, and the gradients of that.
 
 A tap holds a slot for each phase, and no tensor of the model's. It changes nothing. Where its
-module is compiled, it is part of the graph: see `hooks/in_graph.py`.
+module is compiled, it is part of the graph: see `hooks/compile/graph.py`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.addresses.tree import Site
-from nethook.hooks.gradients import ask_quickly
+from nethook.hooks.autograd.gradients import ask_quickly
+from nethook.hooks.compile.graph import numbered, show, show_call
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.in_graph import numbered, show, show_call
-from nethook.hooks.quiet import quiet
+from nethook.hooks.modes import quiet
 from nethook.hooks.threads import elsewhere
 from nethook.kinds import bounds, unit_dim
 from nethook.runs import names

@@ -16,9 +16,9 @@ from nethook.editing.changes import Change
 from nethook.editing.entries import Entry
 from nethook.errors import EditError, InPlaceEditError
 from nethook.hooks.attachment import register_on_node
-from nethook.hooks.compact import compact_clone
+from nethook.hooks.autograd.compact import compact_clone
+from nethook.hooks.autograd.nodes import made_since
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.nodes import made_since
 from nethook.hooks.threads import elsewhere, taken_off
 from nethook.torch_private import is_view, next_node_number, version_of
 

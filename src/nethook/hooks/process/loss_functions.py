@@ -1,0 +1,105 @@
+"""Seeing the calls of torch's loss functions where there is no autograd graph to read.
+
+`F.cross_entropy`, a copy of it that was imported by name, and `nn.CrossEntropyLoss` all end in
+`torch._C._nn.cross_entropy_loss`, which is looked up anew at every call. That is what is wrapped,
+so that all of them are seen, and that functions of `torch.nn.functional` stay what they are for
+`torch.compile`, which knows them by identity.
+
+Not seen are the three losses that torch has written in Python alone (`gaussian_nll_loss`,
+`multilabel_soft_margin_loss`, `triplet_margin_with_distance_loss`), losses written by hand, and
+whatever runs in a compiled graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import torch
+from torch.overrides import get_overridable_functions
+
+from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.modes import modes_are_active
+from nethook.hooks.wrapped import WrappedFunction
+from nethook.torch_private import NATIVE_LOSSES
+
+LOSSES: Final = {
+    (NATIVE_LOSSES, "cross_entropy_loss"): "cross_entropy",
+    (NATIVE_LOSSES, "nll_loss_nd"): "nll",
+    (NATIVE_LOSSES, "mse_loss"): "mse",
+    (NATIVE_LOSSES, "l1_loss"): "l1",
+    (NATIVE_LOSSES, "smooth_l1_loss"): "smooth_l1",
+    (NATIVE_LOSSES, "huber_loss"): "huber",
+    (NATIVE_LOSSES, "binary_cross_entropy"): "bce",
+    (NATIVE_LOSSES, "multi_margin_loss"): "multi_margin",
+    (NATIVE_LOSSES, "multilabel_margin_loss"): "multilabel_margin",
+    (NATIVE_LOSSES, "soft_margin_loss"): "soft_margin",
+    ("torch", "binary_cross_entropy_with_logits"): "bce_with_logits",
+    ("torch", "kl_div"): "kl_div",
+    ("torch", "ctc_loss"): "ctc",
+    ("torch", "poisson_nll_loss"): "poisson_nll",
+    ("torch", "cosine_embedding_loss"): "cosine_embedding",
+    ("torch", "hinge_embedding_loss"): "hinge_embedding",
+    ("torch", "margin_ranking_loss"): "margin_ranking",
+    ("torch", "triplet_margin_loss"): "triplet_margin",
+}
+"""Where `torch.nn.functional` finds a loss function -> the kind of loss it is."""
+
+Seen = Callable[[str, tuple[Any, ...], dict[str, Any], Any], object]
+"""`seen(kind, args, kwargs, result)`: the arguments are those of the function that was wrapped."""
+
+
+class LossFunctions:
+    """A handle: `seen` is told of every call of torch's loss functions without gradient.
+
+        calls = LossFunctions(owner, seen)
+        calls.put_on()                       # they are on now; it takes some 15 µs
+        calls.remove()                       # and off; any number of times
+
+    Calls that a graph is built for, and those that a mode of the user's or a compiler sees, are
+    passed on and not told.
+    """
+
+    def __init__(self, owner: Owner, seen: Seen) -> None:
+        list_functions()
+        self._handles = [
+            WrappedFunction(holder, name, _OnLoss(owner, f"{holder}.{name}", kind, seen), on=False)
+            for (holder, name), kind in LOSSES.items()
+        ]
+
+    def put_on(self) -> None:
+        """Puts the wrappers on."""
+        for handle in self._handles:
+            handle.put_on()
+
+    def remove(self) -> None:
+        """Takes the wrappers off; `put_on` can put them on again."""
+        for handle in self._handles:
+            handle.remove()
+
+
+@cache
+def list_functions() -> None:
+    """Has torch list its functions now.
+
+    It does so once in a process, when it first needs the list; a function that was wrapped at that
+    moment would be missing from it for ever. It also changes the filters of warnings meanwhile,
+    each time that it is asked, and Python then shows warnings again that it has shown.
+    """
+    get_overridable_functions()
+
+
+class _OnLoss(Hook):
+    __slots__ = ("kind", "seen")
+
+    def __init__(self, owner: Owner, address: str, kind: str, seen: Seen) -> None:
+        super().__init__(owner, address)
+        self.kind = kind
+        self.seen = seen
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if not torch.is_grad_enabled() and self.owner.alive and not modes_are_active():
+            self.seen(self.kind, args, kwargs, result)
+        return result

@@ -125,7 +125,7 @@ format: $(READY) ## Format the code and fix what can be fixed safely
 
 .PHONY: clean
 clean: ## Remove .venv and everything else that was made here
-	@rm -rf .venv .venv-torch-* build dist src/nethook/stats/_native.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .venv-torch-* build dist src/nethook/stats/native/_native.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # scikit-build-core is installed first, and building is not isolated: in this way constraints.txt
@@ -159,11 +159,11 @@ endif
 # summaries are slower. CMake is asked every time it might be stale, and knows what to do: with TORCH
 # it begins from nothing, since it remembers the paths of an environment that may be gone.
 $(NATIVE): $(if $(TORCH),|) $(READY)
-$(NATIVE): CMakeLists.txt $(wildcard src/nethook/stats/*.cpp src/nethook/stats/*.h)
+$(NATIVE): CMakeLists.txt $(wildcard src/nethook/stats/native/*.cpp src/nethook/stats/native/*.h)
 	@echo "Building the native kernel ..."
 	@$(if $(TORCH),rm -rf $(@D))
 	@mkdir -p $(@D)
 	@{ cmake -S . -B $(@D) -DPython_EXECUTABLE="$$(pwd -P)/$(BIN)/python" \
-	     -DNETHOOK_OUTPUT="$$(pwd -P)/src/nethook/stats" && cmake --build $(@D); \
+	     -DNETHOOK_OUTPUT="$$(pwd -P)/src/nethook/stats/native" && cmake --build $(@D); \
 	  } > $(@D)/log 2>&1 || echo "It could not be built (see $(@D)/log): nethook will be slower."
 	@touch $@

@@ -37,8 +37,8 @@ import numpy as np
 import scale
 
 from nethook.runs import names
-from nethook.runs.clock import WindowClock
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing.windowing import WindowClock
+from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import INDEX, empty_rows
 
 NAVIGATION, CLICK = 2.0, 0.5  # seconds: the bounds

@@ -17,8 +17,8 @@ import scale
 
 import nethook
 from nethook.runs import names
-from nethook.runs.clock import WindowClock
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing.windowing import WindowClock
+from nethook.runs.writing.writer import RunWriter
 
 BOUND = 8.0  # MB
 

@@ -31,10 +31,10 @@ from pathlib import Path
 
 import numpy as np
 
-from nethook.runs.clock import WindowClock
-from nethook.runs.run import open_run
-from nethook.runs.window import Window
-from nethook.runs.writer import RunWriter
+from nethook.runs.format.window import Window
+from nethook.runs.reading.run import open_run
+from nethook.runs.writing.windowing import WindowClock
+from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import INDEX, ZERO_BIN
 
 LAYERS = 100

@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 import torch
 
-from nethook.stats import native
+from nethook.stats.native import binding
 from nethook.stats.rows import EVERY, Rows
 
 MB = 1_000_000
@@ -90,8 +90,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="leave out 100 MB and 400 MB")
     quick = parser.parse_args().quick
-    print(f"torch {torch.__version__}, native kernel: {native.instruction_set()}")
-    if native.fold is None:
+    print(f"torch {torch.__version__}, native kernel: {binding.instruction_set()}")
+    if binding.fold is None:
         print("There is no native kernel here: nothing to measure.")
         return 1
     late = []

@@ -14,7 +14,7 @@ import nethook
 from nethook.cli.main import app
 from nethook.doctor.finding import Finding
 from nethook.running.verdict import verdict_lines
-from nethook.runs.run import Run
+from nethook.runs.reading.run import Run
 from nethook.text.paragraphs import Style
 
 NAME = "a\nb\x1b31m\u202e"

@@ -26,7 +26,8 @@ def copy_project(to: Path) -> Path:
     shutil.copytree(SOURCES, to / "src", ignore=shutil.ignore_patterns("__pycache__"))
     (to / "tools").mkdir()
     shutil.copy(ROOT / "tools/backend.py", to / "tools")
-    (to / "src/nethook/stats/_native.left-over.so").touch()  # as an editable install leaves one
+    # As an editable install leaves one.
+    (to / "src/nethook/stats/native/_native.left-over.so").touch()
     return to
 
 
@@ -116,7 +117,7 @@ def test_the_wheel_runs_where_it_is_unpacked(wheel: Path, tmp_path: Path) -> Non
 SUMMARISE = """
 import warnings
 import torch
-from nethook.stats.native import instruction_set
+from nethook.stats.native.binding import instruction_set
 from nethook.stats.summary import summarise
 print(instruction_set())
 with warnings.catch_warnings(record=True) as said:
@@ -167,7 +168,7 @@ def test_with_a_compiler_the_wheel_has_the_native_kernel(tmp_path: Path) -> None
     assert not wheel.name.endswith("-any.whl")
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     (kernel,) = names - project_files()
-    assert kernel.startswith("nethook/stats/_native.")
+    assert kernel.startswith("nethook/stats/native/_native.")
     assert "left-over" not in kernel
     used, summary, *said = summarise_with(wheel, tmp_path / "unpacked")
     assert used in {"avx512", "avx2", "baseline"}

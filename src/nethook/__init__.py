@@ -56,7 +56,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.editing.scope import edit as edit
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
-    from nethook.runs.run import open_run as open_run
+    from nethook.runs.reading.run import open_run as open_run
     from nethook.tracing.attention_probs import attention_probs as attention_probs
     from nethook.tracing.extract import extract as extract
     from nethook.tracing.features import features as features
@@ -139,7 +139,7 @@ _SOURCES = {
     "invoke_with_optional_args": "nethook.classic.calling",
     "load_features": "nethook.tracing.stored",
     "module_names": "nethook.classic.modules",
-    "open_run": "nethook.runs.run",
+    "open_run": "nethook.runs.reading.run",
     "parameter_names": "nethook.classic.modules",
     "preserve": "nethook.editing.parameters",
     "recursive_copy": "nethook.classic.copying",

@@ -20,7 +20,7 @@ import sys, time
 import numpy as np
 from pathlib import Path
 from nethook.runs import names
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing.writer import RunWriter
 from tests.runs.made import row
 
 writer = RunWriter(Path(sys.argv[1]), flush_every=0.1)

@@ -12,8 +12,8 @@ from nethook.cli.run import _program, _split
 from nethook.errors import RunExistsError, RunFileError, RunInUseError
 from nethook.running.paths import run_file
 from nethook.running.program import Program
-from nethook.runs.run import open_run
-from nethook.runs.writer import RunWriter
+from nethook.runs.reading.run import open_run
+from nethook.runs.writing.writer import RunWriter
 from tests.running.both import Done, Warm, under
 
 TRAINS = """\
@@ -155,7 +155,7 @@ def test_the_default_path_has_script_and_time_and_is_the_last_line(
 
 
 FINDS = """
-import nethook.runs.writer as w
+import nethook.runs.writing.writer as w
 close = w.RunWriter.close
 def found(self, *windows, **named):
     self.findings([{"code": "dead-units", "severity": "warning", "sites": ["1"]}])

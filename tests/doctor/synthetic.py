@@ -19,7 +19,7 @@ from nethook.doctor.finding import Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Rule
 from nethook.doctor.rules import own_rules
-from nethook.runs.results import EventRecord
+from nethook.runs.reading.results import EventRecord
 
 Numbers = float | Sequence[float] | npt.NDArray[np.float64]
 LOSS = "train.py:10"

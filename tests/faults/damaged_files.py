@@ -19,7 +19,7 @@ from nethook.errors import NethookError
 from nethook.page.folder import Folder
 from nethook.page.summaries import summary_of
 from nethook.running.verdict import verdict_lines
-from nethook.runs.schema import TABLES
+from nethook.runs.format.schema import TABLES
 from nethook.text.paragraphs import Style
 from tests.limited import run_limited
 from tests.runs.made import write_run

@@ -115,7 +115,7 @@ def train(folder: Path, seed: int, checkpoints: bool) -> None:
     import torch
 
     import nethook
-    from nethook.runs.writer import RunWriter
+    from nethook.runs.writing.writer import RunWriter
     from nethook.watching import attach
 
     # A transaction every few steps: a kill finds the writer at work.

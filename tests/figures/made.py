@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from nethook.runs import names
-from nethook.runs.clock import WindowClock
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing.windowing import WindowClock
+from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import INDEX, merge_rows
 from tests.runs.made import histogram, row
 

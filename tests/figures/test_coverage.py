@@ -9,8 +9,8 @@ from nethook.figures import coverage as module
 from nethook.figures.coverage import coverage, coverage_line
 from nethook.figures.reading import Reading
 from nethook.runs import names
-from nethook.runs.clock import WindowClock
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing.windowing import WindowClock
+from nethook.runs.writing.writer import RunWriter
 from tests.figures.shared import training
 from tests.runs.made import row
 

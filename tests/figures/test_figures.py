@@ -11,7 +11,7 @@ from torch import nn
 import nethook
 from nethook import figures
 from nethook.errors import InputsError, NoSuchSiteError, OptionError
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing.writer import RunWriter
 from tests.figures.shared import changed, training
 
 

@@ -10,7 +10,7 @@ from nethook.errors import NoSuchSiteError, OptionError
 from nethook.figures.order import order_of, shape_text, tree_rows
 from nethook.figures.panels import panels
 from nethook.figures.reading import Reading
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing.writer import RunWriter
 from tests.figures.made import LAYERS, draw
 from tests.figures.shared import training
 from tests.runs.made import write_run

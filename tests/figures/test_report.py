@@ -14,7 +14,7 @@ from nethook.errors import MissingLibraryError, NoSuchRunError
 from nethook.figures.reading import Reading
 from nethook.figures.report import SIZE, contents, weight
 from nethook.figures.reporting.html import page
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing.writer import RunWriter
 from tests.figures.made import LAYERS
 from tests.figures.pages import Page
 from tests.figures.shared import training

@@ -166,7 +166,7 @@ def stale(name: str) -> None:
 
 
 def _no_second_look() -> Any:
-    return patched("nethook.stats.flat.Table.find", lambda self, tensors: True)
+    return patched("nethook.stats.tables.Table.find", lambda self, tensors: True)
 
 
 @cell("watch", CONVERTED, "mlp", guard=_no_second_look, without="bytes of one type read as another")

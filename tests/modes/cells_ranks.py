@@ -133,12 +133,12 @@ for _feature in ("trace", "edit", "features"):
 
 def _every_rank_binds() -> Any:
     def axis(firsts: Any, lasts: Any) -> Any:
-        from nethook.runs.align import common_axis
+        from nethook.runs.reading.align import common_axis
 
         early = min(int(last.max()) for last in lasts if len(last))
         return common_axis(firsts, [np.minimum(last, early) for last in lasts])
 
-    return patched("nethook.runs.run.common_axis", axis)
+    return patched("nethook.runs.reading.run.common_axis", axis)
 
 
 @cell("watch", JOIN, "mlp", guard=_every_rank_binds, without="the longer rank is cut off")
@@ -153,7 +153,7 @@ def uneven_ranks(model: str) -> None:
 
 
 def _nobody_is_missed() -> Any:
-    return patched("nethook.runs.run.Run._expected", lambda self, windows, phase: 1)
+    return patched("nethook.runs.reading.run.Run._expected", lambda self, windows, phase: 1)
 
 
 @cell("watch", ONE, "mlp", guard=_nobody_is_missed, without="the missing rank does not show")
@@ -167,7 +167,7 @@ def only_one_rank_is_watched(model: str) -> None:
 
 
 def _everyone_lives() -> Any:
-    return patched("nethook.runs.run.is_alive", lambda mark, beat: True)
+    return patched("nethook.runs.reading.run.is_alive", lambda mark, beat: True)
 
 
 @cell("watch", DEAD, "mlp", guard=_everyone_lives, without="the dead rank seems to write on")

@@ -12,7 +12,7 @@ import pytest
 from nethook.page.folder import Folder
 from nethook.page.summaries import spark_line, summary_of
 from nethook.runs import names
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing.writer import RunWriter
 from tests.figures.shared import training
 from tests.runs.made import row
 

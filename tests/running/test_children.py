@@ -12,7 +12,7 @@ import pytest
 from nethook.running.children import Children
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
-from nethook.runs.run import open_run
+from nethook.runs.reading.run import open_run
 from tests.running.both import RULE, environment
 
 

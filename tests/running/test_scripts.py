@@ -15,7 +15,7 @@ import pytest
 
 from nethook.doctor.diagnose import diagnose
 from nethook.runs import names
-from nethook.runs.run import Run, open_run
+from nethook.runs.reading.run import Run, open_run
 from tests.running.both import Done, Warm, bare, same, under
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"

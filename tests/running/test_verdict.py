@@ -10,8 +10,8 @@ import pytest
 
 from nethook.running.verdict import course, verdict_lines
 from nethook.runs import names
-from nethook.runs.run import Run, open_run
-from nethook.runs.writer import RunWriter
+from nethook.runs.reading.run import Run, open_run
+from nethook.runs.writing.writer import RunWriter
 from nethook.text.paragraphs import WIDTH, Style
 from tests.runs.made import row as numbers_of
 

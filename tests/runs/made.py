@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from nethook.runs.clock import WindowClock
-from nethook.runs.window import Window
-from nethook.runs.writer import RunWriter
+from nethook.runs.format.window import Window
+from nethook.runs.writing.windowing import WindowClock
+from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import BINS, INDEX, ZERO_BIN, empty_rows, magnitude_edges, merge_rows
 
 ELEMENTS = 12  # of one tensor

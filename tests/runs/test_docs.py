@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 import nethook
-from nethook.runs.levels import SHOWN
-from nethook.runs.records import COLUMNS
-from nethook.runs.schema import APPLICATION_ID, PHASES, TABLES, VERSION
+from nethook.runs.format.levels import SHOWN
+from nethook.runs.format.records import COLUMNS
+from nethook.runs.format.schema import APPLICATION_ID, PHASES, TABLES, VERSION
 from tests.runs.made import write_run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "run-file.md").read_text(encoding="utf-8")

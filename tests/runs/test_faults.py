@@ -20,8 +20,8 @@ import pytest
 
 import nethook
 from nethook.errors import RunFileError
-from nethook.runs import storage
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing import connection as run_connection
+from nethook.runs.writing.writer import RunWriter
 from tests.runs.disks import small_disk
 from tests.runs.made import fold, write_run
 
@@ -68,7 +68,7 @@ def check_whole(path: Path) -> int:
 
 TRAIN = """
     import sys
-    from nethook.runs.writer import RunWriter
+    from nethook.runs.writing.writer import RunWriter
     from tests.runs.made import fold
     writer = RunWriter(sys.argv[1], flush_every=0.02)
     for at in range(20):
@@ -111,7 +111,8 @@ def test_kill_9_while_it_is_being_made(tmp_path: Path) -> None:
     for at in range(4):
         path = tmp_path / f"{at}.db"
         process = start(
-            "import sys; from nethook.runs.writer import RunWriter; RunWriter(sys.argv[1])", path
+            "import sys; from nethook.runs.writing.writer import RunWriter; RunWriter(sys.argv[1])",
+            path,
         )
         deadline = time.monotonic() + 20
         while not path.exists() and time.monotonic() < deadline:
@@ -174,7 +175,7 @@ def train_until(writer, window, done, *, flush: bool = False, seconds: float = 3
 FULL = """
     import resource, sys
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))
-    from nethook.runs.writer import RunWriter
+    from nethook.runs.writing.writer import RunWriter
     from tests.runs.made import fold
     writer = RunWriter(sys.argv[1], flush_every=0.01)
     for at in range(20):
@@ -236,8 +237,8 @@ import importlib.metadata, os, platform, sys, tempfile
 from pathlib import Path
 import nethook
 from nethook.errors import RunFileError
-from nethook.runs.run import open_run
-from nethook.runs.writer import RunWriter
+from nethook.runs.reading.run import open_run
+from nethook.runs.writing.writer import RunWriter
 from tests.runs.disks import small_disk
 from tests.runs.made import fold, write_run
 importlib.metadata.version("nethook")
@@ -316,7 +317,7 @@ def test_only_one_of_many_processes_makes_a_run(tmp_path: Path) -> None:
     program = """
         import sys, time
         from nethook.errors import RunFileError
-        from nethook.runs.writer import RunWriter
+        from nethook.runs.writing.writer import RunWriter
         try:
             writer = RunWriter(sys.argv[1])
         except RunFileError as error:
@@ -335,7 +336,7 @@ def test_only_one_of_many_processes_makes_a_run(tmp_path: Path) -> None:
 
 FORK = """
     import os, sys
-    from nethook.runs.writer import RunWriter
+    from nethook.runs.writing.writer import RunWriter
     from tests.runs.made import fold
     writer = RunWriter(sys.argv[1], flush_every=0.01)
     writer.add_series("layer0", "outputs")
@@ -454,10 +455,10 @@ def test_without_wal_a_run_is_written_in_scratch_and_published(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()
-    monkeypatch.setattr(storage, "_PUBLISH", 0.01)
+    monkeypatch.setattr(run_connection, "_PUBLISH", 0.01)
     options: dict[str, object] = {}
     if reason == "network":
-        monkeypatch.setattr(storage, "on_network", lambda folder: True)
+        monkeypatch.setattr(run_connection, "on_network", lambda folder: True)
     else:
         options["vfs"] = "unix-dotfile"  # one of SQLite's own that has no shared memory
     target = tmp_path / "runs" / "a.db"
@@ -487,7 +488,7 @@ def test_a_run_that_cannot_be_published_stays_in_scratch(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()
-    monkeypatch.setattr(storage, "on_network", lambda folder: True)
+    monkeypatch.setattr(run_connection, "on_network", lambda folder: True)
     target = tmp_path / "runs" / "a.db"
     writer = write_run(target, 30, close=False)
     shutil.rmtree(target.parent)
@@ -567,7 +568,7 @@ WRAP(pwrite, off_t)
 
 TIMED = """
     import resource, sys, time
-    from nethook.runs.writer import RunWriter
+    from nethook.runs.writing.writer import RunWriter
     from tests.runs.made import fold
     writer = RunWriter(sys.argv[1], flush_every=0.01)
     for at in range(300):

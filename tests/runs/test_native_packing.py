@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nethook.runs.levels import Group, unpack_courses
-from nethook.runs.packing import pack, unpack
-from nethook.runs.records import Basis, pack_rows
-from nethook.runs.window import layout_of
-from nethook.runs.writer import RunWriter
-from nethook.stats import kernel, native
+from nethook.runs.format.levels import Group, unpack_courses
+from nethook.runs.format.packing import pack, unpack
+from nethook.runs.format.records import Basis, pack_rows
+from nethook.runs.format.window import layout_of
+from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import FIELDS, INDEX, empty_rows
+from nethook.stats.native import binding, kernel
 from nethook.watching.catalogue import Catalogue, Sheet
 
 
@@ -21,7 +21,7 @@ def both(make):
     """What a function gives with the kernel, and without."""
     with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
         found = make()
-        for each in (kernel, native):
+        for each in (kernel, binding):
             patch.setattr(each, "functions", None)
         return found, make()
 
@@ -117,7 +117,7 @@ def test_a_window_takes_over_what_a_sheet_has(tmp_path):
     import torch
 
     def make():
-        name = "native" if native.functions else "plain"
+        name = "native" if binding.functions else "plain"
         with RunWriter(tmp_path / f"{name}.db") as writer:
             catalogue = Catalogue(writer, 8)
             sheet = Sheet(catalogue)

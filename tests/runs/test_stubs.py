@@ -12,11 +12,11 @@ import pytest
 
 import nethook
 from nethook.errors import NotARunError, RunExistsError, RunFileError
-from nethook.runs import storage, store
+from nethook.runs.format.schema import APPLICATION_ID, PAGE_SIZE
 from nethook.runs.paths import new_run_path
-from nethook.runs.schema import APPLICATION_ID, PAGE_SIZE
 from nethook.runs.stubs import is_stub
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing import connection, store
+from nethook.runs.writing.writer import RunWriter
 from tests.runs.made import write_run
 
 
@@ -37,14 +37,14 @@ def end(*_: object, **__: object) -> None:
 
 
 def before_sqlite() -> None:
-    storage._connect = end  # type: ignore[assignment]
+    connection._connect = end  # type: ignore[assignment]
 
 
 def before_tables() -> None:
     class Tables(dict[str, str]):
         values = end  # type: ignore[assignment]
 
-    storage.TABLES = Tables()  # type: ignore[misc]
+    connection.TABLES = Tables()  # type: ignore[misc]
 
 
 def before_claiming() -> None:
@@ -56,7 +56,7 @@ def before_the_first_commit() -> None:
 
 
 def after_the_first_commit() -> None:
-    storage.Storage.publish = end  # type: ignore[assignment,method-assign]
+    connection.Storage.publish = end  # type: ignore[assignment,method-assign]
 
 
 @pytest.mark.parametrize(

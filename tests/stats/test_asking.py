@@ -9,22 +9,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nethook.stats import guard, native
-from tests.stats.test_guard import DENSE, OTHERS
+from nethook.stats.native import binding, readable
+from tests.stats.native.test_readable import DENSE, OTHERS
 
 pytestmark = [
-    pytest.mark.skipif(native.functions is None, reason="the native kernel was not built here"),
+    pytest.mark.skipif(binding.functions is None, reason="the native kernel was not built here"),
     pytest.mark.filterwarnings("ignore:.*quantize_per_:UserWarning"),
 ]
 
-TYPES = tuple(native.CODES)
-describe = getattr(native.functions, "describe", None)
+TYPES = tuple(binding.CODES)
+describe = getattr(binding.functions, "describe", None)
 
 
 def as_torch_says(tensor):
     """What the kernel has to say of a plain tensor."""
     return (
-        native.CODES[tensor.dtype],
+        binding.CODES[tensor.dtype],
         torch._C._data_address(tensor) + tensor.storage_offset() * tensor.element_size(),
         tensor.numel(),
         list(tensor.shape),
@@ -36,7 +36,7 @@ def as_torch_says(tensor):
 def test_dense_tensors_are_described_as_torch_says(name):
     tensor = DENSE[name]
     found = describe(tensor)
-    if not guard.is_plain(tensor) or tensor.dtype not in native.CODES:
+    if not readable.is_plain(tensor) or tensor.dtype not in binding.CODES:
         assert found is None
     else:
         assert found == as_torch_says(tensor)
@@ -87,10 +87,10 @@ def test_asking_does_not_make_a_lazy_copy_real():
 
 def test_a_number_is_read_where_it_is_one():
     for dtype in (torch.float32, torch.float64):
-        assert native.number_of(torch.tensor(2.5, dtype=dtype)) == 2.5
-        assert native.number_of(torch.tensor([1.0, 2.5], dtype=dtype)[1]) == 2.5
-    assert math.isnan(native.number_of(torch.tensor(math.nan)))
-    assert native.number_of(torch.tensor(2.5, requires_grad=True) * 2) == 5.0
+        assert binding.number_of(torch.tensor(2.5, dtype=dtype)) == 2.5
+        assert binding.number_of(torch.tensor([1.0, 2.5], dtype=dtype)[1]) == 2.5
+    assert math.isnan(binding.number_of(torch.tensor(math.nan)))
+    assert binding.number_of(torch.tensor(2.5, requires_grad=True) * 2) == 5.0
     for other in (
         torch.tensor([2.5]),
         torch.tensor(2),
@@ -99,12 +99,12 @@ def test_a_number_is_read_where_it_is_one():
         torch._neg_view(torch.tensor(2.5)),
         torch.tensor(2.5).to_sparse(),
     ):
-        assert native.number_of(other) is None
+        assert binding.number_of(other) is None
 
 
 def test_the_bytes_of_a_tensor():
-    assert native.bytes_of(torch.zeros(3, 4)) == 48
-    assert native.bytes_of(torch.zeros(3, 4, dtype=torch.float64)[:, 0]) == 24
-    assert native.bytes_of(torch.zeros(0)) == 0
-    assert native.bytes_of(torch.zeros(3, device="meta")) == -1
-    assert native.bytes_of(torch.zeros(3).to_sparse()) == -1
+    assert binding.bytes_of(torch.zeros(3, 4)) == 48
+    assert binding.bytes_of(torch.zeros(3, 4, dtype=torch.float64)[:, 0]) == 24
+    assert binding.bytes_of(torch.zeros(0)) == 0
+    assert binding.bytes_of(torch.zeros(3, device="meta")) == -1
+    assert binding.bytes_of(torch.zeros(3).to_sparse()) == -1

@@ -29,8 +29,8 @@ from nethook.stats.fields import (
 )
 from tests.stats.reference import assert_close, reference_row
 
-FOLDER = Path(fields.__file__).parent
-SOURCE = (FOLDER / "native.h").read_text(encoding="utf-8")
+FOLDER = Path(fields.__file__).parent / "native"
+SOURCE = (FOLDER / "pass.h").read_text(encoding="utf-8")
 
 
 def rows_of(*parts):

@@ -10,15 +10,16 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nethook.stats import native, torched
+from nethook.stats import torch_kernel
+from nethook.stats.native import binding
 from nethook.stats.rows import Rows, near_ends
 from tests.stats.reference import assert_close, reference_row, tolerance_of, values
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 
-KERNELS = ["torch", *[name for name in ("baseline", "avx2", "avx512") if native.choose(name)]]
+KERNELS = ["torch", *[name for name in ("baseline", "avx2", "avx512") if binding.choose(name)]]
 for _best in KERNELS[1:]:
-    native.choose(_best)
+    binding.choose(_best)
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 WHOLE = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
@@ -33,14 +34,14 @@ ODD += [1.1875, 1.4140625, 1.6796875, 6e-8, 65504.0, -(2.0**-41), -(2.0**39)]
 def kernel(request, monkeypatch):
     """Each test once for every kernel and instruction set that runs here."""
     if request.param == "torch":
-        monkeypatch.setattr(native, "fold", None)
-        monkeypatch.setattr(native, "_said", True)
+        monkeypatch.setattr(binding, "fold", None)
+        monkeypatch.setattr(binding, "_said", True)
         yield "torch"
         return
-    before = native.instruction_set()
-    assert native.choose(request.param)
+    before = binding.instruction_set()
+    assert binding.choose(request.param)
     yield request.param
-    native.choose(before)
+    binding.choose(before)
 
 
 def fold(tensor, *, unit_dim=None, bounds=None, limit=2**62, times=1):
@@ -187,7 +188,7 @@ def test_float64_near_its_limit_keeps_its_mean():
     assert row[10] == 1.5e308
     assert row[11] == 1.7e308
     assert not math.isnan(row[7])
-    if native.fold is not None:
+    if binding.fold is not None:
         assert row[7] == pytest.approx(1.6333333e308)
 
 
@@ -306,9 +307,11 @@ def test_torch_rows_merge_like_numpy_rows(kernel):
 
     pairs = [make(torch.float64, (50,), seed, odd=True) for seed in (1, 2)]
     pairs.append(torch.empty(0, dtype=torch.float64))
-    fresh = [torched.measure(torched.read_once(x), torch.float64, (0.0, 1.0)) for x in pairs]
+    fresh = [
+        torch_kernel.measure(torch_kernel.read_once(x), torch.float64, (0.0, 1.0)) for x in pairs
+    ]
     for a in fresh:
         for b in fresh:
             merged = a.clone()
-            torched.merge_(merged, b)
+            torch_kernel.merge_(merged, b)
             assert np.array_equal(merged.numpy(), merge_rows(a.numpy(), b.numpy()))

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nethook.errors import OptionError
-from nethook.stats import native
 from nethook.stats.fields import INDEX, MOST_COUNTED, WIDTH
+from nethook.stats.native import binding
 from nethook.stats.repeats import histogram_step, once, stored_elements
 from nethook.stats.rows import MOST_UNITS, Rows, near_ends
 from nethook.stats.sampling import sampled
@@ -21,7 +21,7 @@ from tests.stats.reference import assert_close, bin_of, reference_row, tolerance
 
 pytestmark = pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 
-KERNELS = ["torch", *[name for name in ("baseline", "avx2", "avx512") if native.choose(name)]]
+KERNELS = ["torch", *[name for name in ("baseline", "avx2", "avx512") if binding.choose(name)]]
 TYPES = ["float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128"]
 TYPES += ["bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 TYPES += ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"]
@@ -31,15 +31,15 @@ HUGE = 2**40
 @pytest.fixture(params=KERNELS)
 def kernel(request, monkeypatch):
     """Each test once for every kernel and instruction set that runs here."""
-    before = native.instruction_set()
+    before = binding.instruction_set()
     if request.param == "torch":
-        monkeypatch.setattr(native, "fold", None)
-        monkeypatch.setattr(native, "_said", True)
+        monkeypatch.setattr(binding, "fold", None)
+        monkeypatch.setattr(binding, "_said", True)
     else:
-        assert native.choose(request.param)
+        assert binding.choose(request.param)
     yield request.param
     if before is not None:
-        native.choose(before)
+        binding.choose(before)
 
 
 def fold(tensor, *, unit_dim=None, bounds=None, limit=2**62, factor=1.0):
@@ -271,11 +271,11 @@ def test_the_memory_that_a_tensor_shows():
         (x[:0], 0), (torch.zeros(()), 1), (torch.zeros(0).expand(0), 0),
     ):  # fmt: skip
         assert stored_elements(tensor) == elements
-        if native.fold is not None:
-            assert native.bytes_of(tensor) == 4 * elements
+        if binding.fold is not None:
+            assert binding.bytes_of(tensor) == 4 * elements
 
 
-@pytest.mark.skipif(native.fold is None, reason="there is no native kernel")
+@pytest.mark.skipif(binding.fold is None, reason="there is no native kernel")
 def test_both_kernels_have_the_same_limits():
-    assert native.functions.MOST_UNITS == MOST_UNITS
-    assert native.functions.WIDTH == WIDTH
+    assert binding.functions.MOST_UNITS == MOST_UNITS
+    assert binding.functions.WIDTH == WIDTH

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nethook.runs.show import findings_table
+from nethook.runs.reading.show import findings_table
 from nethook.text.findings import Evidence, read_evidence, read_findings, verdict, when
 from tests.figures.made import FINDINGS
 

@@ -17,7 +17,7 @@ from torch import nn
 
 import nethook
 from nethook.errors import NoSuchRunError, RunFileError
-from nethook.runs.run import Run
+from nethook.runs.reading.run import Run
 from nethook.watching.watch import Watch
 from tests.runs.disks import faulty_library, small_disk
 

@@ -145,7 +145,7 @@ def test_what_has_changed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("sys.argv", ["train.py", "--lr", "0.1"])
     trained(path, model, optimizer, 3, seed=1)
     monkeypatch.setattr("sys.argv", ["train.py", "--lr", "0.2"])
-    monkeypatch.setattr("nethook.runs.about._versions", lambda: {"torch": "99.0"})
+    monkeypatch.setattr("nethook.runs.writing.provenance._versions", lambda: {"torch": "99.0"})
     trained(path, model, optimizer, 3, seed=1, resume=True)
     (gap,) = (e for e in nethook.open_run(path).events if e.kind == RESUMED)
     assert "command changed" in gap.message

@@ -10,7 +10,7 @@ PROGRAM = """
 import sys, json, warnings
 kernel, path = sys.argv[1], sys.argv[2]
 if kernel == "none":
-    sys.modules["nethook.stats._native"] = None
+    sys.modules["nethook.stats.native._native"] = None
     warnings.simplefilter("ignore")
 import torch
 from torch import nn

@@ -18,7 +18,7 @@ from nethook.checking.trial import joined, look, trials
 from nethook.checking.units import silent_units
 from nethook.errors import OptionError
 from nethook.init.verify import verify
-from nethook.stats import guard
+from nethook.stats.native import readable
 from nethook.stats.summary import summarise
 
 
@@ -115,7 +115,7 @@ def _scales(batch: Batch) -> dict[str, tuple[float, float]]:
     found: dict[str, tuple[float, float]] = {}
     for at, tensor in enumerate(floats):
         name = "input" if len(floats) == 1 else f"input {at}"
-        if guard.is_readable(tensor) and tensor.numel():
+        if readable.is_readable(tensor) and tensor.numel():
             seen = summarise(tensor.detach(), histogram=False)
             found[name] = seen.mean, seen.std
     return found

@@ -12,7 +12,7 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.checking.batch import Batch
 from nethook.restoring.unchanged import unchanged
-from nethook.stats import guard
+from nethook.stats.native import readable
 from nethook.stats.repeats import unexpanded
 from nethook.torch_private import BatchNorms, Dropouts
 from nethook.tracing.sites import sites
@@ -49,7 +49,7 @@ def compare(model: nn.Module, batch: Batch) -> Modes:
 def _run(model: nn.Module, batch: Batch, seed: int) -> list[_Output]:
     torch.manual_seed(seed)
     output = batch.inputs.call(model)
-    readable = [tensor for _, tensor in tensors(output) if guard.is_readable(tensor)]
+    readable = [tensor for _, tensor in tensors(output) if readable.is_readable(tensor)]
     # What is expanded is compared as what it was expanded from.
     return [_Output(tensor.shape, unexpanded(tensor.detach()).clone()) for tensor in readable]
 

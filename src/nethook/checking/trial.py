@@ -23,7 +23,7 @@ from nethook.doctor.history import History
 from nethook.doctor.rule import Cause
 from nethook.doctor.rules import own_rules
 from nethook.doctor.signals.first_loss import first_loss
-from nethook.runs.run import open_run
+from nethook.runs.reading.run import open_run
 from nethook.watching.watch import Watch, watch
 
 SAMPLES: Final = 16

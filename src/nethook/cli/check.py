@@ -66,7 +66,7 @@ def check(
 
 def _is_empty(run: Path) -> bool:
     """Whether nothing was recorded: the run has just begun, or was killed in its first second."""
-    from nethook.runs.run import open_run
+    from nethook.runs.reading.run import open_run
 
     with open_run(run) as opened:
         return all(rank.last_step < 0 for rank in opened.ranks) and not opened.losses
@@ -92,7 +92,7 @@ def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
 
 
 def _lines(run: Path, found: list[Finding]) -> list[str]:
-    from nethook.runs.texts import clean_name
+    from nethook.runs.format.texts import clean_name
     from nethook.text.finding_lines import finding_lines, healthy_line
     from nethook.text.paragraphs import Style
 

@@ -13,7 +13,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules import all_rules
 from nethook.doctor.settings import Changes, Settings, project_settings
 from nethook.errors import OptionError, RunFileError, UnhealthyError
-from nethook.runs.run import Run, open_run
+from nethook.runs.reading.run import Run, open_run
 
 
 def diagnose(

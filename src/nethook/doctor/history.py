@@ -30,8 +30,8 @@ from nethook.runs.names import (
     loss_address,
     loss_name,
 )
-from nethook.runs.results import EventRecord, Series
-from nethook.runs.run import Run
+from nethook.runs.reading.results import EventRecord, Series
+from nethook.runs.reading.run import Run
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from typing import Final
 from nethook.errors import OptionError
 from nethook.exporting.folder import to_csv, to_parquet
 from nethook.exporting.tensorboard import to_tensorboard
-from nethook.runs.run import Run, open_run
+from nethook.runs.reading.run import Run, open_run
 
 FORMATS: Final[dict[str, Callable[[Run, Path], list[Path]]]] = {
     "csv": to_csv,

@@ -9,7 +9,7 @@ from typing import Any
 
 from nethook.errors import MissingLibraryError
 from nethook.exporting.tables import Columns, tables
-from nethook.runs.run import Run
+from nethook.runs.reading.run import Run
 from nethook.text.escape import cell
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from nethook.runs.run import Run
-from nethook.runs.schema import PHASES
+from nethook.runs.format.schema import PHASES
+from nethook.runs.reading.run import Run
 
 Columns = dict[str, Any]  # name -> a list or an array, all of one length
 

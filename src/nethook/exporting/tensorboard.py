@@ -10,9 +10,9 @@ import numpy as np
 
 from nethook.errors import MissingLibraryError
 from nethook.runs import names
-from nethook.runs.results import Histograms, Series
-from nethook.runs.run import Run
-from nethook.runs.schema import PHASES
+from nethook.runs.format.schema import PHASES
+from nethook.runs.reading.results import Histograms, Series
+from nethook.runs.reading.run import Run
 from nethook.stats.fields import magnitude_edges
 
 _CHUNK: Final = 64

@@ -9,7 +9,7 @@ import numpy as np
 from nethook.drawing.data import Line
 from nethook.figures.reading import Reading
 from nethook.runs import names
-from nethook.runs.results import Series
+from nethook.runs.reading.results import Series
 
 SOURCES: Final = {
     "gradients": names.PARAM_GRADS,

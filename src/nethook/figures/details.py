@@ -16,7 +16,7 @@ from nethook.figures.order import shape_text
 from nethook.figures.reading import Reading
 from nethook.figures.reporting.html import Layer
 from nethook.runs import names
-from nethook.runs.results import Histograms
+from nethook.runs.reading.results import Histograms
 from nethook.text.escape import script_json
 from nethook.text.numbers import number, share
 

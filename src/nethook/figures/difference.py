@@ -14,7 +14,7 @@ from nethook.figures.panels import loss_panel
 from nethook.figures.reading import Reading
 from nethook.figures.reporting.html import Report, Tab, page
 from nethook.figures.writing import write_whole
-from nethook.runs.parting import Parting, Point, find_parting
+from nethook.runs.reading.divergence import Parting, Point, find_parting
 from nethook.text.escape import line, shorten
 from nethook.text.numbers import number
 from nethook.text.table import Table

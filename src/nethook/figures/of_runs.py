@@ -24,8 +24,8 @@ from nethook.figures.evidence import depth_spec, finding_specs
 from nethook.figures.order import tree_rows
 from nethook.figures.panels import panels
 from nethook.figures.reading import Reading
-from nethook.runs.parting import Parting, find_parting
-from nethook.runs.run import Run
+from nethook.runs.reading.divergence import Parting, find_parting
+from nethook.runs.reading.run import Run
 from nethook.text.escape import shorten
 from nethook.text.findings import Finding, read_findings
 

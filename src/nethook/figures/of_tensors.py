@@ -10,7 +10,7 @@ from nethook.drawing.render import figure
 from nethook.errors import InputsError, NoSuchSiteError
 from nethook.figures import tapes
 from nethook.figures.tapes import CHANNELS, as_array
-from nethook.runs.run import Run, open_run
+from nethook.runs.reading.run import Run, open_run
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

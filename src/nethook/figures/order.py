@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nethook.drawing.data import Row
-from nethook.runs.rankfile import Site
-from nethook.runs.run import Run
+from nethook.runs.reading.rank_file import Site
+from nethook.runs.reading.run import Run
 
 _NEVER = 1 << 40  # the place of what was never called
 

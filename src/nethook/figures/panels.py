@@ -11,7 +11,7 @@ from nethook.drawing.data import Floats, Line, Panel
 from nethook.drawing.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
 from nethook.figures.reading import Reading
 from nethook.runs import names
-from nethook.runs.results import Series
+from nethook.runs.reading.results import Series
 
 _LOSS: Final = "@loss:"
 _SPARSE: Final = 0.6

@@ -15,8 +15,8 @@ from nethook.drawing.quantities import QUANTITIES
 from nethook.errors import NoSuchSiteError, OptionError
 from nethook.figures.order import Order, order_of
 from nethook.runs import names
-from nethook.runs.results import Histograms, Overview, Rank, Scalar, Series, Snapshot, Units
-from nethook.runs.run import Run, open_run
+from nethook.runs.reading.results import Histograms, Overview, Rank, Scalar, Series, Snapshot, Units
+from nethook.runs.reading.run import Run, open_run
 from nethook.text.findings import Finding, read_findings
 
 _PARTS: Final = ("least", "greatest", "last")

@@ -34,7 +34,7 @@ from nethook.page.parts import (
 )
 from nethook.page.state import PHASES, Place, run_link, site_link
 from nethook.runs import names
-from nethook.runs.results import Series
+from nethook.runs.reading.results import Series
 from nethook.text.escape import shorten
 from nethook.text.numbers import number, share
 

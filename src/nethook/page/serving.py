@@ -19,7 +19,7 @@ from nethook.errors import MissingLibraryError, NoSuchRunError, OptionError
 from nethook.page.guarding import is_local
 from nethook.page.token_page import forwarding_page
 from nethook.page.tokens import link_with, new_token, token_of_file
-from nethook.runs.owner import is_alive, process
+from nethook.runs.format.owner import is_alive, process
 
 if TYPE_CHECKING:
     from werkzeug.serving import BaseWSGIServer

@@ -12,7 +12,7 @@ from nethook.drawing.data import Floats
 from nethook.errors import RunFileError
 from nethook.page.folder import Entry, Stamp, stamp_of
 from nethook.runs import names
-from nethook.runs.run import Run, open_run
+from nethook.runs.reading.run import Run, open_run
 from nethook.text.findings import SEVERITIES, read_findings, verdict
 from nethook.text.numbers import number
 

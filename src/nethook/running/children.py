@@ -27,7 +27,7 @@ from nethook.running.options import RunOptions
 from nethook.running.paths import working_folder
 from nethook.running.program import Program
 from nethook.running.runner import run_program
-from nethook.runs.masking import masked_text
+from nethook.runs.secrets.masking import masked_text
 
 _ROOT: Final = str(Path(__file__).parents[2])
 # In a new process the folder that it is started in comes first. What lies there is for the script.

@@ -13,8 +13,8 @@ from typing import Final
 from nethook.errors import RunFileError
 from nethook.running.following import Session
 from nethook.running.runner import Outcome
+from nethook.runs.format.texts import clean, clean_name
 from nethook.runs.paths import rank_files
-from nethook.runs.texts import clean, clean_name
 
 _MOST: Final = 4
 """Runs that are shown one by one; a script may train a hundred."""
@@ -82,7 +82,7 @@ def written_files(session: Session) -> list[Path]:
 
 def severities(session: Session) -> list[str]:
     """How severe the findings of the run are."""
-    from nethook.runs.run import open_run
+    from nethook.runs.reading.run import open_run
 
     found = []
     for path in written_files(session):
@@ -96,7 +96,7 @@ def severities(session: Session) -> list[str]:
 
 def _verdict(path: Path, outcome: Outcome, colour: bool) -> Iterable[str]:
     from nethook.running.verdict import verdict_lines
-    from nethook.runs.run import open_run
+    from nethook.runs.reading.run import open_run
     from nethook.text.paragraphs import Style
 
     try:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from nethook.errors import RunFileError, RunInUseError
-from nethook.runs.guard import GuardedFile
-from nethook.runs.masking import masked_arguments
-from nethook.runs.owner import is_alive
+from nethook.runs.format.owner import is_alive
+from nethook.runs.format.texts import from_json
+from nethook.runs.reading.safe_sqlite import GuardedFile
+from nethook.runs.secrets.masking import masked_arguments
 from nethook.runs.stubs import is_stub
-from nethook.runs.texts import from_json
 
 _TIME: Final = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d"
 

@@ -57,7 +57,7 @@ def status_line(path: Path) -> str:
     """Where a run is, in one line; "" while there is nothing to say."""
     from nethook.errors import RunFileError
     from nethook.running.verdict import course
-    from nethook.runs.run import open_run
+    from nethook.runs.reading.run import open_run
     from nethook.text.paragraphs import WIDTH
 
     try:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from nethook.runs import names
-from nethook.runs.results import EventRecord, Scalar
-from nethook.runs.run import Run
+from nethook.runs.reading.results import EventRecord, Scalar
+from nethook.runs.reading.run import Run
 from nethook.text.finding_lines import finding_lines, healthy_line
 from nethook.text.paragraphs import Style, counted, number, wrapped
 

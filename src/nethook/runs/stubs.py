@@ -10,9 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from nethook.runs.owner import is_alive
-from nethook.runs.schema import APPLICATION_ID, PAGE_SIZE, TABLES
-from nethook.runs.texts import from_json
+from nethook.runs.format.owner import is_alive
+from nethook.runs.format.schema import APPLICATION_ID, PAGE_SIZE, TABLES
+from nethook.runs.format.texts import from_json
 
 _RECORDED: Final = ("windows", "scalars", "losses", "events", "snapshots", "findings")
 _WAL: Final = b"\x02\x02"

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.parameter import is_lazy
 
-from nethook.stats.guard import is_plain
+from nethook.stats.native.readable import is_plain
 from nethook.stats.repeats import stored_elements
 from nethook.stats.shards import local_part
 from nethook.torch_private import sparse_indices, sparse_values

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import torch
 
 from nethook.errors import OptionError
-from nethook.stats import guard, native, shards, torched
+from nethook.stats import shards, torch_kernel
 from nethook.stats.fields import (
     BINS,
     INDEX,
@@ -36,6 +36,7 @@ from nethook.stats.fields import (
     empty_rows,
     merge_rows,
 )
+from nethook.stats.native import binding, readable
 
 LIMIT = 4096
 """How many elements of one tensor are read for its histogram."""
@@ -185,7 +186,7 @@ class Slot:
                 rows.limit,
                 0,  # where the unit bits lie
                 -1,  # and how many there are
-                native.NO_UNITS if unit_dim is None else unit_dim,
+                binding.NO_UNITS if unit_dim is None else unit_dim,
                 0,
                 0,
             ),
@@ -205,13 +206,13 @@ class Slot:
         Returns:
             How many of its elements are not finite, where that is known without waiting; else 0.
         """
-        if native.fold is not None:
-            odd = native.fold_tensor(self.address, tensor, factor)
+        if binding.fold is not None:
+            odd = binding.fold_tensor(self.address, tensor, factor)
             if odd >= 0:
                 return odd
-            if odd == native.OTHER_UNITS:
+            if odd == binding.OTHER_UNITS:
                 self._fit_bits(tensor.shape)
-                return native.fold_tensor(self.address, tensor, factor)
+                return binding.fold_tensor(self.address, tensor, factor)
         return self._fold_otherwise(tensor, factor)
 
     def _fold_otherwise(self, tensor: torch.Tensor, factor: float | torch.Tensor) -> int:
@@ -221,12 +222,12 @@ class Slot:
                 return self.fold(held, factor)  # type: ignore[arg-type]
             self.skip("partial")
             return 0
-        kind = guard.kind(tensor)
+        kind = readable.kind(tensor)
         if kind is not None:
             self.skip(kind)
             return 0
         if tensor.device.type == "cpu":
-            native.missing_once()
+            binding.missing_once()
         if self.unit_dim is not None:
             self._fit_bits(tensor.shape)
         units = self._dim is not None and self.bits is not None and len(self.bits) > 0
@@ -263,7 +264,7 @@ class _Elsewhere:
 
     def __init__(self, device: torch.device, rows: Rows) -> None:
         self.device = device
-        self.rows, self.histograms, self.turns = torched.slots(device, len(rows.matrix))
+        self.rows, self.histograms, self.turns = torch_kernel.slots(device, len(rows.matrix))
         self.turns.copy_(torch.from_numpy(rows.turns))
         self.bits: dict[int, torch.Tensor] = {}
         self.touched = False
@@ -276,13 +277,13 @@ class _Elsewhere:
             where = torch.tensor(places).to(self.device, non_blocking=True)
             self._places[places] = where
         rows = self.rows.index_select(0, where)
-        torched.merge_(rows, torched.number_rows(numbers.detach().to(rows.dtype)))
+        torch_kernel.merge_(rows, torch_kernel.number_rows(numbers.detach().to(rows.dtype)))
         self.rows.index_copy_(0, where, rows)
         self._away[list(places)] += 1
         self.touched = True
 
     def non_finite(self) -> torch.Tensor:
-        return torched.non_finite(self.rows)
+        return torch_kernel.non_finite(self.rows)
 
     def fold(
         self, slot: Slot, tensor: torch.Tensor, dim: int | None, factor: float | torch.Tensor
@@ -298,7 +299,7 @@ class _Elsewhere:
                     common = min(len(bits), len(known))
                     bits[:common] = known[:common]
                 self.bits[place] = bits
-        torched.fold_(
+        torch_kernel.fold_(
             self.rows[place],
             tensor,
             histogram=self.histograms[place] if slot.histogram else None,
@@ -332,7 +333,7 @@ class _Elsewhere:
                 common = min(len(known), len(bits))
                 known[:common] |= bits.numpy().astype(np.uint8)[:common]
                 into.matrix[place, INDEX["active"]] = active_units(known)
-        torched.clear_(self.rows)
+        torch_kernel.clear_(self.rows)
         self.histograms.zero_()
         for each in self.bits.values():
             each.zero_()

@@ -18,7 +18,6 @@ import numpy.typing as npt
 import torch
 
 from nethook.errors import InputsError, OptionError
-from nethook.stats import guard
 from nethook.stats.fields import (
     BINS,
     FIELDS,
@@ -33,6 +32,7 @@ from nethook.stats.fields import (
     finite_counts,
     merge_rows,
 )
+from nethook.stats.native import readable
 from nethook.stats.rows import EVERY, MOST_UNITS, Rows, Slot
 
 Bits = npt.NDArray[np.uint8]
@@ -304,8 +304,8 @@ def summarise(
     """
     if not isinstance(tensor, torch.Tensor):
         raise InputsError(f"summarise takes a tensor, and was given {type(tensor).__name__}.")
-    if not guard.is_plain(tensor):
-        kind = guard.kind(tensor)
+    if not readable.is_plain(tensor):
+        kind = readable.kind(tensor)
         if kind is not None:
             raise InputsError(
                 f"A tensor of this kind is not summarised: {kind} ({type(tensor).__name__} of "

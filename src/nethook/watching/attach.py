@@ -27,8 +27,8 @@ from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.process.export import export_without_hooks
 from nethook.hooks.process.optimizers import on_every_step
 from nethook.hooks.threads import Threads, stay
-from nethook.runs.about import command
-from nethook.runs.writer import RunWriter
+from nethook.runs.writing.provenance import command
+from nethook.runs.writing.writer import RunWriter
 from nethook.stats.memory import sizes
 from nethook.stats.shards import is_shared
 from nethook.torch_private import compiled_call_of, is_compiled, parameters_of

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from nethook.runs.names import GRAD_NORM, UPDATE_COSINE, UPDATE_RATIO
-from nethook.stats import guard
-from nethook.stats.flat import SAMPLE
+from nethook.stats.native import readable
 from nethook.stats.sampling import both_parts, sampled
-from nethook.stats.torched import number_type
+from nethook.stats.tables import SAMPLE
+from nethook.stats.torch_kernel import number_type
 from nethook.torch_private import norms
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def device_fingerprint(tensor: torch.Tensor) -> torch.Tensor | None:
 
     Sums of whole numbers that wrap around are the same in whatever order a device adds them up.
     """
-    if guard.kind(tensor) is not None or not tensor.numel():
+    if readable.kind(tensor) is not None or not tensor.numel():
         return None
     if tensor.is_complex() or tensor.dtype == torch.bool:
         return None

@@ -11,12 +11,12 @@ from nethook.addresses.nested import tensors
 from nethook.addresses.paths import Path, show_path
 from nethook.hooks.modes import unrecorded
 from nethook.runs import names
-from nethook.stats import guard
-from nethook.stats.flat import fingerprint
+from nethook.stats.native import readable
 from nethook.stats.rows import Slot
 from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import local_part
-from nethook.stats.torched import number_type
+from nethook.stats.tables import fingerprint
+from nethook.stats.torch_kernel import number_type
 from nethook.watching.away import device_fingerprint, is_away
 from nethook.watching.taps import described
 
@@ -71,7 +71,9 @@ class Batches:
         address = names.batch_address(model)
         if tensor.dim():
             self._fold_number(address, names.BATCH_SIZE, float(tensor.size(0)))
-        if not guard.is_readable(tensor):  # the slot of the inputs has counted it as not measured
+        if not readable.is_readable(
+            tensor
+        ):  # the slot of the inputs has counted it as not measured
             return
         mark = fingerprint(tensor)
         if mark is not None:
@@ -127,8 +129,8 @@ class Batches:
 
     def _spread(self, address: str, quantity: str, tensor: torch.Tensor) -> None:
         slot = self._of(address, quantity)
-        readable = guard.is_readable(tensor)
-        if slot is not None and readable and tensor.dim() and len(tensor) > 1 and tensor.numel():
+        is_readable = readable.is_readable(tensor)
+        if slot is not None and is_readable and tensor.dim() and len(tensor) > 1 and tensor.numel():
             slot.fold(spread(tensor))
 
     def _fold_number(self, address: str, quantity: str, value: float) -> None:

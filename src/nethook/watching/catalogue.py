@@ -12,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from nethook.runs.window import Window
-from nethook.runs.writer import RunWriter
-from nethook.stats import native
+from nethook.runs.format.window import Window
+from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import INDEX, clear_rows, empty_rows, merge_rows
+from nethook.stats.native import binding
 from nethook.stats.rows import Rows, Slot
 
 HISTOGRAM_LIMIT: Final = 1024
@@ -97,8 +97,8 @@ class Sheet:
     def step_ended(self, _: int = 0) -> None:
         """One more step: counts which series were measured in it."""
         used = len(self.catalogue.keys)
-        if native.functions is not None and not self.rows.has_devices:
-            native.functions.count_seen(self.rows.matrix_address, *self.counted, used)
+        if binding.functions is not None and not self.rows.has_devices:
+            binding.functions.count_seen(self.rows.matrix_address, *self.counted, used)
             return
         tensors = self._tensors[:used] + self.rows.away[:used]
         self.seen[:used] += tensors > self._before[:used]
@@ -114,7 +114,7 @@ class Sheet:
         rows.collect()
         used = len(self.catalogue.keys)
         filled = window.filled or window.steps > 0
-        if not (filled or keep) and native.functions is not None:
+        if not (filled or keep) and binding.functions is not None:
             return self._move(window, used, carries)
         carries = True
         touched = rows.matrix[:used, _TENSORS] + rows.matrix[:used, _SKIPPED] > 0
@@ -163,7 +163,7 @@ class Sheet:
                 len(layout),
             )  # fmt: skip
             window.filled = True  # an interrupt may come before it is counted as such
-            if native.functions.move_rows(self._words_address):
+            if binding.functions.move_rows(self._words_address):
                 break
             catalogue.identify(self._touched(used), rows.slots)
             window = catalogue.writer.widen(window)

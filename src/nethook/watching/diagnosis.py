@@ -18,7 +18,7 @@ from nethook.runs.paths import is_rank_file
 
 if TYPE_CHECKING:
     from nethook.doctor.finding import Finding
-    from nethook.runs.writer import RunWriter
+    from nethook.runs.writing.writer import RunWriter
     from nethook.watching.budget import Budget
 
 FIRST: Final = 20.0
@@ -89,7 +89,7 @@ class Diagnosis:
 
     def _look(self) -> None:
         from nethook.doctor.diagnose import examine
-        from nethook.runs.run import Run
+        from nethook.runs.reading.run import Run
 
         began = time.thread_time()
         self._writer.flush()

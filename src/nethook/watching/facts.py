@@ -11,11 +11,11 @@ from torch import nn
 from nethook.addresses.tree import ParameterSite, Site
 from nethook.kinds import bounds, is_rectifier
 from nethook.runs import names
-from nethook.stats import guard
-from nethook.stats.flat import fingerprint
+from nethook.stats.native import readable
 from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import Part, placements_of
-from nethook.stats.torched import number_type
+from nethook.stats.tables import fingerprint
+from nethook.stats.torch_kernel import number_type
 from nethook.torch_private import BatchNorms, Dropouts, InstanceNorms
 from nethook.watching.away import device_fingerprint, is_away
 from nethook.watching.earlier import added, with_earlier
@@ -234,13 +234,13 @@ class Facts:
             return
         for facts in track.set.all:
             weight = facts.local.detach()
-            if weight.dim() < 2 or not weight.numel() or not guard.is_readable(weight):
+            if weight.dim() < 2 or not weight.numel() or not readable.is_readable(weight):
                 continue
             rows = facts.rows
             rows["rows"] = min(ROWS, weight.shape[0])
             self._count(rows, "distinct_rows", str(step), distinct_rows(weight, 1e-13))
             grad = facts.grad
-            if grad is not None and guard.is_readable(grad):
+            if grad is not None and readable.is_readable(grad):
                 # Equal units get gradients that are equal up to the rounding of a matrix product.
                 count = distinct_rows(grad.detach(), 4 * torch.finfo(grad.dtype).eps)
                 self._count(rows, "distinct_grad_rows", str(step), count)

@@ -19,8 +19,8 @@ from torch import nn
 
 from nethook.errors import NoSuchRunError, NotARunError
 from nethook.files import is_file
-from nethook.stats import guard
 from nethook.stats.memory import bytes_held
+from nethook.stats.native import readable
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared
 from nethook.tracing.foreign import NotRecorded
@@ -186,7 +186,7 @@ def _write(value: Any, name: str, tensors: dict[str, torch.Tensor], left_out: li
 
 def _why_not(tensor: torch.Tensor) -> str:
     """Why a tensor cannot be saved, in a word or two; empty where it can be."""
-    kind = guard.kind(tensor)
+    kind = readable.kind(tensor)
     # A subclass with memory of its own is saved as the plain tensor that it is as well.
     plain = kind == "subclass" and tensor.layout is torch.strided and not is_shared(tensor)
     if kind is not None and not plain:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import torch
 
 from nethook.hooks.modes import unrecorded
-from nethook.stats import guard
+from nethook.stats.native import readable
 from nethook.watching.flight_look import range_of
 
 Operand = Any  # a tensor or a number
@@ -31,7 +31,7 @@ class Operands(list[Operand]):
 
 def _is_real(tensor: torch.Tensor) -> bool:
     """Whether its elements can be read, and held against zero."""
-    return guard.is_readable(tensor) and not tensor.is_complex()
+    return readable.is_readable(tensor) and not tensor.is_complex()
 
 
 def _compact(operands: Sequence[Operand]) -> Operands:
@@ -277,7 +277,7 @@ def backward_reason(operation: str, operands: Sequence[Operand], grads: Sequence
     name = operation.lower()
     looked = _compact(operands)
     x = _tensor(looked)
-    if x is not None and x.is_floating_point() and guard.is_readable(x):
+    if x is not None and x.is_floating_point() and readable.is_readable(x):
         if name in _INFINITE_AT_ZERO and bool((x == 0).any()):
             zeros = _count(x == 0, looked.times)
             return f"the derivative of {name} at 0 is infinite: {zeros} are 0"

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from nethook.hooks.stack import raised_by_signal
-from nethook.runs.masking import masked_text
+from nethook.runs.secrets.masking import masked_text
 
 MOST_FAILURES: Final = 8
 """Parts that may fail before watching as a whole is given up."""

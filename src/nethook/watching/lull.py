@@ -24,7 +24,7 @@ from torch import nn
 
 from nethook.hooks.modes import modes_are_active, unrecorded
 from nethook.runs import names
-from nethook.stats import native
+from nethook.stats.native import binding
 from nethook.torch_private import is_autocast, saved_by, version_of
 from nethook.watching.flight_ring import CAP, PlainCall, random_states
 from nethook.watching.numbers import (
@@ -48,7 +48,7 @@ LONGEST: Final = 1.0
 _now = time.perf_counter
 _has_gradient = torch.is_grad_enabled
 _Tensor = torch.Tensor
-_bytes_of, _number_of = native.bytes_of, native.number_of
+_bytes_of, _number_of = binding.bytes_of, binding.number_of
 # Where somebody has put something else in its place, no loss goes the short way.
 _BACKWARD: Final = getattr(torch.Tensor.backward, "__code__", None)
 
@@ -130,7 +130,7 @@ class Lull:
     def _plain_track(self) -> Track | None:
         """The one optimizer of a loop in which nothing special goes on."""
         session, loop = self._session, self._loop
-        if loop is None or native.functions is None or not session.quiet or session.locked:
+        if loop is None or binding.functions is None or not session.quiet or session.locked:
             return None
         if session.clock != "optimizer" or session.world > 1 or session.on_first_call:
             return None

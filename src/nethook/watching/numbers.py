@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from nethook.runs import names
-from nethook.stats.flat import Numbers
-from nethook.stats.torched import number_type
+from nethook.stats.tables import Numbers
+from nethook.stats.torch_kernel import number_type
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session

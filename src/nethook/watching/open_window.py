@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from nethook.runs.clock import WindowClock
+from nethook.runs.writing.windowing import WindowClock
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session

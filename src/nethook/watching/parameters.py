@@ -22,13 +22,13 @@ from nethook.runs.names import (
     UPDATE_COSINE,
     UPDATES,
 )
-from nethook.stats import guard
-from nethook.stats.flat import SAMPLE, Follower, Numbers, Table, lies_flat, start_of
+from nethook.stats.native import readable
 from nethook.stats.repeats import stored_elements
 from nethook.stats.rows import Slot
 from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import is_shared, local_part, part_of
 from nethook.stats.summary import summarise
+from nethook.stats.tables import SAMPLE, Follower, Numbers, Table, lies_flat, start_of
 from nethook.torch_private import local_of
 from nethook.watching.away import Away, is_away
 from nethook.watching.witnesses import Witnesses
@@ -178,7 +178,7 @@ class ParameterSet:
             parameter = each.local.detach()
             self.weight_square += _square(parameter) * each.part.parts
             self._slot(each, PARAMS).fold(parameter)
-            if self._wants_updates and guard.kind(parameter) is None and not _repeats(parameter):
+            if self._wants_updates and readable.kind(parameter) is None and not _repeats(parameter):
                 self._clones[at] = parameter.clone()
         for away in self.away:
             away.weights()
@@ -319,7 +319,7 @@ class ParameterSet:
         """The same for a parameter that does not lie flat: by torch, where it is."""
         parameter = each.local.detach()
         numbers = parameter.is_floating_point() or parameter.is_complex()
-        if guard.kind(parameter) is not None or not numbers:
+        if readable.kind(parameter) is not None or not numbers:
             return
         if is_away(parameter):  # `Away` does it, for all of its device at once
             return
@@ -339,7 +339,7 @@ class ParameterSet:
             state = optimizer.state.get(each.parameter)
             moment = state.get("exp_avg_sq") if isinstance(state, dict) else None
             moment = local_part(moment) if isinstance(moment, torch.Tensor) else None
-            if moment is not None and moment.numel() and guard.is_readable(moment):
+            if moment is not None and moment.numel() and readable.is_readable(moment):
                 self._slot(each, SECOND_MOMENT).fold(sampled(moment.detach(), SAMPLE))
 
     # -- helpers ------------------------------------------------------------------------------
@@ -434,7 +434,7 @@ def _away(session: Session, others: Sequence[ParameterFacts]) -> list[Away]:
     devices: dict[torch.device, list[ParameterFacts]] = {}
     for each in others:
         local = each.local
-        if is_away(local) and guard.kind(local) is None and not _repeats(local):
+        if is_away(local) and readable.kind(local) is None and not _repeats(local):
             devices.setdefault(each.local.device, []).append(each)
     return [Away(session, facts) for facts in devices.values()]
 
@@ -454,8 +454,8 @@ def _square(tensor: torch.Tensor, factor: float = 1.0) -> float:
 
     What lies on a device is not asked: `Away` has its squares.
     """
-    if is_away(tensor) and guard.kind(tensor) is None:
+    if is_away(tensor) and readable.kind(tensor) is None:
         return 0.0
-    if tensor.device.type != "cpu" or guard.kind(tensor) is not None:
+    if tensor.device.type != "cpu" or readable.kind(tensor) is not None:
         return float("nan")
     return (summarise(tensor.detach(), histogram=False).norm * factor) ** 2

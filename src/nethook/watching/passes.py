@@ -17,11 +17,11 @@ from torch import nn
 from nethook.hooks.hook import Owner
 from nethook.hooks.process.loss_functions import LossFunctions
 from nethook.runs import names
-from nethook.runs.clock import WindowClock
+from nethook.runs.writing.windowing import WindowClock
 from nethook.watching.catalogue import Sheet
 
 if TYPE_CHECKING:
-    from nethook.runs.window import Window
+    from nethook.runs.format.window import Window
     from nethook.watching.session import Session
 
 

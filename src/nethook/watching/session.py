@@ -20,8 +20,8 @@ from nethook.hooks.attachment import Resting, seconds_of_a_hook
 from nethook.hooks.compile.graph import shown
 from nethook.hooks.stack import error_of_call
 from nethook.runs import names
-from nethook.runs.window import Window
-from nethook.runs.writer import RunWriter
+from nethook.runs.format.window import Window
+from nethook.runs.writing.writer import RunWriter
 from nethook.watching.averaging import Averaging
 from nethook.watching.batches import Batches
 from nethook.watching.budget import GRADS, LOOK, OUTPUTS, QUANTITIES, Budget, next_sampled

@@ -13,7 +13,7 @@ from nethook.addresses.nested import tensors
 from nethook.hooks.autograd.compact import compact_clone
 from nethook.hooks.hook import Owner
 from nethook.hooks.modes import quiet
-from nethook.stats import guard
+from nethook.stats.native import readable
 from nethook.torch_private import backward_id
 from nethook.watching import budget
 from nethook.watching.taps import Part
@@ -84,7 +84,7 @@ class SnapshotTap(Part):
     def keep(self, output: Any) -> None:
         """Keeps the first samples of an output."""
         for _, tensor in tensors(output)[:1]:
-            if tensor.dim() and guard.is_readable(tensor):
+            if tensor.dim() and readable.is_readable(tensor):
                 self._last = self.session.step
                 few = tensor[: self.samples]
                 if few.numel() <= MOST_ELEMENTS:

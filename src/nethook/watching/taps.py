@@ -23,8 +23,8 @@ from nethook.hooks.modes import quiet
 from nethook.hooks.threads import elsewhere
 from nethook.kinds import bounds, unit_dim
 from nethook.runs import names
-from nethook.stats import guard
 from nethook.stats.memory import sizes
+from nethook.stats.native import readable
 from nethook.stats.rows import Slot
 from nethook.stats.shards import local_part
 from nethook.torch_private import (
@@ -72,7 +72,7 @@ class Part(Hook):
 def described(tensor: torch.Tensor) -> dict[str, Any]:
     """Shape and type of a tensor, and its kind where that is one that is not measured."""
     held = local_part(tensor)
-    kind = "partial" if held is None else guard.kind(held)
+    kind = "partial" if held is None else readable.kind(held)
     return {
         "shape": sizes(tensor),
         "dtype": str(tensor.dtype).removeprefix("torch."),

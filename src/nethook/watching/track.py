@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from nethook.runs.masking import masked_setting
+from nethook.runs.secrets.masking import masked_setting
 from nethook.stats.shards import local_part
 from nethook.watching.parameters import ParameterSet
 

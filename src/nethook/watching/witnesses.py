@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from nethook.stats import guard
-from nethook.stats.flat import SAMPLE
+from nethook.stats.native import readable
 from nethook.stats.sampling import INTEGERS
+from nethook.stats.tables import SAMPLE
 from nethook.torch_private import version_of
 
 WITNESSES: Final = 8
@@ -54,7 +54,7 @@ def _strided_view(parameter: torch.Tensor) -> Any:
     size = parameter.element_size()
     if not parameter.numel() or not parameter.is_contiguous() or size not in INTEGERS:
         return None
-    if guard.kind(parameter) is not None or parameter.is_conj() or parameter.is_neg():
+    if readable.kind(parameter) is not None or parameter.is_conj() or parameter.is_neg():
         return None  # of the last two the memory holds other numbers than they show
     flat = parameter.detach().view(-1).view(INTEGERS[size])
     some = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE]

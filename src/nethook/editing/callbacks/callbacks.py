@@ -24,8 +24,8 @@ from nethook.errors import EditError, NotFiniteError, ScopeError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.threads import elsewhere, stay
-from nethook.stats import guard
 from nethook.stats.memory import pieces
+from nethook.stats.native import readable
 from nethook.stats.summary import summarise
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -226,7 +226,7 @@ class Callbacks:
             for _, tensor in tensors(value):
                 for part in pieces(tensor):
                     numbers = part.is_floating_point() or part.is_complex()
-                    if not numbers or not guard.is_readable(part):
+                    if not numbers or not readable.is_readable(part):
                         continue
                     seen = summarise(part.detach(), histogram=False)
                     if seen.finite < seen.count:

@@ -17,9 +17,9 @@ from nethook.addresses.nested import tensors
 from nethook.addresses.suggest import listing
 from nethook.errors import NoSuchSiteError, OptionError
 from nethook.kinds import unit_dim
-from nethook.stats import guard
+from nethook.stats.native import readable
 from nethook.stats.rows import Rows, Slot
-from nethook.stats.torched import number_type, read_once
+from nethook.stats.torch_kernel import number_type, read_once
 
 _Kept = TypeVar("_Kept")
 
@@ -101,7 +101,7 @@ class ActivationStats(Monitor[list[torch.Tensor]]):
         self, known: list[torch.Tensor] | None, value: torch.Tensor, site: str
     ) -> list[torch.Tensor]:
         rows = [] if known is None else known
-        if value.numel() and guard.is_readable(value):
+        if value.numel() and readable.is_readable(value):
             rows.append(_numbers(value))
         return rows
 

@@ -1,0 +1,208 @@
+"""Between the training thread and the writer thread: bounded, and nobody waits."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+from nethook.runs.format.window import Layout, Window
+
+CAPACITY: Final = 3
+"""Windows that may wait for the writer. Each takes about 5 KB a series, most of it histograms."""
+
+LIGHT: Final = 64
+"""Windows without histograms that may wait: so short are they that the writer takes many at once.
+Each takes 152 bytes a series, and a byte a unit."""
+
+MAX_NOTES: Final = 1 << 16
+"""Scalars, events and loss records that may wait; when there are more, the oldest go."""
+
+
+@dataclass
+class Delivery:
+    """What the writer thread takes out at once."""
+
+    window: Window | None = None  # one at a time, so that the others go on waiting, not growing
+    provisional: list[Window] = field(default_factory=list)
+    catalogue: list[Any] = field(default_factory=list)
+    notes: list[tuple[str, Any]] = field(default_factory=list)
+    findings: Any = None
+    dropped: int = 0
+
+
+class Mailbox:
+    """A queue of windows that never grows, and windows that were used and are empty again."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        # Entered by itself where the training thread does: it is written in C, so that an interrupt
+        # cannot leave it locked. A Condition's own `__exit__` is not.
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.stopping = False  # the writer thread is to end
+        self.stopped = False  # it has ended: nothing is taken in any more
+        self.flushes = 0  # asked for
+        self.flushed = 0  # done
+        # Wakes the writer; putting into a SimpleQueue never waits.
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        self._capacity = capacity
+        self._light = max(LIGHT, capacity)
+        self._windows: deque[Window] = deque()
+        # Windows with histograms that were handed over, and taken out: each is counted by one side.
+        self._last_put: dict[str, Window] = {}  # the last one of each phase
+        self._heavy_put = 0
+        self._heavy_taken = 0
+        self._provisional: dict[str, Window] = {}
+        self._spare: list[Window] = []
+        self._catalogue: list[Any] = []
+        self._notes: deque[tuple[str, Any]] = deque()
+        self._findings: Any = None
+        self._dropped = 0
+
+    # The training thread
+
+    def queued(self) -> int:
+        """Windows that wait, as a part of the capacity: those without histograms count little."""
+        waiting = len(self._windows)
+        return max(self._heavy_put - self._heavy_taken, -(-waiting * self._capacity // self._light))
+
+    def full(self) -> bool:
+        """Whether a window that came now would have to wait with its sender."""
+        return self.queued() >= self._capacity
+
+    def put(self, window: Window, *, always: bool = False) -> bool:
+        """Hand a window over; False when it is full, and the window stays with the sender."""
+        queued = self.queued()
+        if self.stopped or (not always and queued >= self._capacity):
+            return False
+        # Each line is atomic by itself. A lock here could be held by the writer while it waits for
+        # the interpreter, and the training thread would wait for both.
+        self._provisional.pop(window.phase, None)  # it is in this one
+        self._heavy_put += window.carries
+        self._last_put[window.phase] = window
+        self._windows.append(window)
+        # Who is woken wants the interpreter: better for several windows at once than for each. The
+        # writer looks by itself when it is time to commit.
+        if always or 2 * queued + 2 >= self._capacity:
+            self._bell.put(None)
+        return True
+
+    def has_got(self, window: Window) -> bool:
+        """Whether a window was handed over, and has not come back as an empty one since."""
+        return any(each is window for each in self._last_put.values())
+
+    def put_provisional(self, window: Window) -> bool:
+        """Hand over a copy of a window that is still open, in the place of an earlier copy."""
+        if self.stopped or self.full():
+            return False
+        copy = self.empty(window.layout, window.phase)
+        window.copy_to(copy)
+        self._provisional[window.phase] = copy
+        self._bell.put(None)
+        return True
+
+    def put_catalogue(self, entry: Any) -> None:
+        """Hand over a site or a series: never dropped, and as many as the model has."""
+        with self.lock:
+            if not self.stopped:
+                self._catalogue.append(entry)
+
+    def put_note(self, kind: str, note: Any) -> None:
+        """Hand over a scalar, an event or a loss record."""
+        if self.stopped:
+            return
+        self._notes.append((kind, note))  # atomic: no lock on the way of a training step
+        if len(self._notes) > MAX_NOTES:
+            try:
+                self._notes.popleft()
+                self._dropped += 1
+            except IndexError:
+                pass  # the writer took them all in between
+
+    def put_findings(self, findings: Any) -> None:
+        """Hand over findings; only the newest count."""
+        with self.lock:
+            self._findings = findings
+
+    def empty(self, layout: Layout, phase: str) -> Window:
+        """An empty window: one that was used before, if there is one."""
+        while self._spare:
+            try:
+                window = self._spare.pop()
+            except IndexError:
+                break
+            if window.layout is layout:
+                if self.has_got(window):
+                    self._last_put = {
+                        key: each for key, each in self._last_put.items() if each is not window
+                    }
+                window.phase = phase
+                return window
+        return Window(layout, phase)
+
+    def ask_to_flush(self) -> int:
+        """Ask for a flush; the number that `flushed` will have reached when it is done."""
+        with self.lock:
+            self.flushes += 1
+            self._bell.put(None)
+            return self.flushes
+
+    def ask_to_stop(self) -> None:
+        """Ask the writer thread to write what is left and end."""
+        with self.lock:
+            self.stopping = True
+            self._bell.put(None)
+
+    # The writer thread
+
+    def sleep(self, seconds: float) -> None:
+        """Wait until something is handed over or asked for, but no longer than this."""
+        with suppress(Empty):
+            self._bell.get(timeout=seconds)
+            while True:  # one look sees everything that was handed over until now
+                self._bell.get_nowait()
+
+    def take(self, *, windows: bool = True) -> Delivery:
+        """What is waiting, one window of it; none while windows are to wait a little longer."""
+        delivery = Delivery()
+        with self.lock:
+            # The catalogue first: a window may be of series that were added a moment ago.
+            delivery.catalogue, self._catalogue = self._catalogue, []
+            if windows:
+                delivery.window = self._windows.popleft() if self._windows else None
+                self._heavy_taken += delivery.window is not None and delivery.window.carries
+                if not self._windows:  # what is open comes after all that is closed
+                    delivery.provisional = list(self._provisional.values())
+                    self._provisional = {}
+            delivery.findings, self._findings = self._findings, None
+            delivery.dropped, self._dropped = self._dropped, 0
+        while self._notes:
+            delivery.notes.append(self._notes.popleft())
+        return delivery
+
+    def put_back(self, catalogue: list[Any], notes: list[tuple[str, Any]]) -> None:
+        """What was taken out and could not be written waits again, before all that came since.
+
+        Without its catalogue a run could not be read. Notes wait as long as there is room.
+        """
+        with self.changed:
+            self._catalogue = [*catalogue, *self._catalogue]
+        room = max(0, MAX_NOTES - len(self._notes))
+        kept = notes[max(0, len(notes) - room) :]
+        self._notes.extendleft(reversed(kept))
+        self._dropped += len(notes) - len(kept)
+
+    def give_back(self, window: Window) -> None:
+        """A window was written: empty it, here and not on the training thread, and keep it."""
+        heavy = window.carries
+        window.clear()
+        # As many as are ever under way: making one anew costs the training thread a millisecond.
+        if len(self._spare) < (self._capacity if heavy else LIGHT // 2):
+            self._spare.append(window)
+
+    def waiting(self) -> bool:
+        """Whether anything is waiting that should be taken out soon."""
+        return bool(self._windows or self._provisional)

@@ -1,0 +1,344 @@
+// The native kernel, for whole windows: which series a step has measured, what a window takes over
+// from the rows that steps are folded into, and how a window is packed for the file. All of it is
+// done in Python, too, where there is no kernel: watching/catalogue.py, runs/format/records.py,
+// runs/format/packing.py and runs/format/levels.py, with the same results to the last bit.
+
+#include <nanobind/nanobind.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "pass.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+// One more step: `seen` counts those rows whose number of tensors has grown.
+void count_seen(uintptr_t matrix, uintptr_t before, uintptr_t seen, int64_t used) {
+  const double* row = reinterpret_cast<const double*>(matrix);
+  double* known = reinterpret_cast<double*>(before);
+  int64_t* count = reinterpret_cast<int64_t*>(seen);
+  for (int64_t i = 0; i < used; ++i, row += WIDTH) {
+    count[i] += row[TENSORS] > known[i];
+    known[i] = row[TENSORS];
+  }
+}
+
+// Where the rows of a sheet are, and where a window wants them: words, filled in by catalogue.py.
+struct Move {
+  double* rows;         // of the sheet
+  int64_t* histograms;
+  double* before;
+  int64_t *seen, *ids;  // ids: the row of the window; negative: it has none yet
+  int64_t used;         // rows of the sheet
+  const int64_t *slots, slot_count;  // addresses of what binding.cpp calls a Slot, with unit bits
+  double* to_rows;
+  int64_t *to_histograms, *to_seen;
+  uint8_t* to_bits;
+  const int64_t* offsets;  // where the unit bits of a row of the window begin
+  int64_t carries;         // whether histograms are moved as well
+  int64_t room;            // rows of the window
+
+  bool has(int64_t id) const { return id >= 0 && id < room; }
+};
+
+struct BitSlot {
+  double* row;
+  int64_t *histogram, *turn, limit;
+  uint8_t* bits;
+  int64_t units;
+};
+
+bool is_touched(const double* row) { return row[TENSORS] + row[SKIPPED] > 0; }
+
+// Moves all rows that were measured to an empty window, and empties them. Returns false, and moves
+// nothing, where the window lacks one.
+bool move_rows(uintptr_t address) {
+  const Move& m = *reinterpret_cast<const Move*>(address);
+  nb::gil_scoped_release release;
+  for (int64_t i = 0; i < m.used; ++i)
+    if (is_touched(m.rows + i * WIDTH) && !m.has(m.ids[i])) return false;
+  for (int64_t i = 0; i < m.slot_count; ++i) {
+    const BitSlot& slot = *reinterpret_cast<const BitSlot*>(m.slots[i]);
+    if (!is_touched(slot.row) || slot.units <= 0) continue;
+    const int64_t id = m.ids[(slot.row - m.rows) / WIDTH];
+    const int64_t room = m.offsets[id + 1] - m.offsets[id];
+    const int64_t common = room < slot.units ? room : slot.units;
+    std::memcpy(m.to_bits + m.offsets[id], slot.bits, size_t(common));
+    std::memset(slot.bits, 0, size_t(slot.units));
+  }
+  for (int64_t i = 0; i < m.used; ++i) {
+    double* row = m.rows + i * WIDTH;
+    if (is_touched(row)) {
+      const int64_t id = m.ids[i];
+      std::memcpy(m.to_rows + id * WIDTH, row, WIDTH * sizeof(double));
+      // Devices tell their tensors at the end of a window: what came at all was seen throughout.
+      m.to_seen[id] = m.seen[i] > 1 ? m.seen[i] : 1;
+      std::memset(row, 0, WIDTH * sizeof(double));
+      row[MIN] = HUGE_VAL;
+      row[MAX] = -HUGE_VAL;
+    }
+    if (m.carries && m.has(m.ids[i])) {
+      int64_t* histogram = m.histograms + i * BIN_COUNT;
+      std::memcpy(m.to_histograms + m.ids[i] * BIN_COUNT, histogram, BIN_COUNT * sizeof(int64_t));
+      std::memset(histogram, 0, BIN_COUNT * sizeof(int64_t));
+    }
+    m.seen[i] = 0;
+    m.before[i] = 0;
+  }
+  return true;
+}
+
+// ------------------------------------------------------------------------------------- packing
+
+constexpr int ROW_BLOCK = 64;  // series of one record
+enum Kind { ZERO, SAME, U1, I1, U2, I2, U4, I4, F4, F8, F3 };
+
+uint64_t bits_of(double x) { uint64_t b; std::memcpy(&b, &x, 8); return b; }
+uint32_t bits_of(float x) { uint32_t b; std::memcpy(&b, &x, 4); return b; }
+
+Kind kind_of(const double* column, int64_t rows) {
+  if (rows == 0) return ZERO;
+  bool same = true, whole = true, exact = true, narrow = true;
+  double low = column[0], high = column[0];
+  for (int64_t i = 0; i < rows; ++i) {
+    const double x = column[i];
+    const uint64_t bits = bits_of(x);
+    same &= bits == bits_of(column[0]);
+    const bool fits = x >= -0x1p62 && x <= 0x1p62;
+    whole &= fits && bits_of(double(int64_t(fits ? x : 0))) == bits;
+    const float single = float(x);
+    exact &= bits_of(double(single)) == bits;
+    narrow &= (bits_of(single) & 0xff) == 0;
+    low = x < low ? x : low;
+    high = x > high ? x : high;
+  }
+  if (same) return bits_of(column[0]) == 0 ? ZERO : SAME;
+  if (whole) {
+    if (low >= 0 && high <= 255) return U1;
+    if (low >= -128 && high <= 127) return I1;
+    if (low >= 0 && high <= 65535) return U2;
+    if (low >= -32768 && high <= 32767) return I2;
+    if (low >= 0 && high <= 4294967295.0) return U4;
+    if (low >= -2147483648.0 && high <= 2147483647.0) return I4;
+  }
+  return exact ? (narrow ? F3 : F4) : F8;
+}
+
+template <class T>
+void planes(const double* column, int64_t rows, std::vector<uint8_t>& out, int first = 0) {
+  const size_t at = out.size(), width = sizeof(T) - size_t(first);
+  out.resize(at + width * size_t(rows));
+  for (int64_t i = 0; i < rows; ++i) {
+    const T x = T(column[i]);
+    uint8_t bytes[sizeof(T)];
+    std::memcpy(bytes, &x, sizeof x);  // little-endian, as every machine that torch runs on
+    uint8_t* to = out.data() + at + i;
+    for (size_t k = 0; k < width; ++k) to[k * size_t(rows)] = bytes[k + size_t(first)];
+  }
+}
+
+// A matrix, column by column, as packing.py has it: the head in `head`, the rest in `plain`.
+void pack_columns(const double* columns, int64_t rows, int count, std::vector<uint8_t>& head,
+                  std::vector<uint8_t>& plain) {
+  head.assign({uint8_t(count), uint8_t(rows & 255), uint8_t(rows >> 8)});
+  plain.clear();
+  for (int c = 0; c < count; ++c) {
+    const double* column = columns + c * rows;
+    const Kind kind = kind_of(column, rows);
+    head.push_back(uint8_t(kind));
+    switch (kind) {
+      case ZERO: break;
+      case SAME: planes<double>(column, 1, plain); break;
+      case U1: planes<uint8_t>(column, rows, plain); break;
+      case I1: planes<int8_t>(column, rows, plain); break;
+      case U2: planes<uint16_t>(column, rows, plain); break;
+      case I2: planes<int16_t>(column, rows, plain); break;
+      case U4: planes<uint32_t>(column, rows, plain); break;
+      case I4: planes<int32_t>(column, rows, plain); break;
+      case F4: planes<float>(column, rows, plain); break;
+      case F8: planes<double>(column, rows, plain); break;
+      case F3: planes<float>(column, rows, plain, 1); break;
+    }
+  }
+}
+
+// Moments to 13 digits: see `_shorten` of records.py.
+void shorten(double* row, double finite) {
+  constexpr int DIGITS = 42;
+  const double m2 = row[M2];
+  if (!(m2 > 1e-290 && m2 < 1e290 && finite > 0)) return;
+  int exponent;
+  std::frexp(m2, &exponent);
+  double quantum = std::ldexp(1.0, exponent - DIGITS - 1);
+  row[M2] = std::nearbyint(m2 / quantum) * quantum;
+  std::frexp(std::sqrt(m2 / (finite > 1 ? finite : 1.0)), &exponent);
+  quantum = std::ldexp(1.0, exponent - DIGITS - 1);
+  if (!(std::fabs(row[MEAN]) < 0x1p51 * quantum)) return;
+  row[MEAN] = std::nearbyint(row[MEAN] / quantum) * quantum;
+  row[MEAN_LOW] = 0;
+}
+
+nb::bytes as_bytes(const std::vector<uint8_t>& data) {
+  return nb::bytes(reinterpret_cast<const char*>(data.data()), data.size());
+}
+
+// Any matrix, row by row: (head, plain bytes).
+nb::tuple pack_matrix(uintptr_t matrix, int64_t rows, int count) {
+  std::vector<uint8_t> head, plain;
+  {
+    nb::gil_scoped_release release;
+    const double* from = reinterpret_cast<const double*>(matrix);
+    std::vector<double> columns(size_t(rows) * size_t(count));
+    for (int64_t i = 0; i < rows; ++i)
+      for (int c = 0; c < count; ++c) columns[size_t(c * rows + i)] = *from++;
+    pack_columns(columns.data(), rows, count, head, plain);
+  }
+  return nb::make_tuple(as_bytes(head), as_bytes(plain));
+}
+
+struct Record {
+  int64_t block;
+  std::vector<uint8_t> head, plain;
+};
+
+nb::list as_list(const std::vector<Record>& made) {
+  nb::list found;
+  for (const Record& each : made)
+    found.append(nb::make_tuple(each.block, as_bytes(each.head), as_bytes(each.plain)));
+  return found;
+}
+
+// The rows of a window as records: [(block, head, plain bytes), …]. `usual` has count, binned and
+// units of each series, as Basis of records.py does.
+nb::list pack_rows(uintptr_t rows, uintptr_t seen, int64_t count, uintptr_t usual) {
+  constexpr int COLUMNS = 2 + WIDTH;  // the place, the fields, seen
+  std::vector<Record> made;
+  {
+    nb::gil_scoped_release release;
+    const double* all = reinterpret_cast<const double*>(rows);
+    const int64_t* steps = reinterpret_cast<const int64_t*>(seen);
+    const double* basis = reinterpret_cast<const double*>(usual);
+    double columns[COLUMNS * ROW_BLOCK];
+    for (int64_t first = 0; first < count; first += ROW_BLOCK) {
+      int64_t places[ROW_BLOCK], n = 0;
+      for (int64_t i = first; i < count && i < first + ROW_BLOCK; ++i)
+        if (steps[i] > 0 || all[i * WIDTH + TENSORS] > 0 || all[i * WIDTH + SKIPPED] > 0)
+          places[n++] = i;
+      if (n == 0) continue;
+      for (int64_t k = 0; k < n; ++k) {
+        double row[WIDTH];
+        std::memcpy(row, all + places[k] * WIDTH, sizeof row);
+        shorten(row, row[COUNT] - ((row[NANS] + row[POSINF]) + row[NEGINF]));
+        const double* expected = basis + places[k] * 3;
+        row[COUNT] -= expected[0] * row[TENSORS];
+        row[BINNED] -= expected[1] * row[TENSORS];
+        row[UNITS] -= expected[2];
+        columns[k] = double(places[k] - first);
+        for (int f = 0; f < WIDTH; ++f) columns[(1 + f) * n + k] = row[f];
+        columns[(1 + WIDTH) * n + k] = double(steps[places[k]]);
+      }
+      made.push_back({first / ROW_BLOCK, {}, {}});
+      pack_columns(columns, n, COLUMNS, made.back().head, made.back().plain);
+    }
+  }
+  return as_list(made);
+}
+
+// ------------------------------------------------------------------------------------- overviews
+
+constexpr int SHOWN = 8;
+
+// What an overview shows of one row: see `shown_numbers` of levels.py.
+void shown_of(const double* row, double* out) {
+  const double none = __builtin_nan("");
+  const double count = row[COUNT], finite = count - ((row[NANS] + row[POSINF]) + row[NEGINF]);
+  const double mean = row[MEAN], variance = row[M2] / finite;
+  const double values[SHOWN] = {mean, std::sqrt(variance), std::sqrt(variance + mean * mean),
+                                row[MIN], row[MAX], row[ZEROS] / count, (count - finite) / count,
+                                (row[NEAR_LOW] + row[NEAR_HIGH]) / row[BOUNDED]};
+  for (int i = 0; i < SHOWN; ++i) out[i] = i < 5 && finite == 0 ? none : values[i];
+}
+
+// Takes the rows of a window into the course of a group: (series, 3, SHOWN), least, greatest, last.
+void add_course(uintptr_t rows, int64_t count, uintptr_t course, bool first) {
+  nb::gil_scoped_release release;
+  const double* row = reinterpret_cast<const double*>(rows);
+  double* at = reinterpret_cast<double*>(course);
+  for (int64_t i = 0; i < count; ++i, row += WIDTH, at += 3 * SHOWN) {
+    double shown[SHOWN];
+    shown_of(row, shown);
+    for (int k = 0; k < SHOWN; ++k) {
+      const double x = shown[k];
+      if (first) {
+        at[k] = at[SHOWN + k] = at[2 * SHOWN + k] = x;
+      } else if (x == x) {
+        if (!(at[k] <= x)) at[k] = x;  // also where it was NaN
+        if (!(at[SHOWN + k] >= x)) at[SHOWN + k] = x;
+        at[2 * SHOWN + k] = x;
+      }
+    }
+  }
+}
+
+// With 12 bits of mantissa: towards -inf (-1), +inf (1) or zero (0). See `_rounded` of levels.py.
+double rounded(double x, int towards) {
+  constexpr double LIMIT = 3.4028234663852886e38;
+  if (std::isfinite(x)) x = x > LIMIT ? LIMIT : x < -LIMIT ? -LIMIT : x;
+  const float near = float(x);
+  // float rounds to the nearest; one step back where that was away from zero.
+  uint32_t bits = bits_of(near) - uint32_t(std::fabs(double(near)) > std::fabs(x));
+  bits &= 0xfffff800u;
+  float kept;
+  std::memcpy(&kept, &bits, 4);
+  if ((towards < 0 && double(kept) > x) || (towards > 0 && double(kept) < x)) {
+    bits += 0x800u;  // towards zero was the wrong way
+    std::memcpy(&kept, &bits, 4);
+  }
+  return double(kept);
+}
+
+// The course of a group as records: [(block, head, plain bytes), …]; see `Group.pack`.
+nb::list pack_course(uintptr_t course, int64_t count) {
+  constexpr int COLUMNS = 1 + 3 * SHOWN;
+  std::vector<Record> made;
+  {
+    nb::gil_scoped_release release;
+    const double* all = reinterpret_cast<const double*>(course);
+    std::vector<double> columns(COLUMNS * ROW_BLOCK);
+    for (int64_t first = 0; first < count; first += ROW_BLOCK) {
+      int64_t places[ROW_BLOCK], n = 0;
+      for (int64_t i = first; i < count && i < first + ROW_BLOCK; ++i) {
+        bool there = false;
+        const double* row = all + i * 3 * SHOWN;
+        for (int k = 0; k < 3 * SHOWN; ++k) there |= row[k] == row[k];
+        if (there) places[n++] = i;
+      }
+      if (n == 0) continue;
+      for (int64_t at = 0; at < n; ++at) {
+        const double* row = all + places[at] * 3 * SHOWN;
+        columns[size_t(at)] = double(places[at] - first);
+        for (int k = 0; k < SHOWN; ++k)
+          for (int which = 0; which < 3; ++which)
+            columns[size_t((1 + 3 * k + which) * n + at)] =
+                rounded(row[which * SHOWN + k], which == 0 ? -1 : which == 1 ? 1 : 0);
+      }
+      made.push_back({first / ROW_BLOCK, {}, {}});
+      pack_columns(columns.data(), n, COLUMNS, made.back().head, made.back().plain);
+    }
+  }
+  return as_list(made);
+}
+
+}  // namespace
+
+void nethook_define_windows(nb::module_& m) {
+  m.def("count_seen", &count_seen);
+  m.def("move_rows", &move_rows);
+  m.def("pack_matrix", &pack_matrix);
+  m.def("pack_rows", &pack_rows);
+  m.def("add_course", &add_course);
+  m.def("pack_course", &pack_course);
+}

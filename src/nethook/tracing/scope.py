@@ -24,7 +24,8 @@ from nethook.hooks.ops.consumer import OpConsumer
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.threads import Threads, enter, leave
 from nethook.tracing.entry import State, StateOfThreads
-from nethook.tracing.ops import CallOps, EveryOutput, OpRecords, OutputOps
+from nethook.tracing.op_record import OpRecords
+from nethook.tracing.ops import CallOps, EveryOutput, OutputOps
 from nethook.tracing.options import Calls, Options
 from nethook.tracing.order import StopPlan
 from nethook.tracing.parameters import ParameterRecord

@@ -13,7 +13,7 @@ from nethook.addresses.suggest import close_names, listing
 from nethook.errors import NoSuchSiteError, NotAskedError
 from nethook.tracing.describe import dtypes, memory, shapes
 from nethook.tracing.entry import Entry, State
-from nethook.tracing.ops import OpRecords
+from nethook.tracing.op_record import OpRecords
 from nethook.tracing.parameters import ParameterRecord
 from nethook.tracing.record import Record
 

@@ -20,7 +20,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import nethook
-from nethook.tracing.tape import Tape
+from nethook.tracing.tape.tape import Tape
 
 
 class Bare(TorchFunctionMode):

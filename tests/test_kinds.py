@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 import nethook
-from nethook.checking.batch import Batch
-from nethook.checking.units import silent_units
 from nethook.errors import NotFiniteError, OptionError
+from nethook.examining.checkup.batch import Batch
+from nethook.examining.checkup.dead_units import silent_units
 from nethook.kinds import bounds, is_rectifier, unit_dim
 from nethook.stats.rows import Rows
 from nethook.stats.summary import summarise

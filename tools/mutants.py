@@ -49,10 +49,10 @@ TESTS = ROOT / "tests" / "hooks"
 # Tests beyond a file's own that guard it: arguments of pytest, one run each, the quickest first.
 _OPS = "tests/hooks/ops/test_watch.py tests/hooks/ops/test_consumer.py"
 _OPS_USED = (
-    "tests/tracing/test_ops.py tests/tracing/test_sites.py tests/editing/test_ops.py"
+    "tests/tracing/test_ops.py tests/tracing/sites/test_survey.py tests/editing/test_ops.py"
     " -k 'not zoo and not by_hand and not returns_none'"  # these run hundreds of models
 )
-_SCOPES = ("tests/tracing/test_scope.py tests/tracing/test_tape.py",)
+_SCOPES = ("tests/tracing/test_scope.py tests/tracing/tape/test_tape.py",)
 _CELLS = "tests/modes/test_matrix.py -k"
 GUARDS: dict[str, tuple[str, ...]] = {
     **{f"ops/{each.name}": (_OPS, _OPS_USED) for each in ROOM.glob("ops/*.py")},

@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.addresses.lookup import get_module as get_module
     from nethook.addresses.lookup import get_parameter as get_parameter
     from nethook.addresses.select import select as select
-    from nethook.checking.checkup import checkup as checkup
     from nethook.classic.blending import apply_ablation_replacement as apply_ablation_replacement
     from nethook.classic.blending import get_and_match_shape as get_and_match_shape
     from nethook.classic.blending import make_matching_tensor as make_matching_tensor
@@ -54,16 +53,17 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.editing.parameters import preserve as preserve
     from nethook.editing.parameters import set_parameter as set_parameter
     from nethook.editing.scope import edit as edit
+    from nethook.examining.checkup.checkup import checkup as checkup
+    from nethook.extracting.dataset import load_features as load_features
+    from nethook.extracting.extract import extract as extract
+    from nethook.extracting.features import features as features
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
     from nethook.runs.reading.run import open_run as open_run
-    from nethook.tracing.attention_probs import attention_probs as attention_probs
-    from nethook.tracing.extract import extract as extract
-    from nethook.tracing.features import features as features
-    from nethook.tracing.graph import autograd_graph as autograd_graph
+    from nethook.tracing.attention.probs import attention_probs as attention_probs
+    from nethook.tracing.autograd.graph import autograd_graph as autograd_graph
     from nethook.tracing.scope import trace as trace
-    from nethook.tracing.sites import sites as sites
-    from nethook.tracing.stored import load_features as load_features
+    from nethook.tracing.sites.survey import sites as sites
     from nethook.watching.replay import replay as replay
     from nethook.watching.watch import watch as watch
 
@@ -124,20 +124,20 @@ _SOURCES = {
     "Trace": "nethook.classic.trace",
     "TraceDict": "nethook.classic.trace_dict",
     "assert_healthy": "nethook.doctor.diagnose",
-    "attention_probs": "nethook.tracing.attention_probs",
+    "attention_probs": "nethook.tracing.attention.probs",
     "audit": "nethook.hooks.audit",
-    "autograd_graph": "nethook.tracing.graph",
-    "checkup": "nethook.checking.checkup",
+    "autograd_graph": "nethook.tracing.autograd.graph",
+    "checkup": "nethook.examining.checkup.checkup",
     "diagnose": "nethook.doctor.diagnose",
     "edit": "nethook.editing.scope",
-    "extract": "nethook.tracing.extract",
-    "features": "nethook.tracing.features",
+    "extract": "nethook.extracting.extract",
+    "features": "nethook.extracting.features",
     "get_module": "nethook.addresses.lookup",
     "get_parameter": "nethook.addresses.lookup",
     "hierarchical_subsequence": "nethook.classic.subsequences",
     "inputs": "nethook.addresses.inputs",
     "invoke_with_optional_args": "nethook.classic.calling",
-    "load_features": "nethook.tracing.stored",
+    "load_features": "nethook.extracting.dataset",
     "module_names": "nethook.classic.modules",
     "open_run": "nethook.runs.reading.run",
     "parameter_names": "nethook.classic.modules",
@@ -148,7 +148,7 @@ _SOURCES = {
     "select": "nethook.addresses.select",
     "set_parameter": "nethook.editing.parameters",
     "set_requires_grad": "nethook.classic.modules",
-    "sites": "nethook.tracing.sites",
+    "sites": "nethook.tracing.sites.survey",
     "subsequence": "nethook.classic.subsequences",
     "suspended": "nethook.hooks.suspend",
     "trace": "nethook.tracing.scope",

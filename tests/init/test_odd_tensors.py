@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 import nethook
-from nethook.init.flow import mean_square
-from nethook.init.verify import mean_cosine
+from nethook.init.dataflow.recorder import mean_square
+from nethook.init.proof.measure import mean_cosine
 from tests.watching.test_odd_tensors import ODD, Takes
 
 HUGE = 2**40

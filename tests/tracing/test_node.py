@@ -91,7 +91,7 @@ def test_what_cannot_be_read_says_why(model) -> None:
 def test_a_graph_lives_as_long_as_a_tape_that_was_asked_for_nodes(model, nodes: bool) -> None:
     """What a graph saved for backward is seen through the input of a layer, which it saves."""
 
-    def run() -> tuple[nethook.tracing.tape.Tape, weakref.ref[object]]:
+    def run() -> tuple[nethook.tracing.tape.tape.Tape, weakref.ref[object]]:
         x = torch.randn(2, 4)
         saved = weakref.ref(x.untyped_storage())
         with nethook.trace(model, "fc1", nodes=nodes, copy=True) as tape:

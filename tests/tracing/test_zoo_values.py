@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import nethook
 from nethook.errors import NoGradientError, NotRunError, OverwrittenError, SeveralCallsError
-from nethook.tracing.foreign import NotRecorded
+from nethook.tracing.objects import NotRecorded
 from tests.tracing.test_zoo import bare, every_module, hooks_of
 from tests.zoo import (
     Exhibit,

@@ -16,7 +16,7 @@ from nethook.addresses.nested import map_tensors
 from nethook.hooks.autograd.lazy_copy import cheap_copy
 from nethook.hooks.modes import modes_are_active, unnoticed
 from nethook.torch_private import version_of
-from nethook.tracing.foreign import Held, copier
+from nethook.tracing.objects import Held, copier
 
 _Tensor = torch.Tensor
 

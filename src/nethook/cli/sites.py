@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from nethook.tracing.site_map import SiteMap
+    from nethook.tracing.sites.site_map import SiteMap
 
 _TYPES = (
     "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
@@ -56,7 +56,7 @@ def sites(
     """List every module call and every operation of one forward, with its address."""
     from nethook.addresses.inputs import inputs as made_inputs
     from nethook.errors import NethookError
-    from nethook.tracing.sites import sites as map_sites
+    from nethook.tracing.sites.survey import sites as map_sites
 
     place = _device(device)
     given = [_input(text, place) for text in input or ()]

@@ -7,19 +7,19 @@ nethook.init.calibrate_(model, inputs)          # one forward
 nethook.init.verify(model, inputs)
 """
 
-from nethook.init.apply import apply_ as apply_
-from nethook.init.calibrate import calibrate_ as calibrate_
-from nethook.init.calibration import Calibration as Calibration
-from nethook.init.conventions import calculate_gain as calculate_gain
-from nethook.init.layers import initialize_layer as initialize_layer
-from nethook.init.moments import Moments as Moments
-from nethook.init.moments import gain as gain
-from nethook.init.moments import moments as moments
-from nethook.init.plan import Plan as Plan
-from nethook.init.plan import PlanRow as PlanRow
-from nethook.init.planning import plan as plan
-from nethook.init.report import LayerScale as LayerScale
-from nethook.init.report import Report as Report
-from nethook.init.sweep import Sweep as Sweep
-from nethook.init.sweep import sweep as sweep
-from nethook.init.verify import verify as verify
+from nethook.init.calibration.calibrator import calibrate_ as calibrate_
+from nethook.init.calibration.result import Calibration as Calibration
+from nethook.init.gains.conventions import calculate_gain as calculate_gain
+from nethook.init.gains.integrals import Moments as Moments
+from nethook.init.gains.integrals import gain as gain
+from nethook.init.gains.integrals import moments as moments
+from nethook.init.plans.apply import apply_ as apply_
+from nethook.init.plans.one_layer import initialize_layer as initialize_layer
+from nethook.init.plans.planner import plan as plan
+from nethook.init.plans.rows import Plan as Plan
+from nethook.init.plans.rows import PlanRow as PlanRow
+from nethook.init.proof.measure import verify as verify
+from nethook.init.proof.report import LayerScale as LayerScale
+from nethook.init.proof.report import Report as Report
+from nethook.init.proof.widths import Sweep as Sweep
+from nethook.init.proof.widths import sweep as sweep

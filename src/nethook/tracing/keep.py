@@ -22,7 +22,7 @@ from nethook.hooks.layouts.dtensor import arrived, is_spread
 from nethook.hooks.modes import quiet, unnoticed
 from nethook.hooks.ops.mode import unseen
 from nethook.torch_private import dispatch_modes, dual_level, function_modes, version_of
-from nethook.tracing.foreign import Held, copier, refuse
+from nethook.tracing.objects import Held, copier, refuse
 
 _Tensor = torch.Tensor
 

@@ -10,11 +10,11 @@ import torch
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.torch_private import backward_id, in_transform, next_node_number
-from nethook.tracing.entry import Entry, Stack
+from nethook.tracing.early_stop import StopPlan
 from nethook.tracing.keep import Keep, keep_value
-from nethook.tracing.op_record import OpRecords
-from nethook.tracing.order import StopPlan
-from nethook.tracing.record import Record
+from nethook.tracing.tape.entry import Entry, Stack
+from nethook.tracing.tape.op_records import OpRecords
+from nethook.tracing.tape.record import Record
 from nethook.tracing.taps import RECOMPUTED, TRANSFORMED, Add, Begun, gradients, nodes_of
 
 _Tensor = torch.Tensor

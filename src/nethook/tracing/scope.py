@@ -23,14 +23,14 @@ from nethook.hooks.layouts.unhookable import RouterPair, routed_modules, why_not
 from nethook.hooks.ops.consumer import OpConsumer
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.threads import Threads, enter, leave
-from nethook.tracing.entry import State, StateOfThreads
-from nethook.tracing.op_record import OpRecords
+from nethook.tracing.early_stop import StopPlan
 from nethook.tracing.ops import CallOps, EveryOutput, OutputOps
 from nethook.tracing.options import Calls, Options
-from nethook.tracing.order import StopPlan
-from nethook.tracing.parameters import ParameterRecord
-from nethook.tracing.record import Record
-from nethook.tracing.tape import Tape
+from nethook.tracing.tape.entry import State, StateOfThreads
+from nethook.tracing.tape.op_records import OpRecords
+from nethook.tracing.tape.parameter_record import ParameterRecord
+from nethook.tracing.tape.record import Record
+from nethook.tracing.tape.tape import Tape
 from nethook.tracing.taps import (
     CallTap,
     ForwardBegins,

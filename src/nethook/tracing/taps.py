@@ -19,12 +19,12 @@ from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.modes import quiet
 from nethook.hooks.threads import elsewhere, taken_off
 from nethook.torch_private import backward_id, in_transform, next_node_number
-from nethook.tracing.entry import Entry, Gradients, Nodes, Stack, State, outline
-from nethook.tracing.foreign import is_plain
+from nethook.tracing.early_stop import StopPlan
 from nethook.tracing.keep import Keep, keep_value
-from nethook.tracing.order import StopPlan
-from nethook.tracing.parameters import ParameterRecord
-from nethook.tracing.record import Record
+from nethook.tracing.objects import is_plain
+from nethook.tracing.tape.entry import Entry, Gradients, Nodes, Stack, State, outline
+from nethook.tracing.tape.parameter_record import ParameterRecord
+from nethook.tracing.tape.record import Record
 
 _Tensor = torch.Tensor
 

@@ -23,7 +23,7 @@ from nethook.stats.memory import bytes_held
 from nethook.stats.native import readable
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared
-from nethook.tracing.foreign import NotRecorded
+from nethook.tracing.objects import NotRecorded
 
 VERSION: Final = 1
 _KEY: Final = "nethook_flight"

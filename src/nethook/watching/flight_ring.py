@@ -14,7 +14,7 @@ from nethook.addresses.nested import map_tensors, tensors
 from nethook.restoring.randomness import devices_in_use
 from nethook.stats.memory import bytes_held
 from nethook.torch_private import is_autocast, version_of
-from nethook.tracing.foreign import NotRecorded, is_plain
+from nethook.tracing.objects import NotRecorded, is_plain
 
 CAP: Final = 256 << 20
 """Bytes of inputs that the ring holds on to; a batch that does not fit is not kept."""

@@ -1,0 +1,121 @@
+"""`checkup`: what is wrong with a model before it is trained, from one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.addresses.nested import tensors
+from nethook.errors import OptionError
+from nethook.examining.checkup import checks
+from nethook.examining.checkup.batch import Batch, as_batch
+from nethook.examining.checkup.copies import Copies, set_apart
+from nethook.examining.checkup.dead_units import silent_units
+from nethook.examining.checkup.modes import compare
+from nethook.examining.checkup.result import Checkup
+from nethook.examining.checkup.trial import joined, look, trials
+from nethook.init.proof.measure import verify
+from nethook.stats.native import readable
+from nethook.stats.summary import summarise
+
+
+def checkup(
+    model: nn.Module,
+    batch: Any,
+    loss_fn: Callable[[Any, Any], torch.Tensor] | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
+    *,
+    steps: int = 40,
+) -> Checkup:
+    """Looks at a model before it is trained: one batch, a few seconds. The model is not changed.
+
+        print(nethook.checkup(model, (x, y), nn.CrossEntropyLoss()))
+        assert nethook.checkup(model, (x, y), loss_fn, optimizer).ok        # in a test
+
+    Looked at are: the scale of signal and gradient over depth, units that start equal, the first
+    loss against what it should be, the scale of the inputs, whether output, loss and target fit
+    each other, whether every parameter gets a gradient, dead units, whether evaluation
+    agrees with training where it should, and whether sixteen samples can be learnt by heart.
+
+    Arguments:
+        model: any `nn.Module`. Copies of it are run and trained; everything is left as it was
+            (docs/sites.md says what that means).
+        batch: `(inputs, targets)`; inputs are a tensor, a tuple, a mapping, or
+            `nethook.inputs(...)`. Without a `loss_fn` the inputs alone.
+        loss_fn: called with output and targets. None: the output has a `.loss`.
+        optimizer: the one that is to train the model. It is copied, too: which parameters it has,
+            and whether its settings learn, is then part of the check-up.
+        steps: how many steps a few samples are trained for.
+
+    Returns:
+        A `Checkup`: `.ok`, `.findings` (as of `diagnose`), `.checks`, `.scales`, `.to_dict()`.
+
+    Raises:
+        InputsError: a batch, a loss or a model that cannot be checked up, and why.
+    """
+    if steps < 12:
+        raise OptionError(f"steps is 12 or more; got {steps!r}.")
+    given = as_batch(batch, loss_fn)
+    with set_apart(model, given, loss_fn, optimizer) as copies:
+        return _checked(copies, given, steps)
+
+
+def _checked(copies: Copies, batch: Batch, steps: int) -> Checkup:
+    _try_out(copies, batch)
+    first = look(copies, batch)
+    mine = copies.again()
+    mine.model.train()
+    report = verify(mine.model, batch.inputs, lambda output: batch.loss(mine.loss, output))
+    made, tried = trials(copies, batch, steps)
+    found = joined(first.found, tried)
+    named = [each for finding in found for each in (finding, *finding.consequences)]
+    trained = sum(each.requires_grad for each in copies.model.parameters())
+    told = [
+        checks.signal(report),
+        checks.gradient(report),
+        checks.start(named),
+        checks.initial_loss(first),
+        checks.inputs(_scales(batch), named),
+        checks.fit(named),
+        checks.reachable(named, trained),
+        checks.units(silent_units(copies.again().model, batch), batch.samples),
+        checks.modes(compare(copies.again().model, batch)),
+        checks.by_heart(made, batch.samples, copies.optimizer is not None, named),
+    ]
+    # Where a rule has found the same, it has the last word.
+    every = joined((each for _, findings in reversed(told) for each in findings), found)
+    name = type(copies.model).__name__
+    return Checkup(name, tuple(check for check, _ in told), tuple(every), report)
+
+
+def _try_out(copies: Copies, batch: Batch) -> None:
+    """One forward and one loss: what is wrong with the call itself is said as it comes."""
+    mine = copies.again()
+    mine.model.train()
+    try:
+        output = batch.inputs.call(mine.model)
+    except Exception as error:
+        shapes = ", ".join(str(tuple(t.shape)) for _, t in tensors(batch.inputs.args)) or "none"
+        error.add_note(f"nethook.checkup called the model with tensors of shapes {shapes}.")
+        raise
+    try:
+        batch.loss(mine.loss, output)
+    except Exception as error:
+        error.add_note("nethook.checkup called loss_fn(output, targets).")
+        raise
+
+
+def _scales(batch: Batch) -> dict[str, tuple[float, float]]:
+    """Mean and spread of each floating-point input."""
+    given = (batch.inputs.args, dict(batch.inputs.kwargs))
+    floats = [tensor for _, tensor in tensors(given) if tensor.is_floating_point()]
+    found: dict[str, tuple[float, float]] = {}
+    for at, tensor in enumerate(floats):
+        name = "input" if len(floats) == 1 else f"input {at}"
+        if readable.is_readable(tensor) and tensor.numel():
+            seen = summarise(tensor.detach(), histogram=False)
+            found[name] = seen.mean, seen.std
+    return found

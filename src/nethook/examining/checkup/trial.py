@@ -1,0 +1,182 @@
+"""A copy is trained on a few samples under a watch; rules read that run as they read any other."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from nethook.doctor.causes import root_causes
+from nethook.doctor.diagnose import examine
+from nethook.doctor.finding import Finding
+from nethook.doctor.history import History
+from nethook.doctor.rule import Cause
+from nethook.doctor.rules import own_rules
+from nethook.doctor.signals.first_loss import first_loss
+from nethook.examining.checkup.batch import Batch
+from nethook.examining.checkup.copies import Copies
+from nethook.runs.reading.run import open_run
+from nethook.watching.watch import Watch, watch
+
+SAMPLES: Final = 16
+LOOKS: Final = 6
+"""Steps at a rate of zero, on the whole batch: what needs no course of a loss is read there."""
+SECONDS: Final = 20.0
+"""A trial takes no longer than that."""
+FALL: Final = 0.3
+"""Of the loss, by its start: what counts as learning a few samples by heart."""
+RATES: Final = (3e-3, 3e-2, 3e-4)
+"""Of Adam, where no optimizer is given, and to tell whether a given one is at fault."""
+
+# What says nothing about a run on a single batch, or is told by the check-up itself.
+_LEFT_OUT: Final = frozenset({
+    "repeated-batch", "overfitting", "scheduler-collapse", "not-learning", "replica-divergence",
+    "missing-step", "missing-zero-grad", "gradient-wiped", "train-mode-evaluation",
+})  # fmt: skip
+_AT_ONCE: Final = frozenset({
+    "no-gradient", "optimizer-misses-parameters", "unused-module", "non-finite",
+    "batchnorm-small-batch", "input-ignored", "symmetric-init", "missing-activation",
+})  # fmt: skip
+_OF_OPTIMIZERS: Final = frozenset({
+    "learning-rate-too-high", "learning-rate-too-low", "oscillating-loss", "adam-instability",
+    "weight-decay-too-strong", "optimizer-misses-parameters",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How the loss of a few samples went."""
+
+    optimizer: str
+    losses: tuple[float, ...]
+
+    @property
+    def start(self) -> float:
+        """The first loss."""
+        return self.losses[0]
+
+    @property
+    def end(self) -> float:
+        """The median of the last five."""
+        return statistics.median(self.losses[-5:])
+
+    @property
+    def learns(self) -> bool:
+        """It fell by a good part."""
+        return self.start - self.end >= FALL * max(abs(self.start), 1e-12)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"optimizer": self.optimizer, "losses": list(self.losses), "learns": self.learns}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What rules say of the first steps, and the first loss with the usual one."""
+
+    found: tuple[Finding, ...]
+    first: tuple[float, float] | None
+    loss: float
+
+
+def look(copies: Copies, batch: Batch) -> Look:
+    """A few steps that change nothing, on the whole batch."""
+    with tempfile.TemporaryDirectory(prefix="nethook-") as folder:
+        path = Path(folder) / "look.db"
+        mine = copies.again()
+        optimizer = torch.optim.SGD(_trained(mine), lr=0.0)
+        with _watched(mine.model, optimizer, path):
+            losses = _train(mine, optimizer, batch, LOOKS)
+        rules = [r for r in own_rules() if r.code in _AT_ONCE or r.cause == Cause.LOSS]
+        if copies.optimizer is None:
+            rules = [r for r in rules if r.code not in _OF_OPTIMIZERS]
+        found, _ = examine(path, rules=rules)
+        with open_run(path) as run:
+            first = first_loss(History(run))
+    return Look(tuple(found), first, losses[0])
+
+
+def trials(copies: Copies, batch: Batch, steps: int) -> tuple[list[Trial], list[Finding]]:
+    """Training on a few samples until it goes well, and what rules say of the first try."""
+    few = batch.first(SAMPLES)
+    with tempfile.TemporaryDirectory(prefix="nethook-") as folder:
+        path = Path(folder) / "trial.db"
+        mine = copies.again()
+        optimizer = mine.optimizer or torch.optim.Adam(_trained(mine), lr=RATES[0])
+        name = _name(optimizer)
+        with _watched(mine.model, optimizer, path):
+            made = [Trial(name, tuple(_train(mine, optimizer, few, steps)))]
+        left_out = _LEFT_OUT | (_OF_OPTIMIZERS if copies.optimizer is None else frozenset())
+        found, _ = examine(path, rules=[r for r in own_rules() if r.code not in left_out])
+    for rate in RATES if copies.optimizer is not None else RATES[1:]:
+        if made[-1].learns:
+            break
+        mine = copies.again()
+        optimizer = torch.optim.Adam(_trained(mine, all_of_them=True), lr=rate)
+        made.append(Trial(_name(optimizer), tuple(_train(mine, optimizer, few, steps))))
+    return made, found
+
+
+def joined(*sources: Iterable[Finding]) -> list[Finding]:
+    """Findings of several sources, each code once; a later source has the last word.
+
+    Symptoms are listed under what causes them. All else stands by itself: what is wrong with the
+    loss before the first step is no consequence of what is wrong with the optimizer.
+    """
+    causes = {rule.code: rule.cause for rule in own_rules()}
+    found: dict[str, Finding] = {}
+    for each in (each for source in sources for each in source):
+        for one in (each, *each.consequences):
+            found[one.code] = dataclasses.replace(one, consequences=())
+    ordered = sorted(found.values(), key=lambda each: (causes[each.code], each.severity == "info"))
+    facts = [each for each in ordered if causes[each.code] < Cause.SYMPTOM]
+    symptoms = [(causes[f.code], f) for f in ordered if causes[f.code] >= Cause.SYMPTOM]
+    serious = [each for each in facts if each.at_least("warning")]
+    if not serious:
+        return [*facts, *root_causes(symptoms)]
+    cause = dataclasses.replace(serious[0], consequences=tuple(root_causes(symptoms)))
+    return [cause if each is serious[0] else each for each in facts]
+
+
+def _watched(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> Watch:
+    """A watch that says nothing on the way."""
+    begun = watch(model, optimizer, path, budget=None, batches=1)
+    begun._session.silent = begun._session.guard.silent = True
+    return begun
+
+
+def _train(mine: Copies, optimizer: Any, batch: Batch, steps: int) -> list[float]:
+    losses: list[float] = []
+    began = time.perf_counter()
+    mine.model.train()
+    for _ in range(steps):
+        loss = batch.loss(mine.loss, batch.inputs.call(mine.model))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+        if len(losses) >= LOOKS and time.perf_counter() - began > SECONDS:
+            break
+    return losses
+
+
+def _trained(copies: Copies, *, all_of_them: bool = False) -> list[nn.Parameter]:
+    """What is trained: what the optimizer has, or else all that require a gradient."""
+    if copies.optimizer is not None and not all_of_them:
+        groups = [group["params"] for group in copies.optimizer.param_groups]
+        return [parameter for group in groups for parameter in group]
+    own = copies.loss.parameters() if isinstance(copies.loss, nn.Module) else ()
+    return [p for p in (*copies.model.parameters(), *own) if p.requires_grad]
+
+
+def _name(optimizer: torch.optim.Optimizer) -> str:
+    rate = optimizer.param_groups[0].get("lr")
+    return type(optimizer).__name__ + (f"(lr={float(rate):g})" if rate is not None else "")

@@ -1,0 +1,360 @@
+"""What a graph means for scales: what feeds a weight, what follows it, residual adds, norms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from nethook.init.dataflow.composites import Composites
+from nethook.init.dataflow.op_kinds import (
+    ATTENTION,
+    FUSED_ATTENTION,
+    NORMS,
+    PASS,
+    REDUCTIONS,
+    WEIGHTED,
+)
+from nethook.init.dataflow.recorder import Flow, Node
+from nethook.init.dataflow.roles import Use, uses_of
+
+
+@dataclass(slots=True)
+class Add:
+    """A sum of two values; residual where one is a short way from what the other comes from."""
+
+    node: int
+    skip: int
+    branch: int
+    residual: bool
+    chain: int = -1  # which stream it belongs to
+    number: int = 0  # its place in the stream, from 1
+    adds: int = 1  # how many the stream has
+
+
+@dataclass(slots=True)
+class Follows:
+    """What follows a weight: activations, norms, sums, other layers."""
+
+    names: list[str] = field(default_factory=list)
+    functions: list[int] = field(default_factory=list)  # values that are its activations
+    norm: str = ""  # the norm that cancels its scale, if all of it goes there
+
+
+class Structure:
+    """The graph of a forward, read for scales."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.nodes = flow.nodes
+        self.composites = Composites(flow)
+        self.uses = uses_of(flow)
+        self.weighted: set[int] = set()
+        self.weighted = {use.node for use in self.uses if self.nodes[use.node].op in WEIGHTED}
+        self.children: list[list[int]] = [[] for _ in self.nodes]
+        for node in self.nodes:
+            for parent in dict.fromkeys(node.parents):
+                self.children[parent].append(node.index)
+        self.uses = [self._as_norm(use) for use in self.uses]
+
+    def _as_norm(self, use: Use) -> Use:
+        """The factor of a norm that is written out is the scale of a norm."""
+        if use.role in ("factor", "bias") and self.is_norm_scale(self.nodes[use.node]):
+            role = "norm scale" if use.role == "factor" else "norm shift"
+            return replace(use, role=role, why_not="")
+        return use
+
+    # -- going back ---------------------------------------------------------------------------
+
+    def origin(self, index: int) -> int:
+        """The value that another one is a copy, a cast, a view or a part of."""
+        while True:
+            node = self.nodes[index]
+            if node.op == "opaque" and len(node.parents) == 1:
+                return index
+            if node.op not in PASS or not node.parents:
+                return index
+            index = node.parents[0]
+
+    @cached_property
+    def ancestors(self) -> list[int]:
+        """Of each value, the values it was computed from, as the bits of one number."""
+        found: list[int] = []
+        for node in self.nodes:
+            bits = 1 << node.index
+            for parent in node.parents:
+                bits |= found[parent]
+            found.append(bits)
+        return found
+
+    def is_norm(self, index: int) -> bool:
+        """Whether a value is normalised: by a function of torch's, or written out."""
+        node = self.nodes[index]
+        return node.op in NORMS or index in self._written_norms or self.is_norm_scale(node)
+
+    @cached_property
+    def _written_norms(self) -> dict[int, int]:
+        """Norms that are written out: the product, and the value that it normalises."""
+        found = {}
+        for node in self.nodes:
+            if node.op not in ("mul", "div", "truediv") or len(node.parents) != 2:
+                continue
+            for value, factor in (node.parents, node.parents[::-1]):
+                whole, part = self.nodes[value], self.nodes[factor]
+                smaller = part.numel < whole.numel and whole.shape == node.shape
+                if smaller and self._is_statistic_of(factor, value):
+                    found[node.index] = value
+        return found
+
+    def _is_statistic_of(self, index: int, value: int) -> bool:
+        """Whether a value is computed from another one's mean or spread, without any weight."""
+        start = self.origin(value)
+        base = {start, *(self.origin(p) for p in self.nodes[start].parents)}
+        reduced, left, seen = False, [index], set()
+        while left:
+            at = left.pop()
+            if at in seen or self.origin(at) in base:
+                continue
+            seen.add(at)
+            if at in self.weighted:
+                return False
+            reduced = reduced or self.nodes[at].op in REDUCTIONS
+            left += self.nodes[at].parents
+        return reduced and bool(self.ancestors[index] >> start & 1 or len(base) > 1)
+
+    # -- going forward ------------------------------------------------------------------------
+
+    def consumers(self, index: int) -> list[int]:
+        """The operations that use a value, or a view or part of it."""
+        found, left, seen = [], [index], set()
+        while left:
+            for child in self.children[left.pop()]:
+                if child in seen:
+                    continue
+                seen.add(child)
+                if self.nodes[child].op in PASS:
+                    left.append(child)
+                else:
+                    found.append(child)
+        return sorted(found)
+
+    def follows(self, index: int) -> Follows:
+        """What follows a value."""
+        result = Follows()
+        direct = self.consumers(index)
+        if not direct:
+            result.names.append("output")
+        norms = [at for at in direct if self.is_norm(at)]
+        rest = [at for at in direct if at not in norms]
+        if norms and all(any(self.ancestors[n] >> at & 1 for n in norms) for at in rest):
+            result.norm = self.nodes[norms[0]].address
+            result.names.append(self.nodes[norms[0]].op if rest == [] else "norm")
+            return result
+        for at in direct:
+            if self.composites.source[at] != at:
+                result.functions += self._ends(at)
+            else:
+                result.names.append(self._kind(at))
+        result.functions = sorted(set(result.functions))
+        names = [self.composites.name(at) for at in result.functions]
+        result.names = list(dict.fromkeys([*names, *result.names]))
+        return result
+
+    def _ends(self, index: int) -> list[int]:
+        """The last values of a function that begins here: those that something else uses."""
+        source = self.composites.source[index]
+        found, left, seen = [], [index], set()
+        while left:
+            at = left.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            after = self.children[at]
+            inner = [c for c in after if self.composites.source[c] == source]
+            left += inner
+            if len(inner) < len(after) or not after:
+                found.append(at)
+        return [at for at in found if self.composites.is_function(at)]
+
+    def _kind(self, index: int) -> str:
+        node = self.nodes[index]
+        if node.op == "add" and index in self.adds_by_node:
+            add = self.adds_by_node[index]
+            return f"residual add {add.number} of {add.adds}" if add.residual else "sum"
+        return node.op
+
+    # -- residual sums ------------------------------------------------------------------------
+
+    @cached_property
+    def adds_by_node(self) -> dict[int, Add]:
+        """Every sum of two signals, by its node."""
+        found: dict[int, Add] = {}
+        for node in self.nodes:
+            if node.op == "add" and not self.composites.is_function(node.index):
+                add = self._sum(node)
+                if add is not None:
+                    found[node.index] = add
+        self._chains(found)
+        return found
+
+    def _sum(self, node: Node) -> Add | None:
+        if len(node.parents) != 2 or node.params or not node.floating or node.derived:
+            return None
+        a, b = node.parents
+        fixed = [self.nodes[p].op == "constant" or bool(self.nodes[p].derived) for p in (a, b)]
+        if any(fixed) or a == b:
+            return None
+        common = self.ancestors[a] & self.ancestors[b]
+        start = common.bit_length() - 1
+        while start >= 0 and not self._is_signal(start):
+            common &= ~(1 << start)
+            start = common.bit_length() - 1
+        if start < 0:
+            return Add(node.index, a, b, residual=False)
+        weights_a, weights_b = self._weights_between(a, start), self._weights_between(b, start)
+        if weights_a == weights_b:
+            return Add(node.index, a, b, residual=False) if weights_a else None
+        skip, branch = (a, b) if weights_a < weights_b else (b, a)
+        return Add(node.index, skip, branch, residual=True)
+
+    def _is_signal(self, index: int) -> bool:
+        node = self.nodes[index]
+        return node.floating and node.op != "constant" and not node.derived
+
+    def _weights_between(self, index: int, start: int) -> int:
+        """The fewest weights on a way from `start` to a value."""
+        fewest: dict[int, int] = {start: 0}
+
+        for at in range(start + 1, index + 1):
+            if not self.ancestors[at] >> start & 1 or not self.ancestors[index] >> at & 1:
+                continue
+            ways = [fewest[p] for p in self.nodes[at].parents if p in fewest]
+            if ways:
+                fewest[at] = min(ways) + (at in self.weighted)
+        return fewest.get(index, 0)
+
+    def _chains(self, adds: dict[int, Add]) -> None:
+        """Joins sums into streams: the skip of one leads to another, past no norm or weight."""
+        residual = [add for add in adds.values() if add.residual]
+        for add in residual:
+            before = self._stream_before(add.skip, adds)
+            if before is None:
+                add.chain, add.number = add.node, 1
+            else:
+                add.chain, add.number = before.chain, before.number + 1
+        for add in residual:
+            add.adds = max(each.number for each in residual if each.chain == add.chain)
+
+    def _stream_before(self, index: int, adds: dict[int, Add]) -> Add | None:
+        while True:
+            found = adds.get(index)
+            if found is not None and found.residual:
+                return found
+            node = self.nodes[index]
+            if index in self.weighted or self.is_norm(index) or not node.parents:
+                return None
+            data = [p for p in node.parents if self._is_signal(p)]
+            if not data:
+                return None
+            index = max(data, key=lambda p: self.nodes[p].numel)
+
+    def stream_start(self, add: Add) -> int:
+        """The value with which the stream of a residual sum begins."""
+        first = next(
+            each for each in self.adds_by_node.values()
+            if each.residual and each.chain == add.chain and each.number == 1
+        )  # fmt: skip
+        return first.skip
+
+    def last_scales(self, index: int) -> tuple[list[int], list[int]]:
+        """The weights, and the norms, that set the scale of a value: nodes, going back from it."""
+        weights: list[int] = []
+        norms: list[int] = []
+        left, seen = [index], set()
+        while left:
+            at = left.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            node = self.nodes[at]
+            if at in self.weighted:
+                weights.append(at)
+            elif self.is_norm(at):
+                norms.append(at)
+            elif node.op in ("mul", "div", "truediv") and len(node.parents) > 1:
+                # Of a gate and what it gates, the latter; a gate has the shape of a factor.
+                whole = [p for p in node.parents if self.nodes[p].numel == node.numel]
+                left += whole[:1] if self.is_norm_scale(node) else whole
+            elif node.op != "constant":
+                left += [p for p in node.parents if self._is_signal(p)]
+        return weights, norms
+
+    def is_norm_scale(self, node: Node) -> bool:
+        """Whether a product is that of a normalised value and a parameter."""
+        if not node.params or node.op not in ("mul", "add"):
+            return False
+        return any(self.is_norm(self.origin(p)) for p in node.parents)
+
+    # -- attention ----------------------------------------------------------------------------
+
+    def attention_part(self, index: int) -> str:
+        """Whether a weight's output is a query, key or value: "query", "key", "value", "packed"."""
+        parts = set()
+        for at in self._reached(index):
+            node = self.nodes[at]
+            if node.op == FUSED_ATTENTION:
+                for slot, name in enumerate(("query", "key", "value")):
+                    if len(node.parents) > slot and self._leads(index, node.parents[slot]):
+                        parts.add(name)
+            elif node.op in ("matmul", "bmm", "einsum", "baddbmm") and not node.params:
+                softmax = self._leads_to_softmax(at)
+                for slot, parent in enumerate(node.parents[:2]):
+                    if self._leads(index, parent):
+                        parts.add(("query", "key")[slot] if softmax else "value")
+        if len(parts) > 1:
+            return "packed"
+        return parts.pop() if parts else ""
+
+    def _reached(self, index: int) -> list[int]:
+        """What a value reaches without a weight between; through functions and norms."""
+        found, left, seen = [], [index], set()
+        while left:
+            for child in self.children[left.pop()]:
+                if child in seen:
+                    continue
+                seen.add(child)
+                found.append(child)
+                op = self.nodes[child].op
+                stops = child in self.weighted or op in (FUSED_ATTENTION, ATTENTION, "softmax")
+                add = self.adds_by_node.get(child)
+                stops = stops or (add is not None and add.residual)
+                if not stops and op not in ("matmul", "bmm", "einsum", "baddbmm"):
+                    left.append(child)
+        return found
+
+    def _leads(self, index: int, value: int) -> bool:
+        """Whether a value is computed from another one without a weight in between."""
+        left, seen = [value], set()
+        while left:
+            at = left.pop()
+            if at == index:
+                return True
+            if at in seen or at < index or at in self.weighted:
+                continue
+            seen.add(at)
+            left += self.nodes[at].parents
+        return False
+
+    def _leads_to_softmax(self, index: int) -> bool:
+        left, steps = [index], 0
+        while left and steps < 64:
+            steps += 1
+            for child in self.children[left.pop(0)]:
+                if self.nodes[child].op == "softmax":
+                    return True
+                if child not in self.weighted and self.nodes[child].op != "matmul":
+                    left.append(child)
+        return False
+
+    def uses_at(self, index: int) -> list[Use]:
+        """The parameters that an operation uses."""
+        return [use for use in self.uses if use.node == index]

@@ -1,0 +1,77 @@
+"""Which call made an autograd node, as far as a tape knows."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from torch.autograd.graph import Node
+
+from nethook.hooks.autograd.nodes import number
+from nethook.tracing.tape.entry import Entry
+from nethook.tracing.tape.op_records import OpRecord
+from nethook.tracing.tape.tape import Tape
+
+
+class Stretch(NamedTuple):
+    """The numbers of the nodes that were made while one call ran."""
+
+    begin: int
+    end: int
+    address: str
+    call: int | None  # None where the site was called once
+    is_op: bool
+
+
+class Makers:
+    """Answers which call made a node: the innermost that was running when it was made."""
+
+    def __init__(self, stretches: Iterable[Stretch]) -> None:
+        # Outer ones first. A module and its only operation have the same stretch.
+        self._stretches = sorted(stretches, key=lambda each: (each.begin, -each.end, each.is_op))
+        self._begins = [each.begin for each in self._stretches]
+        self._around = _enclosing(self._stretches)
+
+    def of(self, node: Node) -> tuple[str | None, int | None]:
+        """The address and the number of the call; None for both where it is not known."""
+        made = number(node)
+        return (None, None) if made is None else self.at(made)
+
+    def at(self, made: int) -> tuple[str | None, int | None]:
+        """The same for the number of a node."""
+        at: int | None = bisect_right(self._begins, made) - 1
+        while at is not None and at >= 0:
+            stretch = self._stretches[at]
+            if made < stretch.end:
+                return stretch.address, stretch.call
+            at = self._around[at]
+        return None, None
+
+
+def _enclosing(stretches: list[Stretch]) -> list[int | None]:
+    """For each stretch, the place of the one around it. Calls of one thread nest."""
+    around: list[int | None] = []
+    open_ones: list[int] = []
+    for at, stretch in enumerate(stretches):
+        while open_ones and stretches[open_ones[-1]].end < stretch.end:
+            open_ones.pop()
+        around.append(open_ones[-1] if open_ones else None)
+        open_ones.append(at)
+    return around
+
+
+def stretches(tape: Tape | None) -> list[Stretch]:
+    """The calls that a tape has recorded, as stretches of numbers."""
+    found: list[tuple[int, Stretch]] = []
+    for record in () if tape is None else tape.values():
+        dropped = record.total - len(record.entries)
+        for at, fields in enumerate(record.entries):
+            nodes = Entry(*fields).nodes
+            if nodes is not None and nodes.end > nodes.begin:
+                call = None if record.total == 1 else dropped + at
+                is_op = isinstance(record, OpRecord)
+                stretch = Stretch(nodes.begin, nodes.end, record.address, call, is_op)
+                found.append((nodes.thread, stretch))
+    # Every thread counts for itself, and a node does not say which one made it.
+    return [each for _, each in found] if len({thread for thread, _ in found}) == 1 else []

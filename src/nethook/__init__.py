@@ -64,7 +64,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.tracing.autograd.graph import autograd_graph as autograd_graph
     from nethook.tracing.scope import trace as trace
     from nethook.tracing.sites.survey import sites as sites
-    from nethook.watching.replay import replay as replay
+    from nethook.watching.flight.replaying import replay as replay
     from nethook.watching.watch import watch as watch
 
     __version__: str
@@ -144,7 +144,7 @@ _SOURCES = {
     "preserve": "nethook.editing.parameters",
     "recursive_copy": "nethook.classic.copying",
     "replace_module": "nethook.classic.modules",
-    "replay": "nethook.watching.replay",
+    "replay": "nethook.watching.flight.replaying",
     "select": "nethook.addresses.select",
     "set_parameter": "nethook.editing.parameters",
     "set_requires_grad": "nethook.classic.modules",

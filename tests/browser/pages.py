@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nethook.page.serving import start
+from nethook.page.live.serving import start
 from tests.figures.shared import changed, hostile, training
 
 WRITE = """

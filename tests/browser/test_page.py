@@ -8,8 +8,8 @@ import urllib.request
 
 import pytest
 
-from nethook.page import app
 from nethook.page.folder import Folder
+from nethook.page.live import app
 from tests.browser.conftest import serious_violations
 from tests.browser.pages import folder_of_runs, served
 from tests.figures.shared import hostile, training

@@ -166,7 +166,7 @@ def test_a_hostile_run_is_text(visit):
 
 
 def test_a_difference_is_drawn(visit):
-    from nethook.figures.difference import Difference, write_page
+    from nethook.figures.reporting.difference import Difference, write_page
 
     opened = visit(write_page(Difference(training(), changed()), folder() / "diff.html"))
     assert opened.draw_all() >= 2

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from nethook.page.token_page import forwarding_page
+from nethook.page.live.token_page import forwarding_page
 from tests.browser.conftest import serious_violations
 from tests.browser.pages import link, served
 

@@ -83,7 +83,7 @@ def test_the_page_says_its_address(tmp_path, monkeypatch):
         asked.update(place=place, **options)
         options["say"]("http://127.0.0.1:8420/")
 
-    monkeypatch.setattr("nethook.page.serving.serve", serve)
+    monkeypatch.setattr("nethook.page.live.serving.serve", serve)
     monkeypatch.chdir(tmp_path)
     done = run("ui", "--port", 9000, "--open")
     assert (done.exit_code, done.stdout) == (0, "nethook ui: http://127.0.0.1:8420/\n")

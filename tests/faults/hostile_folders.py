@@ -19,7 +19,7 @@ import nethook
 from nethook.errors import NethookError
 from nethook.page.folder import Folder
 from nethook.page.summaries import summary_of
-from nethook.watching import flight_file
+from nethook.watching.flight import file
 from tests.limited import run_limited
 from tests.runs.made import write_run
 
@@ -36,8 +36,8 @@ def original() -> Path:
     place = Path(tempfile.mkdtemp(prefix="nethook-faults-")) / "folder"
     for rank in range(2):
         write_run(place / "run.db", 10, seed=rank, rank=rank, world_size=2)
-    flight = flight_file.Flight({"site": "0"}, (torch.ones(3),), {"x": [1, {"y": torch.ones(2)}]})
-    flight_file.save(flight_file.flight_path(place / "run.db"), flight)
+    flight = file.Flight({"site": "0"}, (torch.ones(3),), {"x": [1, {"y": torch.ones(2)}]})
+    file.save(file.flight_path(place / "run.db"), flight)
     model = nn.Sequential(nn.Identity())
     nethook.extract(model, [torch.ones(5, 3), torch.zeros(5, 3)], "0", place / "features")
     nethook.edits.save(
@@ -72,7 +72,7 @@ def read_all(place: Path) -> None:
             nn.Sequential(nn.Identity()), [torch.ones(5, 3)], "0", place / "features"
         ),
         lambda: use_recipe(place / "recipe.json"),
-        lambda: flight_file.load(place / "run.db"),
+        lambda: file.load(place / "run.db"),
         lambda: list_runs(place),
         lambda: write_run(place / "new.db", 2),
     ]

@@ -7,9 +7,9 @@ import pytest
 
 import nethook
 from nethook.errors import NoSuchSiteError, OptionError
-from nethook.figures.order import order_of, shape_text, tree_rows
 from nethook.figures.panels import panels
 from nethook.figures.reading import Reading
+from nethook.figures.site_order import order_of, shape_text, tree_rows
 from nethook.runs.writing.writer import RunWriter
 from tests.figures.made import LAYERS, draw
 from tests.figures.shared import training

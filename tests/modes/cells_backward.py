@@ -60,7 +60,7 @@ class Hand:
 @contextmanager
 def _first_backward_only() -> Iterator[None]:
     """A step has one backward pass, and all others are taken for something else."""
-    from nethook.watching.loop import _OnBackward
+    from nethook.watching.clock.loop import _OnBackward
 
     original = _OnBackward.__call__
 
@@ -69,14 +69,14 @@ def _first_backward_only() -> Iterator[None]:
             return function(*args, **kwargs)
         return original(self, function, *args, **kwargs)
 
-    with patched("nethook.watching.loop._OnBackward.__call__", call):
+    with patched("nethook.watching.clock.loop._OnBackward.__call__", call):
         yield
 
 
 @contextmanager
 def _every_gradient() -> Iterator[None]:
     """Whatever flows back is taken for a gradient of the loss."""
-    from nethook.watching.taps import GradTap
+    from nethook.watching.measuring.taps import GradTap
 
     original = GradTap.__call__
 
@@ -87,7 +87,7 @@ def _every_gradient() -> Iterator[None]:
         finally:
             self.session.in_backward -= 1
 
-    with patched("nethook.watching.taps.GradTap.__call__", call):
+    with patched("nethook.watching.measuring.taps.GradTap.__call__", call):
         yield
 
 

@@ -85,7 +85,7 @@ def _doubled(name: str) -> dict[str, torch.Tensor]:
 
 
 def _parameters_stay() -> Any:
-    return patched("nethook.watching.resolve.Resolver.changed", lambda self: False)
+    return patched("nethook.watching.facts.rebinding.Resolver.changed", lambda self: False)
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def copies(name: str) -> None:
 
 def _weights_once() -> Any:
     """Weights are read in the first step alone."""
-    from nethook.watching.parameters import ParameterSet
+    from nethook.watching.measuring.parameters import ParameterSet
 
     read = ParameterSet.weights
 
@@ -129,7 +129,7 @@ def _weights_once() -> Any:
         if self.session.step == 0:
             read(self)
 
-    return patched("nethook.watching.parameters.ParameterSet.weights", once)
+    return patched("nethook.watching.measuring.parameters.ParameterSet.weights", once)
 
 
 @cell("watch", LOADED, "mlp", guard=_weights_once, without="weights seem to stand still")
@@ -223,7 +223,7 @@ def _by_place() -> Any:
             for each, module, key in self._places
         }
 
-    return patched("nethook.watching.resolve.Resolver.find", find)
+    return patched("nethook.watching.facts.rebinding.Resolver.find", find)
 
 
 @cell("watch", PARAMETRISED, "mlp", guard=_by_place, without="a parameter seems to be gone")

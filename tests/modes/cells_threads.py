@@ -332,7 +332,7 @@ def _forked(work: Callable[[], int]) -> int:
 def _on_in_children() -> Iterator[None]:
     with (
         patched("nethook.hooks.threads._off_in_child", lambda: None),
-        patched("nethook.watching.guarded._off_in_child", lambda: None),
+        patched("nethook.watching.fail_open._off_in_child", lambda: None),
     ):
         yield
 

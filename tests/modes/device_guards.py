@@ -15,9 +15,9 @@ def waits_for_numbers() -> Any:
     def put(self: Any, vector: torch.Tensor, done: Any) -> None:
         done(vector.tolist())
 
-    return patched("nethook.watching.losses_late.Late.put", put)
+    return patched("nethook.watching.losses.late.Late.put", put)
 
 
 def no_such_device() -> Any:
     """Everything is measured as if it lay on the CPU."""
-    return patched("nethook.watching.parameters._away", lambda session, others: [])
+    return patched("nethook.watching.measuring.parameters._away", lambda session, others: [])

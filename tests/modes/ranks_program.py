@@ -65,7 +65,7 @@ def _collectives() -> int:
 
 def not_averaged() -> Any:
     """Gradients of outputs are those of the rank's own loss."""
-    return patched("nethook.watching.averaging.Averaging.over", lambda self, model: 1)
+    return patched("nethook.watching.facts.averaging.Averaging.over", lambda self, model: 1)
 
 
 def wrappers_count() -> Any:
@@ -77,8 +77,8 @@ def wrappers_count() -> Any:
 def shards_are_asked() -> Iterator[None]:
     """A tensor that is spread over ranks is measured as if it were not."""
     with (
-        patched("nethook.watching.parameters.local_part", lambda tensor: tensor),
-        patched("nethook.watching.parameters.is_shared", lambda tensor: False),
+        patched("nethook.watching.measuring.parameters.local_part", lambda tensor: tensor),
+        patched("nethook.watching.measuring.parameters.is_shared", lambda tensor: False),
         patched("nethook.stats.shards.local_part", lambda tensor: tensor),
     ):
         yield
@@ -86,7 +86,7 @@ def shards_are_asked() -> Iterator[None]:
 
 def parameters_stay() -> Any:
     """What a parameter was when the watch began is what it is for ever."""
-    return patched("nethook.watching.resolve.Resolver.changed", lambda self: False)
+    return patched("nethook.watching.facts.rebinding.Resolver.changed", lambda self: False)
 
 
 def taps_stay() -> Any:

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 import nethook
-from nethook.watching.flight_file import Flight, flight_path, save
+from nethook.watching.flight.file import Flight, flight_path, save
 from tests.restoring.adversaries import ADVERSARIES, Object
 from tests.restoring.fingerprint import Fingerprint
 from tests.zoo import EXHIBITS, Exhibit, Given, built, loss_of

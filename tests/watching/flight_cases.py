@@ -12,9 +12,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from nethook.addresses.nested import tensors
-from nethook.watching.flight import Flight
-from nethook.watching.flight_look import is_finite
-from nethook.watching.seam import OUTPUT_MARK, Flag, OutputMark
+from nethook.watching.flight.ranges import is_finite
+from nethook.watching.flight.recorder import Flight
+from nethook.watching.protocols import OUTPUT_MARK, Flag, OutputMark
 
 Batch = tuple[Any, Any]
 

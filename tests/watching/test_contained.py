@@ -17,13 +17,16 @@ from torch.nn import functional as F
 import nethook
 from nethook.runs import names
 from nethook.watching.contained import contained
-from nethook.watching.guarded import WatchWarning
+from nethook.watching.fail_open import WatchWarning
 from nethook.watching.watch import watch
 
+WATCHING = Path(nethook.__file__).parent / "watching"
+# Replaying is done later, on its own; `values` is a part of every step.
+ELSEWHERE = {"__init__", "replay_ops", "replaying", "values"}
 MODULES = [
-    f"nethook.watching.{path.stem}"
-    for path in sorted((Path(nethook.__file__).parent / "watching").glob("*.py"))
-    if path.stem.startswith(("losses", "flight"))
+    f"nethook.watching.{path.parent.name}.{path.stem}"
+    for path in sorted([*WATCHING.glob("losses/*.py"), *WATCHING.glob("flight/*.py")])
+    if path.stem not in ELSEWHERE
 ]
 
 
@@ -47,26 +50,43 @@ def functions() -> list[str]:
 
 # Not on the way of the training below: other devices and kinds of values, what only a replay
 # needs, rules for other operations; and what cleans up after a failure.
-ELSEWHERE = {
-    "flight:Flight._is_fault", "flight:Flight._late_loss", "flight:Flight._report_late",
-    "flight:Flight.device_flags",
-    # The short way through quiet steps: see test_lull.py.
-    "flight:Flight.keep", "flight:Flight.kept_of", "flight_loss:LossKeeper.known_of",
-    "flight_ring:PlainCall.kept_in", "flight_ring:_autocast", "losses:Losses.only",
-    "flight:Flight._let_go", "flight:Flight._step_was_skipped",
-    "flight:Flight.turn_off", "flight:_gradients_finite",
-    "flight_file:_read", "flight_file:_read_all", "flight_file:load",
-    "flight_loss:compute_again", "flight_pin:_behind", "flight_pin:_first_tensor",
-    "flight_pin:_loss", "flight_pin:_reason", "flight_pin:_somewhere",
-    "flight_ring:set_random_states", "losses:Losses._due", "losses:Losses._poll",
-    "losses:Losses.turn_off",
-    "losses_graph:_without_scale",
-}  # fmt: skip
+NOT_ON_THE_WAY = {
+    "flight.recorder:Flight._is_fault",
+    "flight.recorder:Flight._late_loss",
+    "flight.recorder:Flight._report_late",
+    "flight.recorder:Flight.device_flags",
+    # The short way through quiet steps: see clock/test_fast_path.py.
+    "flight.recorder:Flight.keep",
+    "flight.recorder:Flight.kept_of",
+    "flight.loss:LossKeeper.known_of",
+    "flight.ring:PlainCall.kept_in",
+    "flight.ring:_autocast",
+    "losses.recorder:Losses.only",
+    "flight.recorder:Flight._let_go",
+    "flight.recorder:Flight._step_was_skipped",
+    "flight.recorder:Flight.turn_off",
+    "flight.recorder:_gradients_finite",
+    "flight.file:_read",
+    "flight.file:_read_all",
+    "flight.file:load",
+    "flight.loss:compute_again",
+    "flight.culprit:_behind",
+    "flight.culprit:_first_tensor",
+    "flight.culprit:_loss",
+    "flight.culprit:_reason",
+    "flight.culprit:_somewhere",
+    "flight.ring:set_random_states",
+    "losses.recorder:Losses._due",
+    "losses.recorder:Losses._poll",
+    "losses.recorder:Losses.turn_off",
+    "losses.graph:_without_scale",
+}
 
 
 def on_the_way(place: str) -> bool:
     short = place.removeprefix("nethook.watching.")
-    return "__" not in short and short not in ELSEWHERE and not short.startswith("flight_reasons")
+    is_elsewhere = short in NOT_ON_THE_WAY or short.startswith("flight.reasons")
+    return "__" not in short and not is_elsewhere
 
 
 class Net(nn.Module):
@@ -181,7 +201,7 @@ def test_one_function_fails(place, unwatched, tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:Using a target size")
 def test_the_other_part_goes_on(tmp_path, monkeypatch):
-    inject("nethook.watching.losses_record:analyse", monkeypatch)
+    inject("nethook.watching.losses.record:analyse", monkeypatch)
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always", WatchWarning)
         train(tmp_path / "run.db")

@@ -16,30 +16,74 @@ from torch.nn import functional as F
 import nethook
 from nethook import watching
 from nethook.hooks.wrapped import wrapped_functions
-from nethook.watching.guarded import WatchWarning
+from nethook.watching.fail_open import WatchWarning
 from tests.watching.loops import Net, batches, state, unwatched
 from tests.watching.test_identity import same
 
 ROOMS = (
-    "batches", "budget", "catalogue", "facts", "flight", "hidden", "interrupted", "loss_values",
-    "losses",
-    "loop", "numbers", "open_window", "ops", "optimizers", "order", "parameters", "passes",
-    "resolve", "session", "snapshots", "taps", "telling", "track",
-)  # fmt: skip
+    "measuring.batches",
+    "budget",
+    "measuring.series",
+    "facts.facts",
+    "flight.recorder",
+    "compiled_cost",
+    "clock.interrupted",
+    "losses.values",
+    "losses.recorder",
+    "clock.loop",
+    "measuring.loop_numbers",
+    "measuring.window",
+    "facts.op_order",
+    "clock.steps",
+    "clock.call_order",
+    "measuring.parameters",
+    "clock.passes",
+    "facts.rebinding",
+    "session",
+    "measuring.snapshots",
+    "measuring.taps",
+    "facts.telling",
+    "clock.track",
+)
 # What the loss record and the flight recorder call: each of these two fails alone.
 PARTS = (
-    "flight_file", "flight_look", "flight_loss", "flight_pin", "flight_reasons", "flight_ring",
-    "losses_calls", "losses_graph", "losses_kinds", "losses_late", "losses_numbers",
-    "losses_record", "losses_where",
-)  # fmt: skip
+    "flight.file",
+    "flight.ranges",
+    "flight.loss",
+    "flight.culprit",
+    "flight.reasons",
+    "flight.ring",
+    "losses.calls",
+    "losses.graph",
+    "losses.kinds",
+    "losses.late",
+    "losses.numbers",
+    "losses.record",
+    "losses.where",
+)
 # The guards themselves, what begins and ends a watch, and what is no part of one.
 ELSEWHERE = (
-    "attach", "contained", "diagnosis", "guarded", "replay", "replay_ops", "seam", "watch",
+    "attach",
+    "contained",
+    "diagnosis",
+    "fail_open",
+    "flight.replaying",
+    "flight.replay_ops",
+    "protocols",
+    "watch",
     # Other loops than this one: of ranks, devices and threads; the hooks around steps.
-    "averaging", "away", "device_flags", "lull", "step_hooks", "threads",
+    "facts.averaging",
+    "measuring.device_parameters",
+    "measuring.device_flags",
+    "clock.fast_path",
+    "clock.step_hooks",
+    "threads",
     # Other runs than this one: that go on in a file, or whose steps are cut short.
-    "earlier", "witnesses",
-)  # fmt: skip
+    "facts.earlier",
+    "clock.witnesses",
+)
+
+PACKAGE = "nethook.watching."
 
 # What torch calls, and what reports a failure: these are the guard itself.
 GUARDS = {
@@ -119,7 +163,12 @@ def alone():
 
 
 def test_every_file_of_the_room_is_looked_through():
-    files = {file.stem for file in Path(watching.__file__).parent.glob("*.py")} - {"__init__"}
+    room = Path(watching.__file__).parent
+    files = {
+        ".".join(file.relative_to(room).with_suffix("").parts)
+        for file in room.rglob("*.py")
+        if file.stem != "__init__"
+    }
     # Others may add parts that are looked through elsewhere, and say so here.
     assert files == {*ROOMS, *PARTS, *ELSEWHERE}
 
@@ -131,7 +180,8 @@ def reached(tmp_path_factory):
 
     def note(frame, event, _):
         if event == "call" and "/watching/" in frame.f_code.co_filename:
-            seen.add((Path(frame.f_code.co_filename).stem, frame.f_code.co_name))
+            file = frame.f_code.co_filename.rpartition("/watching/")[2]
+            seen.add((file.removesuffix(".py").replace("/", "."), frame.f_code.co_name))
 
     torch.manual_seed(0)
     sys.setprofile(note)
@@ -163,7 +213,8 @@ def test_an_error_in_what_a_part_calls_turns_that_part_off(part, alone, reached,
         def start(model, optimizer, path=path, holder=holder, name=name, original=original):
             watch = nethook.watch(model, optimizer, to=path, budget=None)
             # Those that have taken the function by its name have it still.
-            holders = [holder] if inspect.isclass(holder) else list(vars(watching).values())
+            here = [each for path, each in sys.modules.items() if path.startswith(PACKAGE)]
+            holders = [holder] if inspect.isclass(holder) else here
             for other in holders:
                 if getattr(other, "__dict__", {}).get(name) is original:
                     patch.setattr(other, name, bomb)
@@ -181,7 +232,7 @@ def test_an_error_in_what_a_part_calls_turns_that_part_off(part, alone, reached,
         events = [event for event in run.events if event.kind == "watch-failed"]
         assert bool(events) == bool(said), name
         assert run.info["totals"]["steps"] == 6  # everything else goes on
-    assert failed or part in {"flight_reasons", "flight_file", "losses_late"}
+    assert failed or part in {"flight.reasons", "flight.file", "losses.late"}
 
 
 @pytest.mark.parametrize(("holder", "name"), list(functions()))
@@ -223,7 +274,7 @@ def test_an_error_in_a_function_stays_inside(holder, name, alone, tmp_path, monk
 
 
 def test_one_tap_that_fails_leaves_the_others_on(tmp_path, monkeypatch):
-    from nethook.watching.taps import OutputTap
+    from nethook.watching.measuring.taps import OutputTap
 
     measure = OutputTap.measure
 
@@ -246,7 +297,7 @@ def test_one_tap_that_fails_leaves_the_others_on(tmp_path, monkeypatch):
 
 
 def test_a_secret_in_an_error_is_neither_said_nor_kept(tmp_path, monkeypatch):
-    from nethook.watching.taps import OutputTap
+    from nethook.watching.measuring.taps import OutputTap
 
     def fails(self, *args):
         raise RuntimeError("cannot open postgres://me:hunter2@host/db?password=hunter2")

@@ -11,12 +11,12 @@ from torch import nn
 import nethook
 from nethook.errors import InputsError
 from nethook.runs import names
-from nethook.watching.batches import distinct, spread
-from nethook.watching.facts import distinct_rows
-from nethook.watching.flight_file import load, weights_of
-from nethook.watching.flight_reasons import backward_reason, forward_reason
-from nethook.watching.losses_kinds import PROBABILITIES, Operands
-from nethook.watching.losses_numbers import numbers_of, unpacked
+from nethook.watching.facts.facts import distinct_rows
+from nethook.watching.flight.file import load, weights_of
+from nethook.watching.flight.reasons import backward_reason, forward_reason
+from nethook.watching.losses.kinds import PROBABILITIES, Operands
+from nethook.watching.losses.numbers import numbers_of, unpacked
+from nethook.watching.measuring.batches import distinct, spread
 
 HUGE = 2**40
 

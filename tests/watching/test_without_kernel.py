@@ -15,9 +15,9 @@ if kernel == "none":
 import torch
 from torch import nn
 import nethook
-from nethook.stats import native
+from nethook.stats.native import binding
 
-assert native.functions is None or kernel == "native"
+assert binding.functions is None or kernel == "native"
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 3))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)

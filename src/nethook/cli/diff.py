@@ -23,7 +23,7 @@ def diff(
     Exits 0 where all that both recorded is equal, 1 where it is not, 2 where a run cannot be read.
     """
     with errors_in_words():
-        from nethook.figures.difference import Difference, write_page
+        from nethook.figures.reporting.difference import Difference, write_page
         from nethook.text.escape import line
 
         found = Difference(first, second)

@@ -45,7 +45,7 @@ def ui(
     """Serve a page on which runs are seen, also while they train. Ctrl-C ends it."""
     with errors_in_words():
         from nethook.errors import OptionError
-        from nethook.page.serving import serve
+        from nethook.page.live.serving import serve
 
         if no_token and token_file is not None:
             raise OptionError("`--no-token` and `--token-file` exclude each other. Leave one out.")

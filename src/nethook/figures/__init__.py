@@ -13,22 +13,22 @@ They need plotly: pip install 'nethook[ui]'. Wherever a run is taken, its path i
 
 from nethook.drawing.quantities import QUANTITIES as QUANTITIES
 from nethook.drawing.saving import save as save
-from nethook.figures.of_runs import bands as bands
-from nethook.figures.of_runs import compare as compare
-from nethook.figures.of_runs import depth as depth
-from nethook.figures.of_runs import finding as finding
-from nethook.figures.of_runs import heatmap as heatmap
-from nethook.figures.of_runs import histogram as histogram
-from nethook.figures.of_runs import overview as overview
-from nethook.figures.of_runs import parting as parting
-from nethook.figures.of_runs import tree as tree
-from nethook.figures.of_runs import units as units
-from nethook.figures.of_tensors import activations as activations
-from nethook.figures.of_tensors import attention as attention
-from nethook.figures.of_tensors import feature_maps as feature_maps
-from nethook.figures.of_tensors import filters as filters
-from nethook.figures.of_tensors import snapshots as snapshots
-from nethook.figures.report import report as report
+from nethook.figures.reporting.report import report as report
+from nethook.figures.runs import bands as bands
+from nethook.figures.runs import compare as compare
+from nethook.figures.runs import depth as depth
+from nethook.figures.runs import finding as finding
+from nethook.figures.runs import heatmap as heatmap
+from nethook.figures.runs import histogram as histogram
+from nethook.figures.runs import overview as overview
+from nethook.figures.runs import parting as parting
+from nethook.figures.runs import tree as tree
+from nethook.figures.runs import units as units
+from nethook.figures.tensors import activations as activations
+from nethook.figures.tensors import attention as attention
+from nethook.figures.tensors import feature_maps as feature_maps
+from nethook.figures.tensors import filters as filters
+from nethook.figures.tensors import snapshots as snapshots
 
 __all__ = [
     "QUANTITIES",

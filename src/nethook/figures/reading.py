@@ -13,7 +13,7 @@ from nethook.drawing.data import Floats, Grid, Integers, Line, Mark
 from nethook.drawing.decimate import COLUMNS
 from nethook.drawing.quantities import QUANTITIES
 from nethook.errors import NoSuchSiteError, OptionError
-from nethook.figures.order import Order, order_of
+from nethook.figures.site_order import Order, order_of
 from nethook.runs import names
 from nethook.runs.reading.results import Histograms, Overview, Rank, Scalar, Series, Snapshot, Units
 from nethook.runs.reading.run import Run, open_run

@@ -32,17 +32,17 @@ from nethook.runs.writing.writer import RunWriter
 from nethook.stats.memory import sizes
 from nethook.stats.shards import is_shared
 from nethook.torch_private import compiled_call_of, is_compiled, parameters_of
-from nethook.watching.facts import Facts, SiteFacts
-from nethook.watching.loop import Loop, wrap_loop
-from nethook.watching.open_window import QUEUE
-from nethook.watching.ops import OpOrder
-from nethook.watching.optimizers import Steps
-from nethook.watching.parameters import ParameterFacts
-from nethook.watching.resolve import Resolver
+from nethook.watching.clock.loop import Loop, wrap_loop
+from nethook.watching.clock.step_hooks import StepBegins, StepEnds
+from nethook.watching.clock.steps import Steps
+from nethook.watching.facts.facts import Facts, SiteFacts
+from nethook.watching.facts.op_order import OpOrder
+from nethook.watching.facts.rebinding import Resolver
+from nethook.watching.measuring.parameters import ParameterFacts
+from nethook.watching.measuring.snapshots import Snapshots, SnapshotTap, checked
+from nethook.watching.measuring.taps import OutputTap, RootBegins, RootEnds, described
+from nethook.watching.measuring.window import QUEUE
 from nethook.watching.session import Session
-from nethook.watching.snapshots import Snapshots, SnapshotTap, checked
-from nethook.watching.step_hooks import StepBegins, StepEnds
-from nethook.watching.taps import OutputTap, RootBegins, RootEnds, described
 from nethook.watching.threads import (
     SessionOfThreads,
     SharedOutputTap,

@@ -22,25 +22,31 @@ from nethook.hooks.stack import error_of_call
 from nethook.runs import names
 from nethook.runs.format.window import Window
 from nethook.runs.writing.writer import RunWriter
-from nethook.watching.averaging import Averaging
-from nethook.watching.batches import Batches
 from nethook.watching.budget import GRADS, LOOK, OUTPUTS, QUANTITIES, Budget, next_sampled
-from nethook.watching.catalogue import Catalogue, Sheet
-from nethook.watching.device_flags import DeviceFlags
-from nethook.watching.flight import Flight
-from nethook.watching.guarded import Guard
-from nethook.watching.hidden import HiddenCost
-from nethook.watching.interrupted import Interruptions
-from nethook.watching.loss_values import LossValues
-from nethook.watching.losses import Losses
-from nethook.watching.lull import Lull
-from nethook.watching.numbers import STEP_AT, STEPS_AT, WATCH_AT, LoopNumbers, Pending
-from nethook.watching.open_window import QUEUE, OpenWindow
-from nethook.watching.order import CallOrder
-from nethook.watching.parameters import SNAPSHOT_CAP
-from nethook.watching.passes import Passes
-from nethook.watching.seam import UNDER_WAY, Flag, OutputMark, mark_node
-from nethook.watching.telling import tell_clock, tell_failure, tell_modes
+from nethook.watching.clock.call_order import CallOrder
+from nethook.watching.clock.fast_path import Lull
+from nethook.watching.clock.interrupted import Interruptions
+from nethook.watching.clock.passes import Passes
+from nethook.watching.compiled_cost import HiddenCost
+from nethook.watching.facts.averaging import Averaging
+from nethook.watching.facts.telling import tell_clock, tell_failure, tell_modes
+from nethook.watching.fail_open import Guard
+from nethook.watching.flight.recorder import Flight
+from nethook.watching.losses.recorder import Losses
+from nethook.watching.losses.values import LossValues
+from nethook.watching.measuring.batches import Batches
+from nethook.watching.measuring.device_flags import DeviceFlags
+from nethook.watching.measuring.loop_numbers import (
+    STEP_AT,
+    STEPS_AT,
+    WATCH_AT,
+    LoopNumbers,
+    Pending,
+)
+from nethook.watching.measuring.parameters import SNAPSHOT_CAP
+from nethook.watching.measuring.series import Catalogue, Sheet
+from nethook.watching.measuring.window import QUEUE, OpenWindow
+from nethook.watching.protocols import UNDER_WAY, Flag, OutputMark, mark_node
 
 # Backward passes without a step of an optimizer after which each counts as a step; accumulation
 # may be this long before the first step.

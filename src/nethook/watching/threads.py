@@ -17,14 +17,14 @@ from torch import nn
 
 from nethook.hooks.hook import Owner
 from nethook.runs import names
-from nethook.watching.optimizers import Steps
+from nethook.watching.clock.step_hooks import StepBegins, StepEnds
+from nethook.watching.clock.steps import Steps
+from nethook.watching.measuring.taps import GradTap, OutputTap, RootBegins, RootEnds
 from nethook.watching.session import Session
-from nethook.watching.step_hooks import StepBegins, StepEnds
-from nethook.watching.taps import GradTap, OutputTap, RootBegins, RootEnds
 
 if TYPE_CHECKING:
     from nethook.stats.rows import Slot
-    from nethook.watching.track import Track
+    from nethook.watching.clock.track import Track
 
 _ONE_AT_A_TIME = RLock()
 

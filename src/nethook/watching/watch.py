@@ -24,7 +24,7 @@ from nethook.watching.threads import tell_others
 
 if TYPE_CHECKING:
     from nethook.doctor.finding import Finding
-    from nethook.figures.live import Live
+    from nethook.figures.notebook import Live
 
 QUANTITIES: Final = ("outputs", "grads", "params", "param_grads", "updates")
 """What can be watched."""
@@ -223,7 +223,7 @@ class Watch:
         Returns:
             What follows the run; its `stop()` ends that, as does the end of watching.
         """
-        from nethook.figures.live import Live
+        from nethook.figures.notebook import Live
 
         return Live(self.path, lambda: self._ended, theme=theme)
 

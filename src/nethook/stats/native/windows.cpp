@@ -1,6 +1,6 @@
 // The native kernel, for whole windows: which series a step has measured, what a window takes over
 // from the rows that steps are folded into, and how a window is packed for the file. All of it is
-// done in Python, too, where there is no kernel: watching/catalogue.py, runs/format/records.py,
+// done in Python, too, where there is no kernel: watching/measuring/series.py, runs/format/records.py,
 // runs/format/packing.py and runs/format/levels.py, with the same results to the last bit.
 
 #include <nanobind/nanobind.h>

@@ -1,0 +1,112 @@
+"""The overview of a run in a notebook's cell, redrawn while the run is written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from nethook.errors import MissingLibraryError, RunFileError
+
+EVERY: Final = 2.0
+"""Seconds between two looks."""
+
+
+class Live:
+    """An overview that follows a run. Made by `watch.live()`."""
+
+    def __init__(
+        self,
+        path: Path,
+        is_over: Callable[[], bool],
+        *,
+        every: float | None = None,
+        theme: str = "light",
+    ) -> None:
+        self._path = path
+        self._is_over = is_over
+        self._theme = theme
+        self._every = EVERY if every is None else every
+        self._stop = threading.Event()
+        self._handle = _display(self._shown())
+        self._thread = threading.Thread(target=self._follow, name="nethook-live", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """No more updates; what is shown stays."""
+        self._stop.set()
+        self._thread.join(10.0)
+
+    def _follow(self) -> None:
+        last: object = None
+        over = False
+        while not over and not self._stop.wait(self._every):
+            over = self._is_over()  # before reading: what is read then is all there is
+            now = _stamp(self._path)
+            if now != last or over:
+                last = now
+                self._handle.update(self._shown())
+
+    def _shown(self) -> Any:
+        from nethook.figures.runs import overview
+
+        try:
+            return _Drawn(overview(self._path, theme=self._theme))
+        except RunFileError as error:  # not there yet, or just being made
+            return _Text(f"waiting for the first step ({error})")
+
+    def __repr__(self) -> str:
+        return f"<Live {str(self._path)!r}: {'stopped' if self._stop.is_set() else 'on'}>"
+
+
+class _Drawn:
+    """A figure as data. By itself it would show itself anew instead of in the place it had."""
+
+    def __init__(self, figure: Any) -> None:
+        self._figure = figure
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        return self._figure._repr_mimebundle_(include, exclude)
+
+    def __repr__(self) -> str:
+        return repr(self._figure)
+
+
+class _Text:
+    """What stands in the cell before there is a figure."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _stamp(path: Path) -> object:
+    found = []
+    for each in (path, Path(f"{path}-wal")):
+        try:
+            stat = each.stat()
+            found.append((stat.st_mtime_ns, stat.st_size))
+        except OSError:
+            found.append((0, 0))
+    return found
+
+
+def _display(shown: Any) -> Any:
+    """Show something in the cell that runs now; what is returned can show something else there."""
+    try:
+        from IPython.core.getipython import get_ipython
+        from IPython.display import display
+    except ImportError:
+        raise MissingLibraryError(_ELSEWHERE) from None
+    if get_ipython() is None:
+        raise MissingLibraryError(_ELSEWHERE)
+    return display(shown, display_id=True)
+
+
+_ELSEWHERE: Final = (
+    "watch.live() shows a figure in a cell of a notebook, and this is none. Elsewhere type "
+    "`nethook ui` beside it, or run the script with `nethook run --ui`."
+)

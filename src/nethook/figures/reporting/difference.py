@@ -1,0 +1,161 @@
+"""Two runs compared: in words for a terminal, and as a page with figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from nethook.errors import MissingLibraryError
+from nethook.figures.panels import loss_panel
+from nethook.figures.reading import Reading
+from nethook.figures.reporting.html import Report, Tab, page
+from nethook.figures.runs import AnyRun, names_of_two, parting_marks, parting_spec
+from nethook.figures.two_runs import curves_of, ratio_of_two
+from nethook.figures.writing import write_whole
+from nethook.runs.reading.divergence import Parting, Point, find_parting
+from nethook.text.escape import line, shorten
+from nethook.text.numbers import number
+from nethook.text.table import Table
+
+_QUANTITIES = ("spread", "output_gradients", "gradients", "updates", "weights", "silent")
+
+
+class Difference:
+    """What is different between two runs."""
+
+    def __init__(self, first: AnyRun, second: AnyRun) -> None:
+        self.first, self.second = Reading(first), Reading(second)
+        self.parting: Parting = find_parting(self.first.run, self.second.run)
+        self.names = names_of_two(self.first, self.second)
+
+    def headline(self) -> str:
+        """One sentence."""
+        parting = self.parting
+        if not parting.compared or not parting.windows:
+            return (
+                "They have nothing in common that could be compared: no series at the same steps."
+            )
+        if parting.same:
+            return (
+                f"They are equal in all that both recorded: {parting.compared:,} series in "
+                f"{parting.windows:,} windows."
+            )
+        point = parting.points[0]
+        return f"They part at step {point.step:,}, first in {_where(point)}."
+
+    def text(self) -> str:
+        """All of it, for a terminal."""
+        return "\n\n".join(self._paragraphs())
+
+    def _paragraphs(self) -> Iterator[str]:
+        yield self.headline()
+        if self.parting.points:
+            rows = [
+                (
+                    point.words,
+                    f"{point.step:,}",
+                    shorten(point.address or "(model)", 40),
+                    shorten(f"{point.quantity}, {point.column}", 30),
+                    number(point.first, 5),
+                    number(point.second, 5),
+                )
+                for point in self.places()
+            ]
+            one, two = (shorten(name, 24) for name in self.names)
+            columns = ("apart by", "step", "where", "what", one, two)
+            yield Table("", columns, rows, frozenset(["step", one, two])).text().lstrip("\n")
+        if losses := self.losses():
+            yield "\n".join(f"{line(name)}: loss {text}" for name, text in losses)
+        for name, sites in zip(
+            self.names, (self.parting.only_first, self.parting.only_second), strict=True
+        ):
+            if sites:
+                shown = ", ".join(shorten(site, 40) for site in sites[:8])
+                more = f" and {len(sites) - 8} more" if len(sites) > 8 else ""
+                yield f"Only in {line(name)}: {shown}{more}"
+        if self.parting.facts:
+            facts = [
+                (shorten(name, 30), shorten(one, 60), shorten(two, 60))
+                for name, one, two in self.parting.facts
+            ]
+            yield Table("What ran", ("", *map(shorten, self.names)), facts).text()
+
+    def places(self) -> list[Point]:
+        """The points at which they part, each place once: with the largest limit passed there."""
+        found = {
+            (point.step, point.address, point.quantity): point for point in self.parting.points
+        }
+        return list(found.values())
+
+    def losses(self) -> list[tuple[str, str]]:
+        """The loss of each run, from its start to its end."""
+        pairs = zip(self.names, (self.first, self.second), strict=True)
+        return [(name, text) for name, reading in pairs if (text := loss_of(reading))]
+
+
+def loss_of(reading: Reading) -> str:
+    """`2.3 → 0.1 in 1,000 steps`, or ""."""
+    panel = loss_panel(reading)
+    value = np.asarray(panel.lines[0].value) if panel is not None else np.zeros(0)
+    finite = value[np.isfinite(value)]
+    if not finite.size:
+        return ""
+    ends = f"{number(float(finite[0]))} → {number(float(finite[-1]))}"
+    return f"{ends} in {reading.last_step + 1:,} steps"
+
+
+def _where(point: Point) -> str:
+    site = shorten(point.address or "(model)", 60)
+    return (
+        f"{point.quantity} of {site} ({point.column} {number(point.first, 5)} against "
+        f"{number(point.second, 5)})"
+    )
+
+
+def write_page(found: Difference, to: str | Path) -> Path:
+    """The page of a difference: one HTML file that needs no network."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise MissingLibraryError(
+            "figures are drawn by plotly, which is not installed: pip install 'nethook[ui]'"
+        ) from None
+    marks = parting_marks(found.parting)
+    tabs = []
+    if found.parting.rows and np.isfinite(found.parting.difference).any():
+        spec = parting_spec(found.first, found.second, found.parting)
+        spec["layout"].pop("title", None)
+        explain = (
+            "Largest relative difference of mean and spread of all that is recorded of a site."
+        )
+        tabs.append(Tab("Where they differ", explain, spec))
+    for name in _QUANTITIES:
+        ratio = ratio_of_two(found.first, found.second, name, found.names, marks)
+        if ratio is not None:
+            ratio["layout"].pop("title", None)
+            grid = found.first.needed_grid(name)
+            explain = f"{grid.quantity.explain} {found.names[1]} against {found.names[0]}."
+            tabs.append(Tab(grid.quantity.title, explain, ratio))
+    made = Report(
+        f"{found.names[0]} and {found.names[1]}",
+        "two runs compared",
+        found.headline(),
+        "" if found.parting.same else "info",
+        "",
+        [(f"loss, {name}", text) for name, text in found.losses()],
+        [],
+        curves_of((found.first, found.second), found.names, marks, titled=False),
+        tabs,
+        [],
+        None,
+        [],
+        "",
+        [],
+        [
+            (shorten(what, 40), f"{found.names[0]}: {one}\n{found.names[1]}: {two}")
+            for what, one, two in found.parting.facts
+        ],
+    )
+    return write_whole(Path(to), page(made, get_plotlyjs()))

@@ -1,0 +1,146 @@
+"""Who may ask: browsers of this machine, under a name of its own, that have the token.
+
+A web page of a stranger, open in the same browser, can send requests to a local port, and under a
+name of its own that it lets point here it could read the answers. Such requests have a foreign
+`Host`, and are refused before anything else is looked at.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from nethook.page.live.tokens import Answer, Asked, TokenCheck
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+LARGEST: Final = 1 << 20
+"""Bytes of a request."""
+
+_LOCAL: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Frame-Options": "SAMEORIGIN",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def is_local(host: str) -> bool:
+    """Whether an address is this machine's own, which no other machine reaches."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def host_of(header: str) -> str:
+    """The name in a `Host` header, without its port; "" where it is none."""
+    text = header.strip().lower()
+    if text.startswith("["):  # [::1]:8050
+        name, bracket, rest = text[1:].partition("]")
+        return name if bracket and (not rest or rest[0] == ":") else ""
+    name, colon, port = text.rpartition(":")
+    if not colon:
+        return text
+    return name if port.isdigit() else ""
+
+
+def is_allowed(header: str, bound: str) -> bool:
+    """Whether a `Host` header names this server, which is bound to an address.
+
+    Names that another could let point here are not: addresses cannot be made to, and this machine's
+    own name is known.
+    """
+    name = host_of(header)
+    if name in _LOCAL:
+        return True
+    if is_local(bound):
+        return False
+    if name == bound.lower():
+        return True
+    try:
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return bool(name) and name in {socket.gethostname().lower(), socket.getfqdn().lower()}
+
+
+class Gate:
+    """Everything that is asked before a request reaches the page.
+
+    Arguments:
+        bound: the address that the server is bound to.
+        token: what must be shown; "" for none.
+    """
+
+    def __init__(self, bound: str, token: str) -> None:
+        self._bound = bound
+        self._check = TokenCheck(token)
+
+    def answer(self, asked: Asked) -> Answer | None:
+        """None for whoever may go on; for others what they are answered."""
+        if not is_allowed(asked.headers.get("host", ""), self._bound):
+            return Answer(
+                403, "This host name is not nethook's. Use the address that nethook printed.\n"
+            )
+        if asked.method not in ("GET", "HEAD", "POST"):
+            return Answer(405, "Runs are read only.\n", {"Allow": "GET, HEAD, POST"})
+        if asked.method == "POST" and _is_foreign(asked):
+            return Answer(403, "Requests from pages of other sites are refused.\n")
+        return self._check.answer(asked)
+
+
+def _is_foreign(asked: Asked) -> bool:
+    """Whether a request comes from a page of another server; one at another port is another."""
+    if site := asked.headers.get("sec-fetch-site"):
+        return site not in ("none", "same-origin")
+    # An older browser. Of a page without a referrer, as ours, the origin is "null".
+    origin = asked.headers.get("origin", "null")
+    if origin == "null":
+        return False
+    try:
+        return urlsplit(origin).netloc.lower() != asked.headers.get("host", "").strip().lower()
+    except ValueError:
+        return True
+
+
+def guard(server: Flask, *, bound: str, token: str, policy: str) -> None:
+    """Refuse who may not ask, and tell browsers what the page may do.
+
+    Arguments:
+        server: the Flask application.
+        bound: the address that it is bound to.
+        token: what must be shown; "" for none.
+        policy: the content security policy.
+    """
+    from flask import Response, request
+
+    server.config["MAX_CONTENT_LENGTH"] = LARGEST
+    gate = Gate(bound, token)
+
+    def body(most: int) -> bytes:
+        return request.get_data() if (request.content_length or 0) <= most else b""
+
+    @server.before_request
+    def refuse() -> Any:
+        headers = {name.lower(): value for name, value in request.headers}
+        query = request.query_string.decode("latin-1")
+        answer = gate.answer(Asked(request.method, request.path, query, headers, body))
+        if answer is None:
+            return None
+        kind = {"Content-Type": "text/plain; charset=utf-8"}
+        return Response(answer.text, answer.status, {**kind, **answer.headers})
+
+    @server.after_request
+    def tell(response: Any) -> Any:
+        for name, value in _HEADERS.items():
+            response.headers[name] = value
+        response.headers.setdefault("Content-Security-Policy", policy)
+        return response

@@ -1,0 +1,154 @@
+"""The list of runs."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from dash import html
+
+from nethook.page.folder import Entry, Folder
+from nethook.page.html import Node, Part, Shown, anchor, attributes, badge, place, said, table
+from nethook.page.live.frame import STATES, age, around
+from nethook.page.summaries import Summaries, Summary
+from nethook.page.urls import MOST_COMPARED, Place, link, run_link
+from nethook.text.escape import shorten
+
+_PATIENCE: Final = 0.8  # seconds of one answer that go into reading runs; the rest comes later
+_AT_ONCE: Final = 200  # runs on one page
+
+
+def listing(folder: Folder, summaries: Summaries, where: Place) -> Shown:
+    """All runs of the folder: what each is called, how it is, and the course of its loss."""
+    entries = folder.entries()
+    wanted = where.text("find").casefold()
+    found = [entry for entry in entries if wanted in entry.name.casefold()]
+    first = min(where.number("from") or 0, max(0, len(found) - 1))
+    shown = found[first : first + _AT_ONCE]
+    picked = [each for each in where.text("pick").split("~") if each][:MOST_COMPARED]
+    begin, rows = time.monotonic(), []
+    for entry in shown:
+        known = summaries.known(entry)
+        if known is None and time.monotonic() - begin < _PATIENCE:
+            known = summaries.make(entry)
+        rows.append((entry, known))
+    body = around(where, "", html.H1("Runs"), place("head"), place("rows"))
+    more = (len(found), first)
+    told = [(e.id, s and (s.stamp, s.state, age(s.changed))) for e, s in rows]
+    return Shown(
+        "Runs – nethook",
+        body,
+        {
+            "state": Part("list", lambda: None),
+            "head": Part(
+                repr((len(entries), picked, where.text("find"))),
+                lambda: _head(folder, entries, picked, where),
+            ),
+            "rows": Part(repr((told, picked, more)), lambda: _rows(rows, picked, where, *more)),
+        },
+    )
+
+
+def _head(folder: Folder, entries: list[Entry], picked: list[str], where: Place) -> Node:
+    from dash import dcc
+
+    if not entries:
+        return None
+    count = f"{len(entries):,} run{'s' if len(entries) != 1 else ''} in {folder.title}"
+    search = html.Div(
+        dcc.Input(
+            type="search",
+            placeholder="Find by name",
+            value=where.text("find"),
+            debounce=False,
+            persistence=False,
+            id="find",
+        ),
+        className="param typed",
+        **attributes(data_param="find"),
+    )
+    compare: Node = html.Span("Choose two or more to compare them.", className="note")
+    if len(picked) > 1:
+        runs = "~".join(picked)
+        compare = anchor(
+            f"Compare {len(picked)} runs", link("/compare", runs=runs), className="button strong"
+        )
+    elif picked:
+        compare = html.Span("One more to compare with.", className="note")
+    return html.Div([html.Span(count, className="sub"), search, compare], className="tools")
+
+
+def _rows(
+    rows: list[tuple[Entry, Summary | None]], picked: list[str], where: Place, all_of: int, at: int
+) -> Node:
+    if not rows:
+        return html.Div(
+            [
+                html.Div("No runs yet", className="word"),
+                html.P(
+                    [
+                        "A run appears here as soon as its first step is written. Start one with ",
+                        html.Code("nethook run train.py"),
+                        " or ",
+                        html.Code("nethook.watch(model, optimizer)"),
+                        ".",
+                    ]
+                ),
+            ],
+            className="card verdict",
+        )
+    columns = ("run", "state", "changed", "steps", "verdict", "loss", "", "compare")
+    made = table(columns, [_row(entry, known, picked) for entry, known in rows], right=(3,))
+    return [html.Div(made, className="card runs"), _pages(all_of, at, where)]
+
+
+def _row(entry: Entry, known: Summary | None, picked: list[str]) -> list[Node]:
+    name = anchor(
+        shorten(entry.name, 70), run_link(entry.id), className="address", title=said(entry.name)
+    )
+    if known is None:
+        return [name, html.Span("reading …", className="note"), "", "", "", "", "", ""]
+    word, kind, explain = STATES[known.state]
+    state = html.Span(badge(word, kind), title=said(known.problem, 300) or explain)
+    if known.state == "broken":
+        return [
+            name,
+            state,
+            "",
+            "",
+            html.Span(said(known.problem, 70), className="note"),
+            "",
+            "",
+            "",
+        ]
+    spark = (
+        html.Img(src=known.spark, alt=f"course of the loss: {known.loss}", className="spark")
+        if known.spark
+        else ""
+    )
+    others = [each for each in picked if each != entry.id]
+    on = entry.id in picked
+    new = "~".join(others if on else [*picked, entry.id][-MOST_COMPARED:])
+    pick = html.Button(
+        "✓ chosen" if on else "+ choose",
+        type="button",
+        className="param small",
+        **attributes(
+            data_param="pick", data_value=new, aria_pressed=str(on).lower(),
+            aria_label=f"Choose {shorten(entry.name, 60)} for comparing",
+        ),
+    )  # fmt: skip
+    verdict = badge(known.verdict, known.severity)
+    return [name, state, age(known.changed), f"{known.steps:,}", verdict, known.loss, spark, pick]
+
+
+def _pages(all_of: int, at: int, where: Place) -> Node:
+    if all_of <= _AT_ONCE:
+        return None
+    kept = {name: value for name, value in where.query.items() if name != "from"}
+    ways: list[Node] = [f"{at + 1:,} to {min(all_of, at + _AT_ONCE):,} of {all_of:,}"]
+    if at:
+        ways.append(anchor("newer", link("/", **kept, **{"from": max(0, at - _AT_ONCE)})))
+    if at + _AT_ONCE < all_of:
+        ways.append(anchor("older", link("/", **kept, **{"from": at + _AT_ONCE})))
+    return html.Div([html.Span(each) for each in ways], className="tools note")

@@ -1,0 +1,277 @@
+"""Serving the page: on this machine, until Ctrl-C, or until a run is over and nobody looks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import tempfile
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from nethook.errors import MissingLibraryError, NoSuchRunError, OptionError
+from nethook.page.live.access import is_local
+from nethook.page.live.token_page import forwarding_page
+from nethook.page.live.tokens import link_with, new_token, token_of_file
+from nethook.runs.format.owner import is_alive, process
+
+if TYPE_CHECKING:
+    from werkzeug.serving import BaseWSGIServer
+
+PORT: Final = 8420
+"""The first port that is tried."""
+_TRIED: Final = 30
+_PATIENCE: Final = 60.0  # seconds without a look after which the page of an ended run closes
+_NICE: Final = 5  # beside a training the page comes second
+
+
+@dataclass
+class Served:
+    """A page that is being served.
+
+    Arguments:
+        address: where, without the token.
+        token: what must be shown; "" for none.
+        server: what serves it.
+        looked: when somebody last did.
+        token_file: where the token is kept, if it is.
+    """
+
+    address: str
+    token: str
+    server: BaseWSGIServer
+    looked: float
+    token_file: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """The link that opens the page."""
+        return link_with(self.address, self.token)
+
+    @property
+    def said(self) -> str:
+        """What is printed: the link; with a token file, the address and the file instead."""
+        if self.token_file is None:
+            return self.url
+        return f"{self.address} (its token is in {self.token_file})"
+
+    def run(self) -> None:
+        """Serve until `stop` is called."""
+        try:
+            self.server.serve_forever(poll_interval=0.2)
+        finally:
+            self.server.server_close()
+
+    def stop(self) -> None:
+        """End serving."""
+        self.server.shutdown()
+
+
+def serve(
+    place: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    with_token: bool = True,
+    token_file: str | Path | None = None,
+    show: bool = False,
+    wait: bool = False,
+    beside: int | None = None,
+    say: Callable[[str], object] = print,
+) -> None:
+    """Serve the page of a folder of runs, or of one run, until it is interrupted.
+
+    Arguments:
+        place: the folder, or the run file.
+        host: the address to bind to.
+        port: None takes the first that is free, from 8420 on.
+        with_token: whether a browser must come with a token, which is part of the link that is
+            said. Without it everybody who reaches the address can read the runs.
+        token_file: a file with the token, for scripts; it is created if it is missing. The token
+            itself is not said then.
+        show: open a browser.
+        wait: the run file may come later.
+        beside: the number of a process; when it has ended and nobody looks any more, so does this.
+        say: called with the link, once.
+
+    Raises:
+        NoSuchRunError: there is no such folder or file.
+        OptionError: the port is taken, the address is not this machine's, or the token file is
+            none.
+        MissingLibraryError: Dash is not installed.
+    """
+    served = start(
+        place, host=host, port=port, with_token=with_token, token_file=token_file, wait=wait
+    )
+    say(served.said)
+    if not (with_token or is_local(host)):
+        say("(without a token: anyone who can reach this address can read the runs)")
+    with contextlib.ExitStack() as stack:
+        if show:
+            opened = stack.enter_context(_to_open(served))
+            threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
+        if beside is not None:
+            _stand_aside()
+            ends = threading.Thread(target=_end_after, args=(served, process(beside)), daemon=True)
+            ends.start()
+        with contextlib.suppress(KeyboardInterrupt):
+            served.run()
+
+
+@contextlib.contextmanager
+def _to_open(served: Served) -> Iterator[str]:
+    """What a browser is started with.
+
+    Every user of this machine can list the arguments of its processes. So the browser is not given
+    the link itself, but a file that leads to it and that only its owner can read.
+    """
+    if not served.token:
+        yield served.url
+        return
+    number, name = tempfile.mkstemp(prefix="nethook-", suffix=".html")
+    path = Path(name)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(forwarding_page(served.url))
+        yield path.as_uri()
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _stand_aside() -> None:
+    """Come second to the process that this one serves, and keep nothing of it open.
+
+    Whoever reads what that process writes (`nethook run … 2>&1 | tee log`) waits until all that
+    could write to it are gone.
+    """
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
+def start(
+    place: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    with_token: bool = True,
+    token_file: str | Path | None = None,
+    wait: bool = False,
+) -> Served:
+    """Bind a server for the page; `run` of what is returned serves it."""
+    path = Path(place).expanduser().absolute()
+    if not wait and not path.exists():
+        raise NoSuchRunError(
+            f"there is no folder or run {str(path)!r}: name one, such as `nethook ui runs`."
+        )
+    try:
+        from nethook.page.live.app import make_app
+    except ImportError as error:
+        if error.name not in ("dash", "plotly", "flask"):
+            raise
+        raise MissingLibraryError(
+            "the page is made with Dash, which is not installed: pip install 'nethook[ui]'"
+        ) from None
+    from nethook.page.folder import Folder
+
+    folder = Folder(path, wait=wait)
+    token, kept = "", None
+    if token_file is not None:
+        kept = Path(token_file).expanduser().absolute()
+        token = token_of_file(kept)
+    elif with_token:
+        token = new_token()
+    app = make_app(folder, bound=host, token=token)
+    server = _bound(app.server, host, port)
+    name = f"[{host}]" if ":" in host else host
+    if host in ("0.0.0.0", "::"):
+        name = socket.gethostname()
+    way = f"run/{folder.id_of(path)}" if folder.single else ""
+    address = f"http://{name}:{server.port}/{way}"
+    served = Served(address, token, server, time.monotonic(), kept)
+
+    def looked() -> None:
+        served.looked = time.monotonic()
+
+    app.server.before_request(looked)
+    return served
+
+
+def _bound(app: Any, host: str, port: int | None) -> BaseWSGIServer:
+    """A server on the port that was asked for, or on the first one that is free."""
+    from werkzeug.serving import WSGIRequestHandler, make_server
+
+    class Handler(WSGIRequestHandler):
+        """Writes no log, and answers malformed requests with one line."""
+
+        protocol_version = "HTTP/1.1"
+        timeout = 120
+        error_message_format = "%(code)d: %(message)s.\n"
+        error_content_type = "text/plain; charset=utf-8"
+
+        def run_wsgi(self) -> None:
+            try:
+                urlsplit(self.path)
+            except ValueError:  # werkzeug would end with a traceback
+                self.send_error(400)
+            else:
+                super().run_wsgi()
+
+        def send_error(
+            self, code: int, message: str | None = None, explain: str | None = None
+        ) -> None:
+            super().send_error(code)  # a message repeats the address, and that may have the token
+
+        def log(self, type: str, message: str, *args: Any) -> None:
+            pass
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass  # not even put together: it has the address, and that may have the token
+
+    failed: OSError | None = None
+    for number in _ports(host, port):
+        try:
+            return make_server(host, number, app, threaded=True, request_handler=Handler)
+        except OSError as error:
+            failed = error
+        except SystemExit:  # werkzeug ends the process where a port is taken
+            failed = OSError(f"port {number} is taken")
+    asked = "every port that was tried" if port is None else f"port {port}"
+    raise OptionError(
+        f"the page cannot be served at {host}, {asked}: {failed}. Name another with --port."
+    )
+
+
+def _ports(host: str, port: int | None) -> Iterator[int]:
+    if port is not None:
+        yield port
+        return
+    yield from (number for number in range(PORT, PORT + _TRIED) if _is_free(host, number))
+    yield 0
+
+
+def _is_free(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def _end_after(served: Served, mark: dict[str, Any]) -> None:
+    """Stop when a process has ended, and no browser has asked for a while."""
+    while is_alive(mark, None) or time.monotonic() - served.looked < _PATIENCE:
+        time.sleep(1.0)
+    served.stop()

@@ -1,0 +1,139 @@
+"""The findings of a run: what, since when, how it is known (drawn), and what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from dash import html
+
+from nethook.drawing.data import Spec
+from nethook.figures.evidence import finding_specs
+from nethook.figures.reading import Reading
+from nethook.page.folder import Opened
+from nethook.page.html import (
+    Node,
+    Part,
+    Shown,
+    address,
+    attributes,
+    figure,
+    lines,
+    note,
+    place,
+    said,
+    severity_badge,
+    table,
+    time_of,
+)
+from nethook.page.sections.overview import layer_link
+from nethook.page.urls import Place
+from nethook.text.findings import Evidence, Finding, verdict
+from nethook.text.numbers import number
+
+_DRAWN: Final = 12  # findings whose evidence is drawn
+_MOST: Final = 200
+_SITES: Final = 12
+
+
+def findings(opened: Opened, reading: Reading, where: Place) -> Shown:
+    """The view of findings; `n` is the one to look at."""
+    found = reading.findings[:_MOST]
+    wanted = f"finding-{where.text('n')}"
+    cards: list[Node] = []
+    parts: dict[str, Part] = {}
+    drawn = [each.anchor for each in found[:_DRAWN]]
+    drawn += [each.anchor for each in found if each.anchor == wanted and each.anchor not in drawn]
+    for each in found:
+        beside: list[Node] = []
+        if each.anchor in drawn:
+            names = [f"{each.anchor}-figure-{at}" for at in range(2)]
+            shown = [figure(name, f"What shows {said(each.code, 60)}", 260) for name in names]
+            beside = [html.Div(shown)]
+            for at, name in enumerate(names):
+                parts[name] = Part(opened.tag, _drawer(reading, each, at), figure=True)
+        here = " here" if each.anchor == wanted else ""
+        kind = f"card finding{'' if beside else ' alone'}"
+        text = place(f"{each.anchor}-text")
+        parts[f"{each.anchor}-text"] = Part(opened.tag, _teller(opened, reading, each))
+        cards.append(
+            html.Article([text, *beside], className=f"{kind}{here}", id=each.anchor, tabIndex=-1)
+        )
+    parts["head"] = Part(opened.tag, lambda: _head(reading))
+    parts["focus"] = Part(wanted, lambda: html.Span(**attributes(data_focus=wanted)))
+    body = [html.H1("Findings"), place("head"), *cards, place("focus", className="hidden")]
+    # Another finding is another card, so the skeleton is another.
+    key = repr([each.anchor for each in found] + drawn)
+    return Shown("Findings – nethook", body, parts, key)
+
+
+def _head(reading: Reading) -> Node:
+    if not reading.findings:
+        diagnosed = bool(reading.run.info.get("diagnosis"))
+        word = "Healthy" if diagnosed else "Not diagnosed"
+        text = (
+            "Nothing was found that is wrong with it."
+            if diagnosed
+            else "No diagnosis is recorded in this run yet: nethook check RUN makes one."
+        )
+        kind = "card verdict good" if diagnosed else "card verdict"
+        return html.Div([html.Div(word, className="word"), note(text)], className=kind)
+    more = ""
+    if len(reading.findings) > _MOST:
+        more = f"; the first {_MOST} are shown"
+    return html.P(f"{verdict(reading.findings).capitalize()}{more}.", className="sub")
+
+
+def _drawer(reading: Reading, finding: Finding, at: int) -> Callable[[], Any]:
+    def draw() -> Spec | None:
+        specs = finding_specs(reading, finding)
+        return specs[at] if at < len(specs) else None
+
+    return draw
+
+
+def _teller(opened: Opened, reading: Reading, finding: Finding) -> Callable[[], Any]:
+    return lambda: told(opened, reading, finding)
+
+
+def told(opened: Opened, reading: Reading, finding: Finding) -> Node:
+    """A finding in words."""
+    nodes: list[Node] = [
+        html.Div([severity_badge(finding), time_of(finding)], className="head"),
+        html.P(lines(finding.message)),
+    ]
+    if finding.sites:
+        step = finding.first_step
+        chips = [
+            address(site, layer_link(opened, reading, site, step=step))
+            for site in finding.sites[:_SITES]
+        ]
+        if len(finding.sites) > _SITES:
+            chips.append(html.Span(f"and {len(finding.sites) - _SITES} more", className="note"))
+        nodes.append(html.Div(chips, className="chips"))
+    if finding.fix:
+        nodes.append(html.P([html.B("Fix "), *lines(finding.fix)], className="fix"))
+    if finding.evidence:
+        nodes.append(_evidence(finding.evidence))
+    if finding.consequences:
+        rest = [html.Li(said(each, 300)) for each in finding.consequences[:20]]
+        head = html.Summary(f"What follows from it ({len(finding.consequences)})")
+        nodes.append(html.Details([head, html.Ul(rest)], className="plain"))
+    return nodes
+
+
+def _evidence(evidence: tuple[Evidence, ...]) -> Node:
+    rows = [
+        [said(each.name.replace("_", " "), 60), value(each.value), value(each.threshold)]
+        for each in evidence
+    ]
+    return table(("evidence", "found", "threshold"), rows, right=(1, 2))
+
+
+def value(found: object) -> str:
+    """A piece of evidence as people read it."""
+    if found is None:
+        return ""
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return said(found, 80)
+    return f"{found:,}" if isinstance(found, int) else number(found, 4)

@@ -1,0 +1,91 @@
+"""What is known of one optimizer, and what one reads off it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from nethook.runs.secrets.masking import masked_setting
+from nethook.stats.shards import local_part
+from nethook.watching.measuring.parameters import ParameterSet
+
+
+class Track:
+    """What is known of one optimizer."""
+
+    def __init__(self, name: str, optimizer: torch.optim.Optimizer) -> None:
+        self.name = name
+        self.ref = weakref.ref(optimizer)
+        self.type = type(optimizer).__name__
+        self.stepped = False  # in the step that is under way
+        self.reading = False  # its gradients are still to be read, after the closure
+        self.steps = 0
+        self.sizes: list[int] = []  # parameters a group
+        self.set: ParameterSet | None = None
+        self.rates: list[float | None] = []
+        self.settings: list[dict[str, object]] = []
+        # Gradients that its last step has used: (parameter, address, version). None: all there are.
+        self.used: list[tuple[torch.Tensor, int, int]] | None = []
+        self.mixed = False  # a backward pass has added to these, and nobody has cleared them
+        self.before: tuple[list[int], list[Any]] | None = None  # its weights, when it began
+        self.marks = False  # whether its steps are seen by the versions of its parameters
+
+    def note_weights(self) -> None:
+        """A step begins: notes by what one can tell whether it has changed the weights.
+
+        Most optimizers raise the versions of their parameters. Fused ones, and those that write by
+        way of `.data`, do not: of these a few coordinates are kept.
+        """
+        if self.set is not None:
+            seen = self.set.witnesses
+            self.before = seen.versions(), [] if self.marks else seen.some_weights()
+
+    def note_versions(self) -> None:
+        """A step has ended: notes whether versions alone would have told that it did something."""
+        if self.before is not None and self.set is not None:
+            self.marks = self.set.witnesses.versions() != self.before[0]
+
+    def moved(self) -> bool:
+        """Whether weights have changed since the step began, so far as one can tell."""
+        if self.before is None or self.set is None:
+            return False
+        versions, weights = self.before
+        seen = self.set.witnesses
+        return seen.versions() != versions or seen.have_changed(weights)
+
+
+def is_there(grad: torch.Tensor) -> bool:
+    """Whether a gradient that a step has used is still there, as it was or with more added."""
+    # Zeroed by way of `.data`, the version is what it was.
+    held = local_part(grad.detach())
+    return held is None or held.device.type != "cpu" or bool(held.count_nonzero())
+
+
+def closure_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
+    """The closure that a step was called with, if any."""
+    closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+    return closure if callable(closure) else None
+
+
+def with_closure(
+    args: tuple[Any, ...], kwargs: dict[str, Any], closure: Callable[[], Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same arguments with another closure."""
+    if "closure" in kwargs:
+        return args, {**kwargs, "closure": closure}
+    return (args[0], closure, *args[2:]), kwargs
+
+
+def settings_of(group: dict[str, Any]) -> dict[str, object]:
+    """The settings of a group as plain data, without its parameters and its learning rate."""
+    plain = {}
+    for name, value in group.items():
+        if name in ("params", "lr", "param_names"):
+            continue
+        if isinstance(value, torch.Tensor):
+            value = value.item() if value.device.type == "cpu" and value.numel() == 1 else "tensor"
+        plain[str(name)] = masked_setting(str(name), value)
+    return plain

@@ -1,0 +1,267 @@
+"""What is known of sites besides their numbers: how often they were called, in which mode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import nn
+
+from nethook.addresses.tree import ParameterSite, Site
+from nethook.kinds import bounds, is_rectifier
+from nethook.runs import names
+from nethook.stats.native import readable
+from nethook.stats.sampling import both_parts, sampled
+from nethook.stats.shards import Part, placements_of
+from nethook.stats.tables import fingerprint
+from nethook.stats.torch_kernel import number_type
+from nethook.torch_private import BatchNorms, Dropouts, InstanceNorms
+from nethook.watching.facts.earlier import added, with_earlier
+from nethook.watching.facts.telling import tell_frozen
+from nethook.watching.measuring.device_parameters import device_fingerprint, is_away
+from nethook.watching.measuring.parameters import ParameterFacts
+from nethook.watching.measuring.taps import OutputTap
+
+if TYPE_CHECKING:
+    from nethook.watching.clock.steps import Steps
+    from nethook.watching.clock.track import Track
+    from nethook.watching.session import Session
+
+ROWS: Final = 512
+"""Rows of a weight of which the distinct ones are counted."""
+COLUMNS: Final = 1024
+
+_LINEAR = (
+    nn.Linear, nn.Bilinear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d,
+    nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Identity, nn.Flatten, nn.Unflatten, nn.AvgPool1d,
+    nn.AvgPool2d, nn.AvgPool3d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d,
+)  # fmt: skip
+_NORMS = (BatchNorms, InstanceNorms)
+_DROPOUTS = (Dropouts,)
+
+
+def activation(module: nn.Module) -> str | None:
+    """What a module does to what passes through it, as far as its type says."""
+    if is_rectifier(module):
+        return "rectifier"
+    if isinstance(module, _DROPOUTS):
+        return "dropout"
+    if isinstance(module, _NORMS):
+        return "norm"
+    if bounds(module) is not None:
+        return "bounded"
+    if isinstance(module, _LINEAR):
+        return "linear"
+    return None
+
+
+class SiteFacts:
+    """One module: what never changes about it, and its tap, if it has one."""
+
+    def __init__(
+        self, address: str, site: Site, leaf: bool, parameters: list[str], tap: OutputTap | None
+    ) -> None:
+        self.address = address
+        self.tap = tap
+        module = site.module
+        self.kind = type(module).__name__
+        self.fixed: dict[str, Any] = {
+            "order": site.order,
+            "leaf": leaf,
+            "names": list(site.names),
+            "parameters": parameters,
+        }
+        if leaf:
+            what = activation(module)
+            if what is not None:
+                self.fixed["activation"] = what
+            ends = bounds(module)
+            if ends is not None:
+                self.fixed["bounds"] = list(ends)
+
+    def info(self) -> dict[str, Any]:
+        """Everything that is known."""
+        tap = self.tap
+        if tap is None:
+            return self.fixed
+        found = {
+            **self.fixed,
+            **tap.seen,
+            "calls": {phase: count for phase, count in tap.calls.items() if phase != "off"},
+            "modes": [list(each) for each in tap.modes],
+        }
+        if tap.first_call is not None:
+            found["first_call"] = tap.first_call
+        if tap.batch:
+            found["batch"] = tap.batch
+        return found
+
+
+class Facts:
+    """All sites and parameters, and when they are written."""
+
+    def __init__(
+        self,
+        session: Session,
+        sites: Sequence[SiteFacts],
+        parameters: Sequence[tuple[ParameterFacts, ParameterSite, Mapping[str, Any]]],
+        steps: Steps,
+    ) -> None:
+        self._session = session
+        self._sites = sites
+        self._parameters = parameters
+        self._steps = steps
+        self._told: dict[str, Any] = {}
+        self._totals = session.writer.earlier.get("totals")
+        self._earlier = session.writer.earlier_sites
+        self._requires: dict[str, bool] = {}
+        session.write_facts = self.write  # type: ignore[method-assign]
+        session.on_step.append(self.step_ended)
+        session.on_window.append(self.write_totals)
+        session.on_gradients.append(self.count_rows)
+        session.passes.on_end.append(self.pass_ended)
+
+    def pass_ended(self, phase: str) -> None:
+        """A pass without gradient has ended: now its calls have a name."""
+        for site in self._sites:
+            tap = site.tap
+            if tap is not None and tap.calls["off"]:
+                tap.calls[phase] += tap.calls["off"]
+                tap.calls["off"] = 0
+                tap.pass_was(phase)
+
+    def step_ended(self, step: int) -> None:
+        """A step has ended; the first ones are told at once."""
+        done = step - self._session.first_step
+        if self._session.samples:
+            self._steps.settle_later()
+        if done in (0, 3):
+            self.write()
+        if done & (done - 1) == 0:  # 0, 1, 2, 4, 8, …: the same steps on every rank
+            self._mark_parameters(step)
+
+    def _mark_parameters(self, step: int) -> None:
+        """A number that ranks with the same parameters share."""
+        marks: dict[Part, list[float]] = {}
+        away: dict[Part, list[torch.Tensor]] = {}
+        for facts, _, _ in self._parameters:
+            tensor = facts.local.detach()
+            if is_away(tensor):
+                device_mark = device_fingerprint(tensor)
+                if device_mark is not None:
+                    away.setdefault(facts.part, []).append(device_mark)
+                continue
+            mark = fingerprint(tensor)
+            if mark is not None:
+                marks.setdefault(facts.part, []).append(mark)
+        for part, tensors in away.items():
+            stacked = torch.stack([each.to(tensors[0].device) for each in tensors])
+            places = torch.arange(1, len(tensors) + 1, device=stacked.device)
+            mixed = (stacked * places).sum() & ((1 << 52) - 1)
+            self._session.pending.add(names.fingerprint_name(*part), mixed)
+        for part, known in marks.items():
+            total = sum(at * int(mark) for at, mark in enumerate(known, start=1)) % (1 << 52)
+            self._session.writer.log(names.fingerprint_name(*part), float(total), step)
+
+    def write(self) -> None:
+        """Brings the file up to date."""
+        session, writer = self._session, self._session.writer
+        self._steps.settle()
+        for site in self._sites:
+            self._tell(site.address, site.kind, site.info())
+        frozen: dict[str, bool] = {}
+        for facts, _, fixed in self._parameters:
+            tensor = facts.parameter
+            info = {
+                **fixed,
+                "device": str(tensor.device),
+                "requires_grad": tensor.requires_grad,
+                "groups": [list(each) for each in facts.groups],
+                "steps": facts.steps,
+                "with_grad": facts.with_grad,
+                "moved": facts.moved,
+                **facts.rows,
+            }
+            if facts.held is not None:
+                info["placements"] = placements_of(tensor)
+                info["local_shape"] = list(facts.local.shape)
+            known = self._requires.get(facts.address)
+            if known is not None and known is not tensor.requires_grad:
+                frozen[facts.address] = tensor.requires_grad
+            self._requires[facts.address] = tensor.requires_grad
+            self._tell(facts.address, "Parameter", info)
+        if frozen:
+            tell_frozen(session, frozen)
+        self.write_totals()
+        writer.info(
+            overhead=session.budget.overhead,
+            memory=self.memory(),
+        )
+
+    def write_totals(self) -> None:
+        """Has the totals written, with the window that goes to the file: a kill leaves both."""
+        steps = {track.name: track.steps for track in self._steps.tracks.values()}
+        self._session.writer.info(
+            totals=added({**self._session.totals, "optimizer_steps": steps}, self._totals)
+        )
+
+    def memory(self) -> dict[str, int]:
+        """Bytes that the watch holds on to."""
+        session = self._session
+        series = len(session.catalogue.keys)
+        return {
+            "series": series,
+            "rows": session.catalogue.capacity * (18 * 8 + 645 * 8 + 24),
+            "snapshot": self._steps.memory,
+            "snapshot_cap": session.snapshot_cap,
+        }
+
+    def _tell(self, address: str, kind: str, info: dict[str, Any]) -> None:
+        if address in self._earlier:
+            info = with_earlier(info, self._earlier[address][1], self._session.first_step)
+        if self._told.get(address) != info:
+            self._told[address] = dict(info)
+            self._session.writer.add_site(address, kind, info)
+
+    # -- rows of weights ----------------------------------------------------------------------
+
+    def count_rows(self, track: Track) -> None:
+        """At the first four steps: how many rows of each weight, and of its gradient, differ."""
+        session = self._session
+        step = session.step - session.first_step
+        if step > 3 or track.set is None:
+            return
+        for facts in track.set.all:
+            weight = facts.local.detach()
+            if weight.dim() < 2 or not weight.numel() or not readable.is_readable(weight):
+                continue
+            rows = facts.rows
+            rows["rows"] = min(ROWS, weight.shape[0])
+            self._count(rows, "distinct_rows", str(step), distinct_rows(weight, 1e-13))
+            grad = facts.grad
+            if grad is not None and readable.is_readable(grad):
+                # Equal units get gradients that are equal up to the rounding of a matrix product.
+                count = distinct_rows(grad.detach(), 4 * torch.finfo(grad.dtype).eps)
+                self._count(rows, "distinct_grad_rows", str(step), count)
+
+    def _count(self, rows: dict[str, Any], name: str, step: str, count: torch.Tensor) -> None:
+        """Notes a count: at once, or when it has come from a device."""
+
+        def done(numbers: list[float]) -> None:
+            rows[name] = {**rows.get(name, {}), step: int(numbers[0])}
+
+        self._session.late.put(count.reshape(1), done)
+
+
+def distinct_rows(matrix: torch.Tensor, tolerance: float) -> torch.Tensor:
+    """Different rows among the first 512, told apart by a sum with weights of their elements."""
+    if not matrix.numel():
+        return torch.zeros(())
+    real = number_type(matrix.device)
+    some = both_parts(sampled(matrix[:ROWS], COLUMNS, dim=1, step=1)).to(real)
+    weights = torch.arange(1, some.shape[1] + 1, dtype=real, device=some.device).sin()
+    marks = (some @ weights).sort().values
+    # Sums of equal rows may differ in the last bit: the order of adding is the kernel's affair.
+    near = tolerance * (some.abs() @ weights.abs()).max()
+    return (marks[1:] - marks[:-1] > near).sum() + 1

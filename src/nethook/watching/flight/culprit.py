@@ -1,0 +1,274 @@
+"""Which of several signs of NaN is the first, and what kind of case it is.
+
+`forward`     a site, or an operation between two sites, made it from finite numbers
+`loss`        the outputs of the model are finite, and the loss is not
+`backward`    the loss is finite, and a gradient is not
+`optimizer`   gradients are finite, and the step left parameters that are not
+`parameters`  a site's own parameters were not finite before the step
+`data`        the batch, or its targets, had it already
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.runs.names import GRADS, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.watching.flight.loss import LossCause
+from nethook.watching.flight.ranges import Range, is_finite, range_of, ranges_of
+from nethook.watching.flight.reasons import forward_reason
+from nethook.watching.flight.ring import Call
+from nethook.watching.protocols import Flag
+
+_SHOWN = 8
+
+
+@dataclass
+class Suspect:
+    """A flag, looked at while its tensors were there."""
+
+    address: str
+    quantity: str
+    step: int
+    call: Call | None = None
+    value: Range | None = None
+    inputs: list[Range] = field(default_factory=list)
+    inputs_finite: bool | None = None  # None where they could not be looked at
+    parameters: list[str] = field(default_factory=list)  # of the module, those that are not finite
+    kind: str = ""  # the type of the module
+    reason: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, bool, bool]:
+        """What it takes for two flags to be the same sign."""
+        look = self.value
+        return (
+            self.address,
+            self.quantity,
+            look is None or bool(look.nan),
+            look is None or bool(look.posinf),
+        )
+
+
+def look_at(flag: Flag, call: Call | None, known: set[tuple[str, str, bool, bool]]) -> Suspect:
+    """A flag as a suspect. Of signs that are known to be harmless the inputs are not looked at."""
+    found = Suspect(flag.address, flag.quantity, flag.step, call)
+    if isinstance(flag.value, torch.Tensor):
+        found.value = range_of(flag.value)
+    elif flag.value is not None:
+        ranges = [each for each in ranges_of(flag.value) if not each.finite]
+        found.value = ranges[0] if ranges else None
+    if flag.quantity != OUTPUTS or found.key in known or flag.inputs is None:
+        return found
+    found.inputs = ranges_of(flag.inputs)
+    found.inputs_finite = all(each.finite for each in found.inputs)
+    if flag.module is not None:
+        found.kind = type(flag.module).__name__
+        found.parameters = _not_finite(flag.module)
+        if found.inputs_finite and not found.parameters:
+            found.reason = _reason(flag)
+    return found
+
+
+def _not_finite(module: nn.Module) -> list[str]:
+    return [name for name, each in module.named_parameters() if not is_finite(each)]
+
+
+def _reason(flag: Flag) -> str:
+    inputs = flag.inputs if isinstance(flag.inputs, tuple | list) else (flag.inputs,)
+    return forward_reason(type(flag.module).__name__, inputs, _first_tensor(flag.value))
+
+
+def _first_tensor(value: Any) -> Any:
+    while isinstance(value, tuple | list) and value:
+        value = value[0]
+    return value
+
+
+@dataclass
+class Pinned:
+    """The first NaN of a run, and what is known of what made it."""
+
+    case: str
+    address: str
+    step: int
+    message: str
+    reason: str = ""
+    operation: str = ""
+    before: str = ""  # the site that first saw it, where an operation between sites made it
+    ranges: list[Range] = field(default_factory=list)
+    call: Call | None = None
+    signs: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for the event and the file."""
+        return {
+            "case": self.case,
+            "site": self.address,
+            "step": self.step,
+            "reason": self.reason,
+            "operation": self.operation,
+            "before": self.before,
+            "ranges": [each.to_dict() for each in self.ranges[:_SHOWN]],
+            "signs": self.signs[:_SHOWN],
+            "message": self.message,
+        }
+
+
+def pin(
+    suspects: Sequence[Suspect],
+    loss: LossCause | None,
+    inputs: object,
+    *,
+    healthy: bool = False,
+    measured: bool = True,
+) -> Pinned:
+    """The first cause among the signs of a step.
+
+    Arguments:
+        suspects: the signs, in the order in which they came; harmless ones are left out.
+        loss: what is known of the loss, if it is not finite.
+        inputs: the batch of the step.
+        healthy: whether steps with finite gradients came before this one.
+        measured: whether the outputs of sites were looked at in this step.
+    """
+    forward = [each for each in suspects if each.quantity == OUTPUTS]
+    if loss is not None and loss.prediction_finite:
+        forward = []  # they did not reach the output: a mask, or filled in
+    if forward:
+        found = _forward(forward[0], inputs, healthy=healthy)
+    elif loss is not None and loss.prediction_finite is False:
+        found = _somewhere(suspects[0], inputs, measured=measured)
+    elif loss is not None:
+        found = _loss(loss, suspects, sure=measured or bool(loss.prediction_finite))
+    else:
+        found = _behind(suspects)
+    found.signs = [_sign(each) for each in suspects]
+    if found.call is None and suspects:
+        found.call = suspects[0].call
+    return found
+
+
+def _sign(suspect: Suspect) -> dict[str, Any]:
+    value = None if suspect.value is None else suspect.value.to_dict()
+    return {"address": suspect.address, "quantity": suspect.quantity, "value": value}
+
+
+def _forward(first: Suspect, inputs: object, *, healthy: bool) -> Pinned:
+    at, what = first.address, _what(first)
+    if first.parameters:
+        addresses = [f"{at}.{name}".lstrip(".") for name in first.parameters[:4]]
+        names = ", ".join(addresses)
+        if healthy:
+            return Pinned(
+                "optimizer", addresses[0], first.step - 1,
+                f"after the step {names} {'is' if len(addresses) == 1 else 'are'} not finite, and "
+                "the gradients were", reason="made by the optimizer from finite gradients",
+                call=first.call,
+            )  # fmt: skip
+        return Pinned(
+            "parameters", at, first.step,
+            f"the output of {_site(at)} is {what} because its own parameters are: {names}",
+            reason=f"not finite before the step: {names}", ranges=first.inputs, call=first.call,
+        )  # fmt: skip
+    if first.inputs_finite is False:
+        poisoned = [look for look in ranges_of(inputs, "inputs") if look.nan or look.posinf]
+        if poisoned:
+            return Pinned(
+                "data", at, first.step,
+                f"the batch has {_counts(poisoned[0])}, which {_site(at)} is the first to meet",
+                reason="not finite in the data", ranges=poisoned, call=first.call,
+            )  # fmt: skip
+        around = at.rpartition(".")[0]
+        return Pinned(
+            "forward", around, first.step,
+            f"an operation in {_site(around)} made {_counts_of(first.inputs)} "
+            f"between the sites before {_site(at)} and its input",
+            before=at, ranges=first.inputs, call=first.call,
+        )  # fmt: skip
+    said = f": {first.reason}" if first.reason else ""
+    # Inside a compiled graph only outputs are seen.
+    known = "" if first.inputs_finite is None else " although its inputs are finite"
+    return Pinned(
+        "forward", at, first.step,
+        f"the output of {_site(at)} is {what}{known}{said}",
+        reason=first.reason, operation=first.kind, ranges=first.inputs, call=first.call,
+    )  # fmt: skip
+
+
+def _somewhere(first: Suspect, inputs: object, *, measured: bool) -> Pinned:
+    """The output is not finite, and no site has a sign."""
+    poisoned = [look for look in ranges_of(inputs, "inputs") if look.nan or look.posinf]
+    if poisoned:
+        return Pinned(
+            "data", "", first.step, f"the batch has {_counts(poisoned[0])}",
+            reason="not finite in the data", ranges=poisoned, call=first.call,
+        )  # fmt: skip
+    said = "those of its sites are: an operation behind the last of them made it"
+    if not measured:
+        said = "its sites were not looked at in this step: a replay names what made it"
+    return Pinned(
+        "forward", "", first.step, f"the model's output is not finite, and {said}", call=first.call
+    )
+
+
+def _loss(loss: LossCause, suspects: Sequence[Suspect], *, sure: bool) -> Pinned:
+    step = suspects[0].step if suspects else -1
+    if loss.target_finite is False:
+        return Pinned(
+            "data", "", step, "the targets are not finite, and so is the loss",
+            reason="not finite in the targets", operation=loss.operation, ranges=loss.ranges,
+        )  # fmt: skip
+    if not loss.chain:
+        return Pinned("loss", "", step, "the loss is not finite: a replay names what made it")
+    made = " ← ".join(loss.chain)
+    said = f": {loss.reason} in {loss.operation}" if loss.operation else ""
+    output = ", and the model's output is" if sure else ""
+    return Pinned(
+        "loss", "", step, f"the loss ({made}) is not finite{output}{said}",
+        reason=loss.reason, operation=loss.operation, ranges=loss.ranges,
+    )  # fmt: skip
+
+
+def _behind(suspects: Sequence[Suspect]) -> Pinned:
+    for quantity in (GRADS, PARAM_GRADS):
+        for first in suspects:
+            if first.quantity == quantity:
+                where = (
+                    f"the gradient that came back to the output of {_site(first.address)}"
+                    if quantity == GRADS
+                    else f"the gradient of {first.address!r}"
+                )
+                return Pinned(
+                    "backward", first.address, first.step,
+                    f"{where} is {_what(first)}, and the loss is finite", call=first.call,
+                    ranges=[] if first.value is None else [first.value],
+                )  # fmt: skip
+    first = next((each for each in suspects if each.quantity == PARAMS), suspects[0])
+    return Pinned(
+        "optimizer", first.address, first.step,
+        f"the step left {first.address!r} {_what(first)}, and its gradient was finite",
+        reason="made by the optimizer from finite gradients", call=first.call,
+        ranges=[] if first.value is None else [first.value],
+    )  # fmt: skip
+
+
+def _site(address: str) -> str:
+    return repr(address) if address else "the model"
+
+
+def _what(suspect: Suspect) -> str:
+    return "not finite" if suspect.value is None else _counts(suspect.value)
+
+
+def _counts(look: Range) -> str:
+    parts = [("NaN", look.nan), ("+Inf", look.posinf), ("−Inf", look.neginf)]
+    return " and ".join(name for name, count in parts if count) or "not finite"
+
+
+def _counts_of(looks: Sequence[Range]) -> str:
+    return next((_counts(look) for look in looks if not look.finite), "NaN")

@@ -1,0 +1,394 @@
+"""The flight recorder: the first NaN of a run, what made it, and what is needed to see it again.
+
+A NaN inside the network is a sign, not a fault: masks are infinite, padding may be NaN, and a loss
+scaler tries scales until gradients overflow. It is a fault when the loss, or a gradient that an
+optimizer uses, or a parameter is not finite. Then the first sign of that step is the cause, and the
+batch is saved before the optimizer changes the weights it was run with.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError
+from torch import nn
+
+from nethook.addresses.wrappers import unwrap
+from nethook.hooks.modes import quiet
+from nethook.runs.names import GRADS, NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.stats.shards import is_shared
+from nethook.watching.contained import contained
+from nethook.watching.flight.culprit import Pinned, Suspect, look_at, pin
+from nethook.watching.flight.file import Flight as Saved
+from nethook.watching.flight.file import flight_path, save, weights_of
+from nethook.watching.flight.loss import LossCause, LossKeeper, cause_of
+from nethook.watching.flight.ranges import is_finite, range_of
+from nethook.watching.flight.ring import Call, PlainCall, Ring, has_drawn
+from nethook.watching.losses.late import Late
+from nethook.watching.protocols import Flag, Watching
+
+CALM: Final = 16
+"""Calls in a row without random numbers after which states are not held in every step."""
+
+MOST_SIGNS: Final = 64
+"""Signs of one step that are looked at."""
+
+PATIENCE: Final = 3
+"""Steps in a row that a loss scaler may skip with a forward that is not finite."""
+
+LOSS: Final = "loss"
+
+
+class Flight:
+    """Tells the watch of the first NaN; see `seam.FlightRecorder`.
+
+    Arguments:
+        watching: what the watch offers.
+        batches: how many steps' inputs to hold on to; 0 holds none and saves nothing.
+    """
+
+    part = "the flight recorder"
+
+    def __init__(self, watching: Watching, batches: int = 3) -> None:
+        self._watching = watching
+        self.off = False
+        self._ring = Ring(batches) if batches > 0 else None
+        self._call: Call | None = None  # the outermost call that is or was under way, ...
+        self.plain = PlainCall()  # ... where it is not this one
+        self._keeper = LossKeeper()
+        self._late = Late()
+        self.signs: list[Suspect] = []
+        self._harmless: set[tuple[str, str, bool, bool]] = set()
+        self._loss: LossCause | None = None  # of this step, where it is not finite
+        self.stepped = False
+        self._skipped = 0
+        self._healthy = False  # whether a step was taken with gradients that were finite
+        self.reported = False
+        self._bad_loss: tuple[int, Call | None] | None = None  # a device told of it: step and call
+        self._from_device: dict[int, list[Suspect]] = {}  # step -> signs, of the last few steps
+        self._calm = 0  # calls in a row that were seen to draw no random numbers
+
+    @property
+    def call(self) -> Call | None:
+        """The outermost call that is or was under way."""
+        if self.plain.on and self._ring is not None:
+            self._call = self.plain.kept_in(self._ring)
+        return self._call
+
+    @property
+    def holds(self) -> bool:
+        """Whether batches are held."""
+        return not (self.off or self.reported or self._ring is None)
+
+    @property
+    def calm(self) -> bool:
+        """Whether the calls draw no random numbers, so far as was seen."""
+        return self._calm >= CALM
+
+    # -- what the watch tells ---------------------------------------------------------------------
+
+    @contained
+    def forward_begins(
+        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """An outermost call in training begins."""
+        if self._ring is not None and not self.reported:
+            step = self._watching.step
+            self.plain.forget()
+            self._call = self._ring.add(model, weakref.ref(module), step, (args, kwargs))
+
+    @contained
+    def forward_ends(self) -> None:
+        """An outermost call in training has returned: has it drawn random numbers?"""
+        call = self.call
+        if call is not None:
+            self._calm = 0 if has_drawn(call) else self._calm + 1
+
+    @contained
+    def mode_changed(self) -> None:
+        """The model is in another mode: it may draw random numbers now."""
+        self._calm = 0
+
+    @contained
+    def non_finite(self, flag: Flag) -> None:
+        """NaN or infinities were seen at a site."""
+        if self.reported or len(self.signs) >= MOST_SIGNS:
+            return
+        with quiet():
+            self.signs.append(look_at(flag, self.call, self._harmless))
+
+    @contained
+    def backward_begins(self, roots: Sequence[torch.Tensor], fine: bool = False) -> None:
+        """A backward pass is about to begin, and its graph is whole.
+
+        `fine` says that every loss is known to be finite.
+        """
+        if self.reported:
+            return
+        call = self.call
+        if call is not None:
+            call.loss = self._keeper.keep(roots)
+        if fine:
+            return
+        for root in roots:
+            away = not (root.is_cpu or root.is_meta or is_shared(root))
+            if away and root.numel() == 1:
+                told = functools.partial(self._late_loss, self._watching.step, call)
+                self._late.put(root.detach().reshape(1).float(), told)
+            if root.grad_fn is None or not _is_bad_loss(root):
+                continue
+            with quiet():
+                cause = cause_of(root.grad_fn)
+                if math.isnan(root.item()) or not cause.only_scaled:
+                    self._loss = cause
+                    sign = Suspect("", LOSS, self._watching.step, call, range_of(root))
+                    self.signs.append(sign)
+
+    def keep(self, root: torch.Tensor) -> dict[str, Any]:
+        """What is needed to compute a loss again."""
+        return self._keeper.keep([root])
+
+    def kept_of(self, node: type) -> dict[str, Any] | None:
+        """The same of all losses with this last node but for their target, if that is known."""
+        return self._keeper.known_of(node)
+
+    def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
+        """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""
+        if self.reported or skipped:
+            return
+        self.stepped = True
+        if self.signs:
+            self._look_before_step(optimizer)
+
+    @contained
+    def _look_before_step(self, optimizer: torch.optim.Optimizer) -> None:
+        if self._loss_is_bad() or not _gradients_finite(optimizer):
+            self._report(weights=True)  # now, for the step will change them
+
+    def step_ended(self, step: int, skipped: bool | None) -> None:
+        """A step has ended; `skipped` is None where only the device knows."""
+        if self.reported or not self.was_easy():
+            self._look_back(step, skipped)
+
+    def was_easy(self) -> bool:
+        """Whether nothing was told in the step that has ended, as nearly always."""
+        if self.signs or self._late.under_way or self._bad_loss is not None:
+            return False
+        self._healthy = self._healthy or self.stepped
+        self.stepped, self._loss, self._skipped = False, None, 0
+        return True
+
+    @contained
+    def _look_back(self, step: int, skipped: bool | None) -> None:
+        self._late.poll()
+        if self.reported:
+            return
+        if self._bad_loss is not None:
+            bad = self._bad_loss[0]
+            # What else a device has to tell of a step comes right after its loss, if at all.
+            if bad in self._from_device or step >= bad + 2:
+                self._report_late(*self._bad_loss)
+                return
+        if self.signs:
+            if skipped or (skipped is None and self.stepped is False):
+                self._step_was_skipped()
+            elif self._is_fault():
+                self._report(weights=not self.stepped)
+            else:
+                self._harmless.update(sign.key for sign in self.signs)
+                self._skipped = 0
+        else:
+            self._skipped = 0
+        self._healthy |= self.stepped
+        self._forget()
+
+    @contained
+    def fetch(self) -> None:
+        """A window ends, and devices are waited for anyway."""
+        self._late.fetch()
+
+    @contained
+    def device_flags(
+        self,
+        step: int,
+        call: Call | None,
+        keys: Sequence[tuple[str, str]],
+        skipped: bool | None,
+    ) -> None:
+        """A device tells what was not finite in a step that is over, if anything was."""
+        if self.reported or skipped:
+            return
+        # Forwards in their order, then gradients from the last site to the first.
+        forward = [key for key in keys if key[1] == OUTPUTS]
+        backward = [key for key in reversed(keys) if key[1] == GRADS]
+        used = [key for key in keys if key[1] in (PARAM_GRADS, PARAMS)]
+        signs = [Suspect(*key, step, call) for key in (*forward, *backward, *used)][:MOST_SIGNS]
+        self._from_device[step] = signs
+        # Of a fused optimizer under a loss scaler only the device knows whether it has stepped.
+        if used and skipped is not None:
+            self._report_late(step, call)
+        elif len(self._from_device) > PATIENCE:
+            # The loss of that step has come by now, and it was finite.
+            first = next(iter(self._from_device))
+            self._harmless.update(sign.key for sign in self._from_device.pop(first))
+
+    @contained
+    def close(self) -> None:
+        """Watching ends."""
+        self._late.flush()
+        if self._bad_loss is not None and not self.reported:
+            self._report_late(*self._bad_loss)
+        self._let_go()
+
+    def turn_off(self) -> None:
+        """After an error, maybe in what lets go: nothing is looked for any more, nothing held."""
+        self.off = True
+        self._ring = self._call = self._loss = None
+        self.plain = PlainCall()
+        self.signs = []
+        self._late = Late()
+
+    def _let_go(self) -> None:
+        self._forget()
+        self._late = Late()
+        self._call = None
+        self.plain = PlainCall()
+        if self._ring is not None:
+            self._ring.clear()
+
+    def _late_loss(self, step: int, call: Call | None, values: list[float]) -> None:
+        """The loss of an earlier step has arrived from its device: its graph is gone by now."""
+        # Where a scaler is used an infinite loss may be no more than a scale that is too large.
+        scaled = call is not None and abs(call.loss.get("factor", 1.0)) > 1.0
+        if self.reported or math.isfinite(values[0]) or (scaled and math.isinf(values[0])):
+            return
+        self._bad_loss = self._bad_loss or (step, call)
+
+    def _report_late(self, step: int, call: Call | None) -> None:
+        """Of a step whose graph is gone by now, and whose weights have changed since."""
+        signs = self._from_device.get(step, [])
+        if self._bad_loss is not None and self._bad_loss[0] == step:
+            signs = [*signs, Suspect("", LOSS, step, call)]
+            self._loss = self._loss or LossCause()
+        self.signs = [*signs, *self.signs]
+        self._report(weights=False)
+
+    # -- what is made of it -----------------------------------------------------------------------
+
+    def _loss_is_bad(self) -> bool:
+        return any(sign.quantity == LOSS for sign in self.signs)
+
+    def _is_fault(self) -> bool:
+        """Whether a sign reached what training is made of; on CPU `before_step` has looked."""
+        reached = {LOSS, PARAM_GRADS, PARAMS}
+        return any(sign.quantity in reached for sign in self.signs)
+
+    def _step_was_skipped(self) -> None:
+        """A scaler tries another scale; but no scale helps where the forward is not finite."""
+        # The loss of a scaled run is infinite too where only its scale is too large.
+        forward = [sign for sign in self._fresh() if sign.quantity == OUTPUTS]
+        self._skipped = self._skipped + 1 if forward and self._loss_is_bad() else 0
+        if self._skipped >= PATIENCE:
+            self._report(weights=True)
+
+    def _fresh(self) -> list[Suspect]:
+        """The signs that no healthy step had."""
+        return [sign for sign in self.signs if sign.key not in self._harmless]
+
+    def _report(self, *, weights: bool) -> None:
+        self.reported = True
+        signs = self._fresh() or self.signs
+        call = signs[0].call or self.call
+        with quiet():
+            inputs = None if call is None else call.inputs
+            # To keep its budget the watch may not have looked at outputs in this step.
+            measured = bool(getattr(self._watching, "on_outputs", True))
+            found = pin(signs, self._loss, inputs, healthy=self._healthy, measured=measured)
+            found.step = found.step if found.step >= 0 else self._watching.step
+            found.call = found.call or call
+            data = found.to_dict() | self._save(found, weights=weights)
+        said = _sentence(found, data, self._watching.run_path())
+        self._watching.event(NON_FINITE, said, found.address, data)
+        # Nobody reads the file while training goes to waste. `nethook run` says it at the end.
+        if sys.stderr is not None and not getattr(self._watching, "silent", False):
+            sys.stderr.write(f"nethook: {said}\n")
+        self._let_go()
+
+    def _save(self, found: Pinned, *, weights: bool) -> dict[str, Any]:
+        """Saves the batch; returns where, or why not."""
+        call = found.call
+        watched = None if call is None else call.module()
+        if call is None or watched is None or self._ring is None:
+            return {"file": None, "not_saved": "no batches were held (batches=0)"}
+        if call.args is None:
+            return {"file": None, "not_saved": "the batch was too large to be held"}
+        if call.overwritten:
+            return {"file": None, "not_saved": "the batch was written in place since"}
+        module = unwrap(watched)  # names are those of the bare model
+        held = weights_of(module) if weights else None
+        path = flight_path(self._watching.run_path())
+        try:
+            left_out = save(
+                path,
+                Saved(
+                    found.to_dict() | {"model": call.model},
+                    call.args,
+                    call.kwargs or {},
+                    call.random,
+                    call.autocast,
+                    held or {},
+                    {name: each.training for name, each in module.named_modules()},
+                    call.whole_loss,
+                ),
+            )
+        except (OSError, SafetensorError) as error:
+            return {"file": None, "not_saved": str(error)}
+        return {
+            "file": Path(path).name,
+            "weights": held is not None,
+            "not_saved": "",
+            "left_out": [each for each in left_out if each.startswith(("args", "kwargs"))],
+        }
+
+    def _forget(self) -> None:
+        self.signs = []
+        self._loss = None
+        self.stepped = False
+
+
+def _is_bad_loss(root: torch.Tensor) -> bool:
+    """Whether a loss is not finite; one on a device is looked at by the watch, later."""
+    plain = root.is_cpu and not is_shared(root)
+    readable = plain and root.dim() == 0 and root.is_floating_point()
+    return readable and not math.isfinite(root.item())
+
+
+def _gradients_finite(optimizer: torch.optim.Optimizer) -> bool:
+    with quiet():
+        return all(
+            is_finite(parameter.grad)
+            for group in optimizer.param_groups
+            for parameter in group["params"]
+            if parameter.grad is not None and parameter.grad.device.type == "cpu"
+        )
+
+
+def _sentence(found: Pinned, data: dict[str, Any], run: str) -> str:
+    said = f"step {found.step}: {found.message}."
+    if data.get("left_out"):
+        said += (
+            f" nethook.replay({run!r}, model, inputs=nethook.inputs(...)) runs a batch again; not "
+            f"saved of this one: {', '.join(data['left_out'])}."
+        )
+    elif data.get("file"):
+        said += f" nethook.replay({run!r}, model) runs the batch again."
+    elif data.get("not_saved"):
+        said += f" The batch was not saved: {data['not_saved']}."
+    return said

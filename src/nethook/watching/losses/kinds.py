@@ -1,0 +1,288 @@
+"""What kind of loss a term is, and which tensors went into it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+
+from nethook.torch_private import raw_saved_by
+from nethook.watching.losses.graph import (
+    LOSS_NODES,
+    Factor,
+    Node,
+    Term,
+    is_leaf,
+    name_of,
+    option,
+    saved,
+    shape_of,
+    straight_behind,
+)
+
+Shape = tuple[int, ...]
+
+REDUCTIONS: Final = ("none", "mean", "sum")
+"""torch's own numbers for what a loss function does with the losses of its elements."""
+
+FLOORED: Final = frozenset(
+    {"cross_entropy", "nll", "mse", "l1", "smooth_l1", "huber", "bce", "bce_with_logits", "kl_div",
+     "ctc", "multi_margin", "multilabel_margin", "soft_margin", "hinge", "norm", "triplet_margin",
+     "margin_ranking", "cosine_embedding", "hinge_embedding"}
+)  # fmt: skip
+"""Kinds that cannot be negative: with a negative factor such a loss is driven upwards."""
+
+# What the tensor is that a loss function was given.
+LOGITS, LOG_PROBABILITIES, PROBABILITIES, VALUES = "logits", "log_probs", "probs", "values"
+
+
+@dataclass
+class Operands:
+    """The tensors that went into a loss, as far as they can be had, and their shapes."""
+
+    prediction: torch.Tensor | None = None  # as the loss's first node has it
+    target: torch.Tensor | None = None
+    space: str = VALUES  # what `prediction` is
+    given: torch.Tensor | None = None  # what the loss function was given, where that is another one
+    classes: int | None = None  # the dimension of `prediction` that counts classes
+    ignore: int | None = None  # the class number that is left out
+    prediction_shape: Shape | None = None  # before broadcasting
+    target_shape: Shape | None = None
+    result_shape: Shape | None = None  # of the losses of the elements
+
+
+@dataclass
+class Made:
+    """How one term of a loss was made."""
+
+    kind: str
+    reduction: str | None = None
+    by_hand: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def made_of(term: Term) -> Made:
+    """The kind of a term and its settings, from its nodes alone."""
+    node = term.node
+    name = name_of(node)
+    if name in LOSS_NODES:
+        return _of_function(term, name)
+    if term.mark is not None and not term.behind:
+        return Made("linear", _reduction(term))  # a mean or sum of the output, as critics have
+    if is_leaf(node):
+        return Made("penalty", _reduction(term), by_hand=True)
+    below = straight_behind(node, 1)
+    squared = name == "Pow" and option(node, "exponent") == 2
+    if squared or _is_square(node):
+        kind = "mse" if _is_difference(node) else "squares"
+        return Made(_or_penalty(term, kind), _reduction(term), by_hand=True)
+    if name == "Abs" and _is_difference(node):
+        # `l1_loss` is made of these too.
+        return Made("l1", _reduction(term))
+    if name == "LogSoftmax" and any(factor.tensor for factor in term.factors):
+        kind = "kl_div" if _from_constant(term) else "cross_entropy"
+        return Made(kind, _soft_reduction(term), options={"target": "probabilities"})
+    if name in {"Norm", "LinalgVectorNorm"}:
+        return Made(_or_penalty(term, "norm"), _reduction(term), by_hand=True)
+    if name in {"ClampMin", "Relu", "Clamp"} and below and name_of(below[0]) in {"Add", "Sub"}:
+        return Made("hinge", _reduction(term))
+    return Made(_or_penalty(term, "other"), _reduction(term), by_hand=True)
+
+
+def _of_function(term: Term, name: str) -> Made:
+    node = term.node
+    kind = LOSS_NODES[name]
+    reduction = option(node, "reduction")
+    inner = REDUCTIONS[reduction] if isinstance(reduction, int) and reduction < 3 else None
+    if inner in {None, "none"}:
+        inner = _reduction(term)
+    options: dict[str, Any] = {}
+    if kind == "nll":
+        child = next((into for into, _ in node.next_functions if into is not None), None)
+        own = term.behind[0] if term.behind else None
+        # A LogSoftmax that the model ends in is the model's; any other is that of cross_entropy.
+        of_model = child is own and len(term.behind) == 1
+        if child is not None and name_of(child) == "LogSoftmax" and not of_model:
+            kind = "cross_entropy"
+        ignored = option(node, "ignore_index")
+        if isinstance(ignored, int):
+            options["ignore_index"] = _signed(ignored)
+    for each in ("beta", "delta", "margin", "p", "blank", "zero_infinity"):
+        value = option(node, each)
+        if isinstance(value, bool | int | float):
+            options[each] = value
+    for each in ("weight", "pos_weight"):
+        if raw_saved_by(node, each) is not None and saved(node, each) is not None:
+            options[each] = True
+    return Made(kind, inner, options=options)
+
+
+def _signed(number: int) -> int:
+    """Torch shows a negative number of a node as the unsigned one with the same bits."""
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _reduction(term: Term) -> str | None:
+    found = term.reductions
+    if not found:
+        return None
+    return "mean" if "mean" in found else "sum"
+
+
+def _soft_reduction(term: Term) -> str | None:
+    """What cross_entropy and kl_div do with probabilities; their own factors are taken out.
+
+    Both are a negative sum of products, and a mean over samples is a division by their number.
+    """
+    reduction = _reduction(term)
+    factors = [Factor(-1.0), *term.factors]
+    shape = shape_of(term.node)
+    if reduction == "sum" and shape:
+        dim = option(term.node, "dim")
+        classes = shape[_signed(dim) % len(shape)] if isinstance(dim, int) else 1
+        for samples in (shape[0], math.prod(shape) // max(classes, 1)):
+            for at, factor in enumerate(factors):
+                if samples > 1 and factor.by is not None and factor.by * samples == 1.0:
+                    del factors[at]
+                    term.factors = tuple(factors)
+                    return "mean"
+    term.factors = tuple(factors)
+    return reduction
+
+
+def _or_penalty(term: Term, kind: str) -> str:
+    """A term that leads to parameters and to no output of a model is a penalty on them."""
+    if term.mark is not None:
+        return kind
+    inputs = [into for into, _ in term.node.next_functions if into is not None]
+    return "penalty" if inputs and all(is_leaf(into) for into in inputs) else kind
+
+
+def _is_square(node: Node) -> bool:
+    edges = node.next_functions
+    return (
+        name_of(node) == "Mul"
+        and len(edges) == 2
+        and edges[0][0] is not None
+        and edges[0][0] is edges[1][0]
+    )
+
+
+def _is_difference(node: Node) -> bool:
+    into = node.next_functions[0][0]
+    return into is not None and name_of(into) == "Sub"
+
+
+def _from_constant(term: Term) -> bool:
+    """Whether the term was taken from a constant: the entropy of the targets, as in kl_div."""
+    return any(name_of(node) == "Sub" and node.next_functions[0][0] is None for node in term.passed)
+
+
+# -- the tensors ----------------------------------------------------------------------------------
+
+
+def operands_of(term: Term, made: Made) -> Operands:
+    """Prediction and target of a term, where its nodes have kept them."""
+    node = term.node
+    if made.kind in {"cross_entropy", "nll"} and name_of(node) in LOSS_NODES:
+        return _class_operands(term, made)
+    if name_of(node) == "LogSoftmax":
+        return _soft_operands(term)
+    if made.kind == "ctc":
+        found = Operands(saved(node, "log_probs"), saved(node, "targets"), LOG_PROBABILITIES)
+        return _with_shapes(found)
+    if name_of(node) in LOSS_NODES:
+        space = {"bce": PROBABILITIES, "bce_with_logits": LOGITS}.get(made.kind, VALUES)
+        if made.kind.startswith("multi"):
+            space = LOGITS
+        found = Operands(saved(node, "self"), saved(node, "target"), space)
+        if made.kind == "multi_margin":
+            found.classes = 1
+        return _with_shapes(found, node)
+    return _difference_shapes(node)
+
+
+def _class_operands(term: Term, made: Made) -> Operands:
+    node = term.node
+    found = Operands(saved(node, "self"), saved(node, "target"), LOG_PROBABILITIES)
+    found.ignore = made.options.get("ignore_index")
+    if found.prediction is not None:
+        found.classes = 1 if found.prediction.dim() > 1 else 0
+    if made.kind == "cross_entropy":
+        found.given = _given_to(node.next_functions[0][0])
+    elif term.behind:
+        found.given = saved(node, "self")
+    return _with_shapes(found)
+
+
+def _given_to(log_softmax: Node) -> torch.Tensor | None:
+    """What went into a LogSoftmax, if the operation before it has kept its result."""
+    for before in straight_behind(log_softmax, 3):
+        result = saved(before, "result")
+        if result is not None:
+            return result
+        if name_of(before) not in {"View", "UnsafeView", "ReshapeAlias", "ToCopy", "Transpose"}:
+            return None
+    return None
+
+
+def _soft_operands(term: Term) -> Operands:
+    found = Operands(saved(term.node, "result"), None, LOG_PROBABILITIES)
+    dim = option(term.node, "dim")
+    if found.prediction is not None and isinstance(dim, int):
+        found.classes = _signed(dim) % found.prediction.dim()
+    for node in reversed(term.passed):
+        if name_of(node) == "Mul":
+            edge = 0 if node.next_functions[0][0] is not None else 1
+            found.target = saved(node, "other" if edge == 0 else "self")
+            break
+    found.given = _given_to(term.node)
+    return _with_shapes(found)
+
+
+def _with_shapes(found: Operands, node: Node | None = None) -> Operands:
+    if found.prediction is not None:
+        found.prediction_shape = unbroadcast(found.prediction)
+        found.result_shape = tuple(found.prediction.shape)
+    if found.target is not None:
+        found.target_shape = unbroadcast(found.target)
+    into = node.next_functions[0][0] if node is not None else None
+    if into is not None and name_of(into) == "Expand":
+        sizes = option(into, "self_sym_sizes")
+        found.prediction_shape = tuple(int(size) for size in sizes) if sizes else None
+    return found
+
+
+def unbroadcast(tensor: torch.Tensor) -> Shape:
+    """The shape that a tensor had before it was expanded: an expanded dimension has stride 0."""
+    if tensor.layout is not torch.strided:
+        return tuple(tensor.shape)
+    sizes = [
+        1 if stride == 0 and size > 1 else size
+        for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+    ]
+    expanded = any(
+        stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+    )
+    while expanded and sizes and sizes[0] == 1:
+        del sizes[0]
+    return tuple(sizes)
+
+
+def _difference_shapes(node: Node) -> Operands:
+    """The shapes around a difference that was squared (or the like): its tensors are not kept."""
+    found = Operands()
+    into, _ = node.next_functions[0] if node.next_functions else (None, 0)
+    if into is None or name_of(into) != "Sub":
+        return found
+    found.result_shape = shape_of(into)
+    for edge, output in into.next_functions:
+        if edge is not None and not is_leaf(edge):
+            sizes = option(edge, "self_sym_sizes") if name_of(edge) == "Expand" else None
+            found.prediction_shape = (
+                tuple(int(size) for size in sizes) if sizes else shape_of(edge, output)
+            )
+            break
+    return found

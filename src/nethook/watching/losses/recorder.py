@@ -1,0 +1,296 @@
+"""The loss record: how each loss of a run was made, and its values.
+
+At every backward pass the way from the loss to the model's output is compared with the one that is
+known of this line of the script, which takes a few steps through the graph; only another way is
+looked at in full. Prediction and target are measured in the steps in which the watch takes samples.
+In passes without gradient the same record is made from the calls of torch's loss functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any, Final
+
+import torch
+
+from nethook.hooks.modes import modes_are_active, quiet
+from nethook.stats.repeats import unexpanded
+from nethook.stats.shards import is_shared, local_part
+from nethook.watching.contained import contained
+from nethook.watching.losses.calls import operands_of_call
+from nethook.watching.losses.graph import Node, Term, follow
+from nethook.watching.losses.kinds import Operands, operands_of
+from nethook.watching.losses.late import Late
+from nethook.watching.losses.numbers import numbers_of, unpacked
+from nethook.watching.losses.record import Analysis, analyse, shapes
+from nethook.watching.losses.where import Where, where
+from nethook.watching.protocols import Watching
+
+WAYS: Final = 8
+"""Ways of making a loss that one line of a script may have; more are counted to the last."""
+
+OFTEN: Final = 4
+THINNING: Final = 1.25
+"""The first steps and passes have records, then every one that is so much further."""
+
+
+class _Series:
+    """The losses that one line of the script makes in one way."""
+
+    __slots__ = ("analysis", "last_record", "name", "passes", "recorded", "where")
+
+    def __init__(self, name: str, place: Where, analysis: Analysis | None) -> None:
+        self.name = name
+        self.where = place
+        self.analysis = analysis
+        self.last_record = -1  # the step of the last record
+        self.passes = 0  # passes without gradient in which it was seen
+        self.recorded = 0  # the number of the last of them that has a record
+
+
+class Losses:
+    """Tells the watch of every loss; see `seam.LossRecorder`.
+
+    Cost: some 10 µs a backward pass; in the steps in which samples are taken some 300 µs.
+    """
+
+    part = "the loss record"
+
+    def __init__(self, watching: Watching) -> None:
+        self._watching = watching
+        self.off = False
+        self._late = Late()
+        self._trained: dict[tuple[str, int], list[_Series]] = {}
+        self._evaluated: dict[tuple[str, int, str], _Series] = {}
+        self._names: set[str] = set()
+        self.ways = 0
+        """How many ways of making a loss are known."""
+
+    # -- with gradient ------------------------------------------------------------------------
+
+    @contained
+    def backward(
+        self, roots: Sequence[torch.Tensor], scale: torch.Tensor | float | None = None
+    ) -> bool:
+        """A backward pass from `roots` is about to begin; `scale` is a loss scaler's factor.
+
+        Whether all of them were read and are finite.
+        """
+        place = where()
+        if modes_are_active():
+            with quiet():
+                return self._roots(roots, place, scale)
+        return self._roots(roots, place, scale)
+
+    def _roots(
+        self, roots: Sequence[torch.Tensor], place: Where, scale: torch.Tensor | float | None
+    ) -> bool:
+        fine = True
+        for root in roots:
+            node = root.grad_fn
+            if node is not None:
+                value = self._root(root, node, place, scale)
+                fine = fine and type(value) is float and isfinite(value)
+        return fine
+
+    def _root(
+        self, root: torch.Tensor, node: Node, place: Where, scale: torch.Tensor | float | None
+    ) -> torch.Tensor | float | None:
+        watching = self._watching
+        known = self._trained.setdefault(place[:2], [])
+        series, new = self._find(node, known), False
+        if series is None:
+            series, new = self._add(node, place, known, scaled=scale is not None)
+        value = _value(root, scale)
+        if value is not None:
+            watching.loss_value(series.name, value, "train")
+        if new or (watching.sampled() and self._due(series)):
+            series.last_record = watching.step
+            self._record(series, node, value, scale)
+        return value
+
+    def only(self, file: str, line: int) -> tuple[str, type] | None:
+        """The name and the last node of the losses of a line that makes them in one way."""
+        known = self._trained.get((file, line), ())
+        if len(known) != 1 or known[0].analysis is None:
+            return None
+        return known[0].name, known[0].analysis.root
+
+    def _due(self, series: _Series) -> bool:
+        """Whether a step in which samples are taken gets a record: fewer than there are samples."""
+        step, last = self._watching.step, series.last_record
+        return step != last and (step < OFTEN or step >= THINNING * last)
+
+    def _find(self, node: Node, known: list[_Series]) -> _Series | None:
+        for series in known:
+            analysis = series.analysis
+            if analysis is None or type(node) is not analysis.root:
+                continue
+            for steps in analysis.steps:
+                if follow(node, steps) is None:
+                    break
+            else:
+                return series
+        return None
+
+    def _add(
+        self, node: Node, place: Where, known: list[_Series], *, scaled: bool
+    ) -> tuple[_Series, bool]:
+        if len(known) >= WAYS:
+            return known[-1], False
+        # What is kept of the graph is how to find its nodes again, and no node.
+        analysis = _without_nodes(analyse(node, scaled=scaled))
+        series = _Series(self._name(place), place, analysis)
+        known.append(series)
+        self.ways += 1
+        return series, True
+
+    def _record(
+        self,
+        series: _Series,
+        node: Node,
+        value: torch.Tensor | float | None,
+        scale: torch.Tensor | float | None,
+    ) -> None:
+        analysis = analyse(node, scaled=scale is not None)
+        operands = operands_of(analysis.main, analysis.made)
+        data = analysis.data | {"scale": _number(scale)}
+        self._tell(series, data, operands, value, "train")
+
+    # -- without gradient ---------------------------------------------------------------------
+
+    @contained
+    def no_grad_loss(
+        self, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> bool:
+        """A loss function of torch was called in a pass without gradient; False: it was no loss."""
+        if not isinstance(result, torch.Tensor) or not args:
+            return False
+        watching = self._watching
+        place = where()
+        key = (place.file, place.line, function)
+        series = self._evaluated.get(key)
+        if series is None:
+            series = self._evaluated[key] = _Series(self._name(place), place, None)
+        with quiet():
+            value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
+            if value is not None:
+                watching.loss_value(series.name, value, "eval")
+            if self._new_pass(series):
+                made, operands = operands_of_call(function, args, kwargs)
+                self._tell(series, made, operands, value, "eval")
+        return True
+
+    def _new_pass(self, series: _Series) -> bool:
+        """Whether a pass begins that gets a record: the first ones do, later on ever fewer."""
+        if series.last_record == self._watching.step:
+            return False
+        series.last_record = self._watching.step
+        series.passes += 1
+        if series.passes > OFTEN and series.passes < THINNING * series.recorded:
+            return False
+        series.recorded = series.passes
+        return True
+
+    # -- both ---------------------------------------------------------------------------------
+
+    def _tell(
+        self,
+        series: _Series,
+        data: dict[str, Any],
+        operands: Operands,
+        value: torch.Tensor | float | None,
+        phase: str,
+    ) -> None:
+        place = series.where
+        data |= {"source": f"{place.file}:{place.line}", "function": place.function}
+        data["value"] = value if isinstance(value, float) else None
+        data |= shapes(operands)
+        numbers = numbers_of(operands)
+        if isinstance(value, torch.Tensor):
+            numbers.add(("value",), value.reshape(1))
+        watching, name = self._watching, series.name
+        if not numbers:
+            watching.loss_record(name, data, phase)
+            return
+        layout = numbers.layout()
+
+        def done(values: list[float]) -> None:
+            watching.loss_record(name, _merged(data, unpacked(values, layout)), phase)
+
+        self._late.put(numbers.packed(), done)
+
+    def _name(self, place: Where) -> str:
+        """`train.py:42`; another loss of that line is `train.py:42#1`."""
+        short, number = place.short, 1
+        name = short
+        while name in self._names:
+            name = f"{short}#{number}"
+            number += 1
+        self._names.add(name)
+        return name
+
+    def step_ended(self, step: int) -> None:
+        """A step has ended: what has arrived from a device by now is told."""
+        if self._late.under_way:
+            self._poll()
+
+    @contained
+    def _poll(self) -> None:
+        self._late.poll()
+
+    @contained
+    def fetch(self) -> None:
+        """A window ends, and devices are waited for anyway."""
+        self._late.fetch()
+
+    @contained
+    def close(self) -> None:
+        """Watching ends: waits for what is still on its way."""
+        self._late.flush()
+
+    def turn_off(self) -> None:
+        """After an error: no loss is recorded any more."""
+        self.off = True
+        self._late = Late()
+
+
+def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tensor | float | None:
+    """The value of a loss without the factor of a scaler; a tensor where it is on a device."""
+    if scale is None and type(root) is torch.Tensor and root.is_cpu and not root.dim():
+        return None if root.is_complex() else root.item()  # as nearly always
+    if root.dim() or root.is_complex() or root.is_meta:
+        return None
+    if is_shared(root):
+        held = local_part(root.detach())
+        if held is None:  # the loss is a sum over ranks, which only a collective would tell
+            return None
+        root = held
+    if root.is_cpu:
+        number = root.item()
+        return number if scale is None else number / float(scale)
+    value = root.detach()
+    return value if scale is None else value / scale
+
+
+def _number(scale: torch.Tensor | float | None) -> float | None:
+    """A loss scaler's factor, where reading it does not wait for a device."""
+    if isinstance(scale, torch.Tensor):
+        return scale.item() if scale.device.type == "cpu" else None
+    return scale
+
+
+def _without_nodes(analysis: Analysis) -> Analysis:
+    return Analysis(analysis.root, analysis.steps, Term(None), analysis.made, analysis.data)
+
+
+def _merged(data: dict[str, Any], numbers: dict[str, Any]) -> dict[str, Any]:
+    """Two levels of plain data made one."""
+    whole = dict(data)
+    for name, value in numbers.items():
+        known = whole.get(name)
+        whole[name] = (
+            known | value if isinstance(known, dict) and isinstance(value, dict) else value
+        )
+    return whole

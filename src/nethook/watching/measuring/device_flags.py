@@ -1,0 +1,79 @@
+"""What devices tell later: what was not finite in a step, and counts that nobody waits for."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from nethook.watching.contained import contained
+from nethook.watching.losses.late import Done, Late
+
+if TYPE_CHECKING:
+    from nethook.watching.session import Session
+
+
+class DeviceFlags:
+    """Compares what devices count from step to step; a count only grows within a window."""
+
+    part = "what devices tell later"
+
+    def __init__(self, session: Session) -> None:
+        self._watching = session
+        self.off = False
+        self.window = 0  # its number
+        self._late = Late()
+        self._counts: dict[int, tuple[int, list[float]]] = {}  # device -> window, counts of rows
+
+    @contained
+    def put(self, vector: torch.Tensor, done: Done) -> None:
+        """Hands numbers on when they are known: at once, where they lie on the CPU."""
+        self._late.put(vector, done)
+
+    def ask(self, step: int) -> None:
+        """A step has ended: asks each device which series were not finite in it."""
+        if self._late.under_way or self._watching.train.rows.has_devices:
+            self._ask(step)
+
+    @contained
+    def _ask(self, step: int) -> None:
+        session = self._watching
+        self._late.poll()
+        used = len(session.catalogue.keys)
+        for device, counts in enumerate(session.train.rows.non_finite()):
+            told = functools.partial(
+                self._tells, device, self.window, step, session.flight.call, session.skipped
+            )
+            self._late.put(counts[:used], told)
+
+    @contained
+    def fetch(self) -> None:
+        """A window ends, and devices are waited for anyway."""
+        self._late.fetch()
+
+    @contained
+    def flush(self) -> None:
+        """Watching ends: waits for what is still on its way."""
+        self._late.flush()
+
+    def turn_off(self) -> None:
+        """After an error: nothing is asked any more."""
+        self.off = True
+        self._late = Late()
+
+    def _tells(
+        self, device: int, window: int, step: int, call: Any, skipped: bool | None,
+        counts: list[float],
+    ) -> None:  # fmt: skip
+        """The counts of a step have come."""
+        known, before = self._counts.get(device, (window, []))
+        before = before if known == window else []
+        self._counts[device] = (window, counts)
+        odd = [
+            row
+            for row, count in enumerate(counts)
+            if count > (before[row] if row < len(before) else 0)
+        ]
+        keys = [self._watching.catalogue.keys[row][:2] for row in odd]
+        self._watching.flight.device_flags(step, call, keys, skipped)

@@ -294,7 +294,7 @@ def summarise(
 
     Arguments:
         tensor: any dense tensor, on any device.
-        unit_dim: the dimension that counts units (`units.unit_dim` knows it of a module).
+        unit_dim: the dimension that counts units (`kinds.unit_dim` knows it of a module).
         bounds: the ends of a bounded activation, such as (0.0, 1.0).
         histogram: whether to count bins, which `quantile` needs.
         limit: read at most so many elements for the histogram; None: all of them.

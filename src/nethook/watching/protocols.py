@@ -1,8 +1,8 @@
 """What the watch hands to the loss record and to the flight recorder, and what they may ask of it.
 
-Everything below is called on the training thread, inside `guarded`: an exception costs that part of
-watching, never the script. None of it may wait for a device, draw random numbers, or keep a tensor
-of a graph alive (the flight recorder's ring holds inputs alone).
+Everything below is called on the training thread, inside `fail_open.guarded`: an exception costs
+that part of watching, never the script. None of it may wait for a device, draw random numbers,
+or keep a tensor of a graph alive (the flight recorder's ring holds inputs alone).
 
 (a) `torch.autograd.backward` is wrapped (`loop.py`). Before the pass runs, the watch calls
     `LossRecorder.backward(roots, scale)`. The roots are the tensors as they were given; the

@@ -1,7 +1,7 @@
 """One watch while it runs: which step and phase it is, and where numbers go.
 
 The taps, the optimizers and the loop's calls tell it what happens; it keeps the open windows and
-hands them to the writer. What `losses` and `flight` may ask of it is `seam.Watching`.
+hands them to the writer. What `losses` and `flight` may ask of it is `protocols.Watching`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Session:
         self._marks: dict[Any, OutputMark] = {}  # (model, path) -> what its nodes are marked with
         self.hook_seconds = seconds_of_a_hook()  # that no hook can see by itself
         self.interruptions = Interruptions(self)
-        self.ending = 0  # how far the end of a step has come: see `seam`
+        self.ending = 0  # how far the end of a step has come: see `protocols`
         self._left: list[Callable[[int], object]] = []  # what is left of it
         self._outermost = ""  # the model whose call is under way
         self.lull = Lull(self)

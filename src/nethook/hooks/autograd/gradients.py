@@ -15,9 +15,9 @@ The rules, each with a test:
 - A hook that holds the tensor it hangs on, or one computed from it, keeps the graph alive for
   ever. The hook holds the one who asked weakly.
 - After the scope a hook goes on hearing passes through the graph that was built inside it, and dies
-  with that graph. On a tensor that the model keeps (`sweep`) it goes when the scope ends, for later
-  graphs will be built on that tensor. If no gradient has come by then, the autograd node that made
-  the tensor is asked instead, for the first one that comes.
+  with that graph. On a tensor that the model keeps (`leftovers`) it goes when the scope ends, for
+  later graphs will be built on that tensor. If no gradient has come by then, the autograd node that
+  made the tensor is asked instead, for the first one that comes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compiled models, and hooks that compiled code would ignore.
 
-For a scope they run eagerly. For a watch, hooks become part of the graph (`in_graph`), and compiled
+For a scope they run eagerly. For a watch, hooks become part of the graph (`graph`), and compiled
 code checks that they are there.
 """
 

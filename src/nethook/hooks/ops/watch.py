@@ -22,7 +22,7 @@ the stack of modes by search, so others may enter and leave theirs in whatever o
 of the thread in which the module was called. One mode serves all consumers of a thread, in the
 order in which they were attached, so that what is attached later sees what was changed earlier.
 
-What has no address: attribute reads, sizes and what else computes nothing (`op_names`); what
+What has no address: attribute reads, sizes and what else computes nothing (`names`); what
 happens inside one function (`F.multi_head_attention_forward`); what runs under `unseen()`; what a
 fused kernel or a script runs.
 """

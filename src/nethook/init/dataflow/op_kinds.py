@@ -1,4 +1,4 @@
-"""What kinds of operations there are, as far as scales are concerned; names as in `op_names`."""
+"""What kinds of operations there are, as far as scales are concerned; names as in `hooks.ops`."""
 
 from __future__ import annotations
 

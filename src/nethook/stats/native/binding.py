@@ -1,8 +1,8 @@
 """The native kernel, where it could be built: its function, and the numbers that it knows.
 
-Nobody calls `fold` with a tensor that `guard.is_plain` has not let through: it is given addresses,
-and reads them. They are read only, through `torch_private.data_address`, because `data_ptr()` would
-turn a copy-on-write tensor into a real copy.
+Nobody calls `fold` with a tensor that `readable.is_plain` has not let through: it is given
+addresses, and reads them. They are read only, through `torch_private.data_address`, because
+`data_ptr()` would turn a copy-on-write tensor into a real copy.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ NO_UNITS: Final = -(1 << 63)
 """The dimension of units of a slot that has none."""
 
 functions: Any = _module
-"""Everything else that the kernel can do, for `flat.py` and for whole windows; or None."""
+"""Everything else that the kernel can do, for `tables.py` and for whole windows; or None."""
 
 
 class NoNativeKernelWarning(UserWarning):

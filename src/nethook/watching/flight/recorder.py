@@ -47,7 +47,7 @@ LOSS: Final = "loss"
 
 
 class Flight:
-    """Tells the watch of the first NaN; see `seam.FlightRecorder`.
+    """Tells the watch of the first NaN; see `protocols.FlightRecorder`.
 
     Arguments:
         watching: what the watch offers.

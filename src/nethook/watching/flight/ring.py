@@ -36,7 +36,7 @@ class Call:
     autocast: dict[str, str]  # device -> dtype, where it was on
     size: int
     versions: tuple[int, ...] = ()
-    loss: dict[str, Any] = field(default_factory=dict)  # what `flight_loss` keeps of its loss
+    loss: dict[str, Any] = field(default_factory=dict)  # what `loss` keeps of its loss
     target: torch.Tensor | None = None  # of that loss, where it stands by itself
 
     @property
@@ -59,7 +59,7 @@ class Call:
 
 
 class PlainCall:
-    """A call with one tensor on the CPU, as it is noted on the short way: see `lull`."""
+    """A call with one tensor on the CPU, as it is noted on the short way: see `fast_path`."""
 
     __slots__ = ("args", "loss", "model", "module", "on", "random", "step", "target", "version")
 

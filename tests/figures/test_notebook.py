@@ -58,7 +58,7 @@ def steps_of(figure) -> int:
 
 
 def test_it_is_redrawn_while_the_run_is_written(cell: Cell, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("nethook.figures.live.EVERY", 0.05)
+    monkeypatch.setattr("nethook.figures.notebook.EVERY", 0.05)
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with nethook.watch(model, optimizer, to=tmp_path / "run.db") as watch:

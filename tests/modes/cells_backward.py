@@ -260,7 +260,7 @@ def _mapped(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Any:
 
 
 @cell(
-    "watch", VMAP, "mlp", guard=_transforms_unseen("watching.taps"),
+    "watch", VMAP, "mlp", guard=_transforms_unseen("watching.measuring.taps"),
     without="calls inside the transform are counted as training's",
 )  # fmt: skip
 def watch_beside_transforms(name: str) -> None:

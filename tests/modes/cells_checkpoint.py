@@ -129,7 +129,7 @@ _WAYS: tuple[tuple[str, str, Run, bool], ...] = (
 def _cells(declared: Mode, run: Run, compile_: bool) -> None:
     @cell(
         "watch", declared, "blocks",
-        guard=c.no_taps_in_graphs if compile_ else _counted_again("watching.taps"),
+        guard=c.no_taps_in_graphs if compile_ else _counted_again("watching.measuring.taps"),
         without="nothing is recorded" if compile_ else "what is computed again is counted again",
     )  # fmt: skip
     def watch(_: str) -> None:

@@ -125,7 +125,7 @@ def _meta(name: str) -> tuple[Any, list[torch.Tensor]]:
 
 
 def _read_anyway() -> Any:
-    return patched("nethook.stats.rows.guard.kind", lambda tensor: None)
+    return patched("nethook.stats.rows.readable.kind", lambda tensor: None)
 
 
 @cell("watch", META, "mlp", guard=_read_anyway, without="watching ends with an error")

@@ -63,7 +63,7 @@ def _nobody_is_elsewhere() -> Any:
 
 @contextmanager
 def _everywhere(elsewhere: Callable[..., bool]) -> Iterator[None]:
-    rooms = ("tracing.taps", "editing.changes", "watching.taps", "hooks.ops")
+    rooms = ("tracing.taps", "editing.changes", "watching.measuring.taps", "hooks.ops.watch")
     with (
         patched(f"nethook.{rooms[0]}.elsewhere", elsewhere),
         patched(f"nethook.{rooms[1]}.elsewhere", elsewhere),

@@ -39,5 +39,5 @@ def _report(path: Path) -> Path | None:
         return None
     from importlib import import_module
 
-    made: Path = import_module("nethook.figures.report").report(path, path.with_suffix(".html"))
+    made: Path = import_module("nethook.figures.reporting.report").report(path, path.with_suffix(".html"))
     return made

@@ -60,6 +60,18 @@ def test_a_room_has_a_readme_of_about_ten_lines(room: Path) -> None:
     assert 5 <= len(lines) <= 20
 
 
+@pytest.mark.parametrize("room", ROOMS, ids=name_of)
+def test_a_readme_lists_the_files_of_its_room_and_no_others(room: Path) -> None:
+    if room.name == "rules":
+        return  # docs/doctor.md lists them, and tests/doctor/test_catalogue.py compares
+    text = (room / "README.md").read_text(encoding="utf-8")
+    bullets = re.findall(r"^- .*(?:\n  .*)*", text, re.MULTILINE)
+    named = {word for bullet in bullets for word in re.findall(r"`(\w+)/?`", bullet)}
+    here = {path.stem for path in room.glob("*.py")} - {"__init__"}
+    here |= {path.parent.name for path in room.glob("*/__init__.py")}
+    assert named == here
+
+
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_a_file_is_short_enough_to_read(path: Path) -> None:
     most = 900 if path.name == "torch_private.py" else 500  # a list, which is one file on purpose

@@ -137,7 +137,7 @@ def _cells(declared: Mode, run: Run, compile_: bool) -> None:
 
     @cell(
         "trace", declared, "blocks",
-        guard=c.trace_stays_compiled if compile_ else _counted_again("tracing.taps"),
+        guard=c.scope_stays_compiled if compile_ else _counted_again("tracing.taps"),
         without="nothing is recorded" if compile_ else "a block has two calls",
     )  # fmt: skip
     def trace(_: str) -> None:

@@ -32,15 +32,15 @@ _WAYS: tuple[tuple[str, str, Callable[..., Any], tuple[str, ...], str], ...] = (
 def _cells(declared: Mode, compile_: Callable[..., Any], models: tuple[str, ...], at: str) -> None:
     name = models[-1]
 
-    @cell("trace", declared, name, guard=c.trace_stays_compiled, without=PASSED_BY)
+    @cell("trace", declared, name, guard=c.scope_stays_compiled, without=PASSED_BY)
     def trace(model: str) -> None:
         c.check_trace(model, compile_)
 
-    @cell("edit", declared, name, guard=c.edit_stays_compiled, without=NOT_EDITED)
+    @cell("edit", declared, name, guard=c.scope_stays_compiled, without=NOT_EDITED)
     def edit(model: str) -> None:
         c.check_edit(model, compile_, at)
 
-    @cell("features", declared, name, guard=c.trace_stays_compiled, without=PASSED_BY)
+    @cell("features", declared, name, guard=c.scope_stays_compiled, without=PASSED_BY)
     def features(model: str) -> None:
         c.check_features(model, compile_, at)
 

@@ -86,14 +86,9 @@ def _only_own() -> Iterator[None]:
     """`threads="all"` is taken for "own"."""
     with (
         patched(
-            "nethook.tracing.scope.enter", lambda owner, _, *models: enter(owner, "own", *models)
+            "nethook.hooks.scope.enter", lambda owner, _, *models: enter(owner, "own", *models)
         ),
-        patched(
-            "nethook.editing.scope.enter", lambda owner, _, *models: enter(owner, "own", *models)
-        ),
-        patched(
-            "nethook.watching.attach.stay", lambda owner, _, *models: stay(owner, "own", *models)
-        ),
+        patched("nethook.hooks.scope.stay", lambda owner, _, *models: stay(owner, "own", *models)),
     ):
         yield
 

@@ -161,12 +161,8 @@ def hooks_unchecked() -> AbstractContextManager[None]:
     return patched("nethook.watching.attach.check_hooks_in_graphs", lambda *_: None)
 
 
-def trace_stays_compiled() -> AbstractContextManager[None]:
-    return patched("nethook.tracing.scope.run_eagerly_where_compiled", lambda *_: None)
-
-
-def edit_stays_compiled() -> AbstractContextManager[None]:
-    return patched("nethook.editing.scope.run_eagerly_where_compiled", lambda *_: None)
+def scope_stays_compiled() -> AbstractContextManager[None]:
+    return patched("nethook.hooks.scope.run_eagerly_where_compiled", lambda *_: None)
 
 
 def nothing() -> AbstractContextManager[None]:

@@ -15,9 +15,9 @@ from nethook.classic.calling import OptionalArguments
 from nethook.classic.retained import read, retain
 from nethook.classic.sequential_parts import run_in_part
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compile.eager import run_eagerly_where_compiled
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
+from nethook.hooks.scope import Scope
 from nethook.torch_private import backward_id
 
 LayerName = str | tuple[str, str]  # the name in the model, or that and the one to call it by
@@ -166,8 +166,7 @@ class InstrumentedModel(nn.Module):
             modules[aka] = site.module
         routed = routed_modules(tree)
         for aka, module in modules.items():
-            layer = self._hooked[aka] = _HookedLayer(needed[aka], module)
-            run_eagerly_where_compiled(tree, layer.hooks)
+            layer = self._hooked[aka] = _HookedLayer(needed[aka], module, tree)
             layer.let_retain(self, aka, routed=id(module) in routed)
 
     def _retain(self, aka: str, output: Any) -> None:
@@ -220,9 +219,11 @@ class _LayerEdit:
 class _HookedLayer:
     """A layer and its hooks: one that retains, and one that edits once that is asked for."""
 
-    def __init__(self, name: str, module: nn.Module) -> None:
+    def __init__(self, name: str, module: nn.Module, tree: Tree) -> None:
         self.name = name
-        self.hooks = Attachment(Owner("nethook.InstrumentedModel"))
+        # As the originals: the calls of every thread.
+        scope = Scope("nethook.InstrumentedModel", tree, threads="all", stays=True)
+        self.hooks = scope.open(lambda hooks: hooks)
         self._module = module
         self._edits = False
 

@@ -15,9 +15,9 @@ from nethook.classic.copying import recursive_copy
 from nethook.classic.retained import note, read, retain, retain_objects
 from nethook.errors import OptionError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compile.eager import run_eagerly_where_compiled
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
+from nethook.hooks.scope import Scope
 from nethook.torch_private import backward_id, in_transform
 
 
@@ -136,20 +136,18 @@ class Trace:
         self._grad = retain_grad
         self._edit = OptionalArguments(edit_output) if edit_output else None
         self._begun: list[tuple[tuple[Any, ...], Any, Any]] = []
-        self.registered_hook = Attachment(Owner("nethook.Trace"))
-        try:
-            self._attach(module, Tree(module) if _tree is None else _tree)
-        except BaseException:
-            self.close()
-            raise
+        tree = Tree(module) if _tree is None else _tree
+        # As the originals: the calls of every thread.
+        scope = Scope("nethook.Trace", tree, threads="all", stays=True)
+        self.registered_hook = scope.hooks
+        scope.open(lambda hooks: self._attach(module, tree, hooks))
 
-    def _attach(self, model: nn.Module, tree: Tree) -> None:
-        hooks, address = self.registered_hook, self.layer or ""
+    def _attach(self, model: nn.Module, tree: Tree, hooks: Attachment) -> None:
+        address = self.layer or ""
         module = model
         if self.layer is not None:
             site = tree.find(self.layer)
             module = get_module(model, self.layer) if site is None else site.module
-        run_eagerly_where_compiled(tree, hooks)
         # A module that cannot carry a hook of its own can be watched, but not edited.
         changes = self._edit is not None or self._grad
         place: Attachment | RouterPair = hooks

@@ -39,5 +39,6 @@ def _report(path: Path) -> Path | None:
         return None
     from importlib import import_module
 
-    made: Path = import_module("nethook.figures.reporting.report").report(path, path.with_suffix(".html"))
+    reporting = import_module("nethook.figures.reporting.report")
+    made: Path = reporting.report(path, path.with_suffix(".html"))
     return made

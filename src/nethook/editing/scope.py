@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -32,18 +32,14 @@ from nethook.editing.parameters import ChangedParameter
 from nethook.editing.recipes import save_entries
 from nethook.errors import EditError, ScopeError, UnfiredError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compile.eager import run_eagerly_where_compiled
-from nethook.hooks.hook import Owner
 from nethook.hooks.layouts.fsdp import NO_HOOKS, shards_of
 from nethook.hooks.ops.consumer import Met
 from nethook.hooks.ops.watch import watch_ops
+from nethook.hooks.scope import Scope
 from nethook.hooks.threads import (
     Threads,
     check_threads,
-    enter,
-    leave,
     others_ran,
-    stay,
 )
 
 _KINDS: dict[str, type[Change]] = {
@@ -129,11 +125,11 @@ class EditScope:
         self, model: nn.Module, entries: list[Entry], *, strict: bool, threads: Threads = "own"
     ) -> None:
         self._threads = threads
-        self._owner = Owner("nethook.edit")
         self._model = model
         self._entries = entries
         self._strict = strict
-        self._hooks: Attachment | None = None
+        self._scope: Scope | None = None
+        self._attached = False
         self._asked: set[Quantity] = {entry.quantity for entry in entries}
         self._means_ops = True in [_may_mean_ops(entry.pattern) for entry in entries]
         self._ops: OpEdits | None = None
@@ -149,31 +145,26 @@ class EditScope:
 
     def attach(self) -> Self:
         """Starts changing; `remove` ends it. `with` does both and checks that each edit applied."""
-        self._begin(stay)
+        self._begin(stays=True)
         return self
 
-    def _begin(self, see: Callable[[Owner, Threads, nn.Module], None]) -> None:
-        """Puts the hooks on; `see` says whose calls they see."""
-        if self._hooks is not None:
+    def _begin(self, *, stays: bool) -> None:
+        """Puts the hooks on."""
+        if self._attached:
             raise ScopeError("this edit is attached already: call .remove() first.")
         tree = Tree(self._model)
-        self._owner = Owner("nethook.edit")
-        hooks = Attachment(self._owner)
-        see(self._owner, self._threads, tree.root)  # first: others may call the model right now
-        try:
-            run_eagerly_where_compiled(tree, hooks)
-            for quantity, kind in _KINDS.items():
-                if quantity in self._asked:
-                    self._attach_modules(tree, hooks, quantity, kind)
-            if not self._asked.isdisjoint(_OF_PARAMETERS):
-                self._attach_parameters(tree, hooks)
-            if self._means_ops:
-                self._attach_ops(tree, hooks)
-        except BaseException:
-            hooks.remove()
-            leave(self._owner)
-            raise
-        self._hooks = hooks
+        self._scope = Scope("nethook.edit", tree, threads=self._threads, stays=stays)
+        self._scope.open(lambda hooks: self._attach(tree, hooks))
+        self._attached = True
+
+    def _attach(self, tree: Tree, hooks: Attachment) -> None:
+        for quantity, kind in _KINDS.items():
+            if quantity in self._asked:
+                self._attach_modules(tree, hooks, quantity, kind)
+        if not self._asked.isdisjoint(_OF_PARAMETERS):
+            self._attach_parameters(tree, hooks)
+        if self._means_ops:
+            self._attach_ops(tree, hooks)
 
     def _attach_modules(
         self, tree: Tree, hooks: Attachment, quantity: str, kind: type[Change]
@@ -250,12 +241,12 @@ class EditScope:
 
     def remove(self) -> None:
         """Ends the changes. A second call does nothing."""
-        if self._hooks is not None:
-            self._hooks.remove()
-            self._hooks = None
+        if self._scope is not None:
+            self._scope.close()
+        self._attached = False
 
     def __enter__(self) -> Self:
-        self._begin(enter)
+        self._begin(stays=False)
         return self
 
     def __exit__(
@@ -265,7 +256,6 @@ class EditScope:
         traceback: TracebackType | None,
     ) -> None:
         self.remove()
-        leave(self._owner)
         if error is not None:
             return
         unfired = [entry for entry in self._entries if not entry.fired]
@@ -301,11 +291,11 @@ class EditScope:
             why = f"no gradient came back to {sites} inside the scope: backward() belongs inside it"
         else:
             why = f"{sites} did not run inside the scope"
-        others = others_ran(self._owner, "edit")
+        others = "" if self._scope is None else others_ran(self._scope.owner, "edit")
         return f"the edit at {entry.what} was never applied: {why}.{others}"
 
     def __repr__(self) -> str:
-        state = "attached" if self._hooks is not None else "not attached"
+        state = "attached" if self._attached else "not attached"
         edits = ", ".join(f"{what}: {count}" for what, count in self.firings.items())
         return f"<edit ({state}), applied: {edits}>"
 

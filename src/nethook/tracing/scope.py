@@ -16,13 +16,12 @@ from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.compile.eager import run_eagerly_where_compiled
-from nethook.hooks.hook import Owner
 from nethook.hooks.layouts.fsdp import NO_HOOKS, shards_of
 from nethook.hooks.layouts.unhookable import RouterPair, routed_modules, why_not_called
 from nethook.hooks.ops.consumer import OpConsumer
 from nethook.hooks.ops.watch import watch_ops
-from nethook.hooks.threads import Threads, enter, leave
+from nethook.hooks.scope import Scope
+from nethook.hooks.threads import Threads
 from nethook.tracing.early_stop import StopPlan
 from nethook.tracing.ops import CallOps, EveryOutput, OutputOps
 from nethook.tracing.options import Calls, Options
@@ -134,10 +133,10 @@ class TraceScope:
         self._state = State(options) if options.threads == "own" else StateOfThreads(options)
         self._plan: StopPlan | None = None
         self._unfinished = Unfinished()
-        self._hooks: Attachment | None = None
+        self._scope: Scope | None = None
 
     def __enter__(self) -> Tape:
-        if self._hooks is not None:
+        if self._scope is not None:
             raise ScopeError("this trace was entered before: call nethook.trace(...) again.")
         tree = Tree(self._model)
         self._state.model = weakref.ref(tree.root)
@@ -149,21 +148,13 @@ class TraceScope:
         ops = OpRecords(tree, op_patterns, self._state) if op_patterns else None
         if self._state.options.stop:
             self._plan = _stop_plan(tree, sites, ops)
-        self._hooks = Attachment(Owner("nethook.trace"))
-        owner = self._state.owner = self._hooks.owner
-        # First: others may call the model right now.
-        enter(owner, self._state.options.threads, tree.root)
-        try:
-            return self._attach(tree, sites, ops, self._hooks)
-        except BaseException:
-            self._hooks.remove()
-            leave(owner)
-            raise
+        self._scope = Scope("nethook.trace", tree, threads=self._state.options.threads)
+        self._state.owner = self._scope.owner
+        return self._scope.open(lambda hooks: self._attach(tree, sites, ops, hooks))
 
     def _attach(
         self, tree: Tree, sites: list[Site], ops: OpRecords | None, hooks: Attachment
     ) -> Tape:
-        run_eagerly_where_compiled(tree, hooks)
         builder = _Builder(tree, hooks, self._state, self._plan, self._unfinished)
         builder.watch_begin()
         records = [builder.watch(site) for site in sites]
@@ -187,10 +178,9 @@ class TraceScope:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if self._hooks is None:
+        if self._scope is None:
             raise ScopeError("this trace was not entered.")
-        self._hooks.remove()
-        leave(self._hooks.owner)
+        self._scope.close()
         self._unfinished.give_up(every=True)
         if self._plan is None or error is not self._plan.error:
             return False

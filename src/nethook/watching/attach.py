@@ -26,7 +26,8 @@ from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.process.export import export_without_hooks
 from nethook.hooks.process.optimizers import on_every_step
-from nethook.hooks.threads import Threads, stay
+from nethook.hooks.scope import Scope
+from nethook.hooks.threads import Threads
 from nethook.runs.writing.provenance import command
 from nethook.runs.writing.writer import RunWriter
 from nethook.stats.memory import sizes
@@ -148,20 +149,22 @@ def attach(
             },
         },
     )  # fmt: skip
-    hooks = Attachment(Owner(OWNER))
-    stay(hooks.owner, threads)  # first: others may call the model right now
-    try:
+
+    def put_on(hooks: Attachment) -> tuple[Session, Attachment]:
         session = (Session if threads == "own" else SessionOfThreads)(
             writer, models, wanted=wanted, budget=budget, phases=phases,
             capacity=series + 128 + 64 * len(models), batches=batches, world=world,
         )  # fmt: skip
         _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
         _put_snapshots(session, hooks, trees, checked(snapshots))
+        return session, hooks
+
+    try:
+        # Compiled models stay compiled: hooks become a part of their graphs.
+        return Scope(OWNER, None, threads=threads, stays=True).open(put_on)
     except BaseException:
-        hooks.remove()
         writer.close()
         raise
-    return session, hooks
 
 
 def _leaves(tree: Tree, include: Pattern | None, exclude: Pattern | None) -> list[Site]:

@@ -12,6 +12,7 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.addresses.patterns import Pattern
+from nethook.addresses.tree import Tree
 from nethook.addresses.wrappers import unwrap
 from nethook.editing.callbacks.gradient_check import GradientReport, check_gradients
 from nethook.editing.callbacks.monitors import ActivationStats, DeadUnits, Forwards
@@ -23,7 +24,8 @@ from nethook.editing.scope import EditScope
 from nethook.errors import EditError, NotFiniteError, ScopeError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.threads import elsewhere, stay
+from nethook.hooks.scope import Scope
+from nethook.hooks.threads import elsewhere
 from nethook.stats.memory import pieces
 from nethook.stats.native import readable
 from nethook.stats.summary import summarise
@@ -62,8 +64,8 @@ class Callbacks:
         self._penalties: list[Penalty] = []
         self._forwards = Forwards()
         self._fired_at: list[int] = []
-        self._scope: EditScope | None = None
-        self._hooks: Attachment | None = None
+        self._scope: Scope | None = None
+        self._edits: EditScope | None = None
 
     # -- where a function is called -----------------------------------------------------------
 
@@ -268,31 +270,28 @@ class Callbacks:
         """Starts calling; `remove` ends it, and so does leaving a `with`."""
         self._check_not_attached()
         entries = [entry for _, entry in sorted(self._entries, key=lambda each: -each[0])]
-        scope = EditScope(self._model, entries, strict=False)
-        hooks = Attachment(Owner("nethook.Callbacks"))
-        stay(hooks.owner, "own", unwrap(self._model))
-        try:
+        edits = EditScope(self._model, entries, strict=False)
+        tree = Tree(self._model)
+
+        def attach(hooks: Attachment) -> None:
             # First before the forward and last after it, so that every callback is inside.
-            root = unwrap(self._model)
-            hooks.forward_pre(root, _Begins(hooks.owner, self._forwards))
-            scope.attach()
-            hooks.forward(root, _Ends(hooks.owner, self._forwards), always_call=True)
+            hooks.forward_pre(tree.root, _Begins(hooks.owner, self._forwards))
+            hooks.add(edits.attach())
+            hooks.forward(tree.root, _Ends(hooks.owner, self._forwards), always_call=True)
             for _, optimizer, function in sorted(self._steps, key=lambda each: -each[0]):
                 hooks.optimizer_step(optimizer, _Step(hooks.owner, function))
-        except BaseException:
-            scope.remove()
-            hooks.remove()
-            raise
-        self._scope, self._hooks = scope, hooks
+
+        scope = Scope("nethook.Callbacks", tree, stays=True)
+        scope.open(attach)
+        self._scope, self._edits = scope, edits
         self._fired_at = [entry.fired for entry in entries]
         return self
 
     def remove(self) -> None:
         """Ends the calls. A second time does nothing."""
-        if self._scope is not None and self._hooks is not None:
-            self._scope.remove()
-            self._hooks.remove()
-        self._scope = self._hooks = None
+        if self._scope is not None:
+            self._scope.close()
+        self._scope = self._edits = None
 
     def __enter__(self) -> Self:
         return self.attach()
@@ -303,10 +302,10 @@ class Callbacks:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        scope = self._scope
+        edits = self._edits
         self.remove()
-        if error is None and scope is not None:
-            scope.warn_of_unfired(self._fired_at)
+        if error is None and edits is not None:
+            edits.warn_of_unfired(self._fired_at)
 
     def __repr__(self) -> str:
         state = "attached" if self._scope is not None else "not attached"

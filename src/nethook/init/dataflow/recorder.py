@@ -21,13 +21,11 @@ from nethook.addresses.nested import map_tensors, tensors
 from nethook.addresses.tree import ParameterSite, Tree
 from nethook.addresses.wrappers import can_be_compiled, inside
 from nethook.errors import InitError
-from nethook.hooks.attachment import Attachment
-from nethook.hooks.compile.eager import run_eagerly_where_compiled
-from nethook.hooks.hook import Owner
 from nethook.hooks.layouts.fake import is_shadow
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.hooks.ops.consumer import ModuleCall, Op, OpConsumer, Place
 from nethook.hooks.ops.watch import recomputing, watch_ops
+from nethook.hooks.scope import Scope
 from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
 from nethook.stats.repeats import once
@@ -308,9 +306,8 @@ def run_with(
     with (
         unchanged(model, given, parameters=parameters, seed=_SEED),
         layer_by_layer(),  # a fused encoder layer would hide what feeds what
-        Attachment(Owner(owner)) as hooks,
+        Scope(owner, tree) as hooks,
     ):
-        run_eagerly_where_compiled(tree, hooks)
         watch_ops(tree, hooks, consumer)
         return then(given.call(_uncompiled(model)))
 

@@ -14,13 +14,11 @@ from torch import nn
 from nethook.addresses.inputs import as_inputs
 from nethook.addresses.nested import tensors
 from nethook.addresses.tree import Tree
-from nethook.hooks.attachment import Attachment
-from nethook.hooks.compile.eager import run_eagerly_where_compiled
-from nethook.hooks.hook import Owner
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.hooks.modes import quiet
 from nethook.hooks.ops.consumer import ModuleCall, Op, OpConsumer
 from nethook.hooks.ops.watch import watch_ops
+from nethook.hooks.scope import Scope
 from nethook.restoring.copies import stand_in
 from nethook.restoring.unchanged import unchanged
 from nethook.tracing.sites.site_map import SiteInfo, SiteMap
@@ -53,22 +51,22 @@ def sites(model: nn.Module, inputs: Any, *, copy: bool = False) -> SiteMap:
     with (
         unchanged(model, given),
         layer_by_layer(),
-        Attachment(Owner("nethook.sites")) as hooks,
     ):
         stand, own = stand_in(tree.root, given, copied=copy)
         tree = tree if stand is tree.root else Tree(stand)
         survey = _Survey(tree, sys._getframe())
-        run_eagerly_where_compiled(tree, hooks)
-        watch_ops(tree, hooks, survey)
-        try:
-            own.call(tree.root)
-        except Exception as error:
-            if any(tensor.is_meta for _, tensor in tensors((own.args, dict(own.kwargs)))):
-                error.add_note(
-                    "nethook.sites ran the model without data, because an input is on the device "
-                    "'meta'. Where a forward depends on values, give it inputs with data."
-                )
-            raise
+        with Scope("nethook.sites", tree) as hooks:
+            watch_ops(tree, hooks, survey)
+            try:
+                own.call(tree.root)
+            except Exception as error:
+                if any(tensor.is_meta for _, tensor in tensors((own.args, dict(own.kwargs)))):
+                    error.add_note(
+                        "nethook.sites ran the model without data, because an input is on the "
+                        "device 'meta'. Where a forward depends on values, give it inputs with "
+                        "data."
+                    )
+                raise
     return survey.map()
 
 

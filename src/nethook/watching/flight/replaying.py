@@ -19,8 +19,8 @@ from nethook.addresses.tree import Tree
 from nethook.addresses.wrappers import unwrap
 from nethook.errors import InputsError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.hook import Owner
 from nethook.hooks.ops.watch import watch_ops
+from nethook.hooks.scope import Scope
 from nethook.hooks.suspend import suspended
 from nethook.restoring.unchanged import unchanged
 from nethook.stats.repeats import unexpanded
@@ -139,15 +139,15 @@ def replay(
     state, notes = _state(flight, model)
     args, kwargs, kept = _moved((given.args, dict(given.kwargs), flight.loss), _device(model))
     whole = _Whole(model, loss or _loss_of(kept))
-    owner = Owner("nethook.replay")
+    tree = Tree(whole)
     with (
         unchanged(model, given),
         _as_in_the_step(flight, model),
         suspended(model),
-        Attachment(owner) as hooks,
+        Scope("nethook.replay", tree) as hooks,
     ):
         finder = Finder((args, kwargs, kept), state)
-        watch_ops(Tree(whole), hooks, finder)
+        watch_ops(tree, hooks, finder)
         with torch.enable_grad():
             output = functional_call(whole, state, args, kwargs)
         finder.conclude(output)
@@ -156,7 +156,7 @@ def replay(
             return _not_again(flight, notes, with_loss=True)
         if _made_it(findings, output):
             return _forward_result(flight, findings, notes)
-        node = _backward(output, owner, hooks)
+        node = _backward(output, hooks)
         if node is not None:
             return _backward_result(flight, findings, node, notes)
     return _not_again(flight, notes, with_loss=whole.loss is not None)
@@ -280,11 +280,11 @@ def _is_optimizers(flight: Flight, findings: Findings) -> bool:
     )
 
 
-def _backward(output: Any, owner: Owner, hooks: Attachment) -> FoundNode | None:
+def _backward(output: Any, hooks: Attachment) -> FoundNode | None:
     roots = [each for _, each in tensors(output) if each.grad_fn is not None]
     if not roots:
         return None
-    finder = GradientFinder(owner)
+    finder = GradientFinder(hooks.owner)
     for root in roots:
         finder.attach(root, hooks)
     torch.autograd.backward(roots, [torch.ones_like(root) for root in roots])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nethook.files import exists, is_file, is_full, not_a_file, read_file, whole_path
+from nethook.files import exists, is_file, is_full, not_a_file, read_file, replacing, whole_path
 
 
 def test_what_a_name_stands_for(tmp_path: Path) -> None:
@@ -72,3 +72,34 @@ def test_a_home_that_is_not_there(tmp_path: Path) -> None:
 def test_which_errors_may_pass() -> None:
     errors = [OSError(errno.ENOSPC, ""), OSError(errno.EDQUOT, ""), OSError(errno.EACCES, "")]
     assert [is_full(each) for each in (*errors, ValueError())] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path, durable: bool) -> None:
+    path = tmp_path / ("x" * 250)  # as long as names may be, nearly
+    path.write_bytes(b"old")
+    with pytest.raises(ZeroDivisionError), replacing(path, durable=durable) as temporary:
+        temporary.write_bytes(b"half")
+        assert path.read_bytes() == b"old"
+        raise ZeroDivisionError
+    assert path.read_bytes() == b"old"
+    with replacing(path, durable=durable) as temporary:
+        temporary.write_bytes(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    with pytest.raises(FileNotFoundError), replacing(path, durable=durable):
+        pass  # nothing was written
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_published_was_on_the_disk_before(tmp_path: Path, monkeypatch) -> None:
+    """First the file, then its name, then the folder that has the name."""
+    done = []
+    fsync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda number: (done.append("fsync"), fsync(number)))
+    monkeypatch.setattr(
+        Path, "replace", lambda self, to: (done.append("replace"), replace(self, to))[1]
+    )
+    with replacing(tmp_path / "a", durable=True) as temporary:
+        temporary.write_bytes(b"1")
+    assert done == ["fsync", "replace", "fsync"]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -100,22 +102,39 @@ def write_file(path: Path, data: bytes) -> None:
         raise OSError(errno.EINVAL, "embedded null byte")
     if exists(path) and (kind := not_a_file(path)):  # a pipe would be replaced by a file
         raise OSError(f"it is {kind}, where a file was expected")
+    with replacing(path) as temporary, temporary.open("xb") as stream:
+        stream.write(data)
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
+    """Gives a name beside `path`; the file of that name takes the place of `path` at the end.
+
+    After an error nothing of it is left. With `durable` it is on the disk by then: see `publish`.
+    """
     # A name of its own: that of the file may be as long as names can be.
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".nethook-", suffix=".part")
+    temporary = path.with_name(f".nethook-{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        yield temporary
+        if durable:
+            publish(temporary, path)
+        else:
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def publish(temporary: Path, path: Path) -> None:
+    """Gives a file its name once it is on the disk: a power cut leaves all of it, or nothing."""
+    with temporary.open("r+b") as stream:
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+    if hasattr(os, "O_DIRECTORY"):  # the name, too, must be on the disk
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def is_full(error: BaseException) -> bool:

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 import torch
 
+from nethook import files
 from nethook.errors import FeaturesError, NotFeaturesError
 
 DTYPES: Final = {
@@ -135,15 +136,7 @@ def stage(path: Path, write: Callable[[BinaryIO], object]) -> Path:
 def publish(temporary: Path, path: Path) -> None:
     """Waits until a file is on the disk, and then gives it its name."""
     with _or_gone(temporary, path):
-        with temporary.open("r+b") as stream:
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    if hasattr(os, "O_DIRECTORY"):  # the name, too, must be on the disk
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        files.publish(temporary, path)
 
 
 @contextmanager

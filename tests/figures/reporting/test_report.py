@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,7 +135,7 @@ def test_an_existing_report_is_replaced_and_a_failure_leaves_it(tmp_path, monkey
     with pytest.raises(NoSuchRunError):
         nethook.figures.report(tmp_path / "none.db", target)
     assert target.read_text() == "old"
-    monkeypatch.setattr(os, "fdopen", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(Path, "replace", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         nethook.figures.report(training(), target)
     assert target.read_text() == "old"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from nethook.errors import NotARunError, RunFileError
-from nethook.files import is_file, is_full, not_a_file
+from nethook.files import is_file, is_full, not_a_file, replacing
 from nethook.runs.format.schema import APPLICATION_ID, PAGE_SIZE, TABLES, VERSION
 from nethook.runs.format.validate import check_header, check_schema
 from nethook.runs.stubs import is_stub
@@ -165,17 +165,13 @@ class Storage:
         if self.scratch is None or (not now and time.monotonic() - self._published < self._wait):
             return
         started = time.monotonic()
-        copy = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        try:
-            with closing(sqlite3.connect(copy, isolation_level=None)) as target:
-                self.connection.backup(target)
-                # Without this the copy is marked as WAL, and a network has none.
-                target.execute("PRAGMA journal_mode = DELETE")
-            with copy.open("rb+") as stream:
-                os.fsync(stream.fileno())
-            copy.replace(self.path)
-        finally:
-            copy.unlink(missing_ok=True)
+        with (
+            replacing(self.path, durable=True) as copy,
+            closing(sqlite3.connect(copy, isolation_level=None)) as target,
+        ):
+            self.connection.backup(target)
+            # Without this the copy is marked as WAL, and a network has none.
+            target.execute("PRAGMA journal_mode = DELETE")
         self._published = time.monotonic()
         self._wait = max(_PUBLISH, 20 * (self._published - started))
 

@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from nethook.errors import NoSuchRunError, NotARunError
-from nethook.files import is_file
+from nethook.files import is_file, replacing
 from nethook.stats.memory import bytes_held
 from nethook.stats.native import readable
 from nethook.stats.repeats import unexpanded
@@ -85,12 +85,8 @@ def save(path: Path, flight: Flight) -> list[str]:
         "left_out": left_out,
     }
     text = json.dumps(described)
-    unfinished = path.with_name(f"{path.name}.part")
-    try:
-        save_file(tensors, unfinished, metadata={_KEY: text})
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replacing(path) as temporary:
+        save_file(tensors, temporary, metadata={_KEY: text})
     return left_out
 
 

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from nethook.kinds import is_active
+from nethook.kinds.modules import is_active
 
 FEW: Final = 1 << 16
 """So many elements are read without a second thought; see `histogram_step`."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nethook.doctor.history import History
+from nethook.kinds.operations import LINEAR_LAYERS
 
 
 def linear_pairs(history: History) -> Iterator[tuple[str, str]]:
@@ -25,7 +26,7 @@ def linear_pairs(history: History) -> Iterator[tuple[str, str]]:
         # A sum of two ways (a skip connection) is more than one linear layer could be.
         if not op.get("linear") or len(set(sources)) > 1:
             behind.append(set())
-        elif op.get("op") in _LAYERS and str(op.get("site")) in sizes:
+        elif op.get("op") in LINEAR_LAYERS and str(op.get("site")) in sizes:
             for first in sorted(reached):
                 pair = str(ops[first].get("site")), str(op.get("site"))
                 if pair[0] != pair[1] and not _is_factorised(sizes[pair[0]], sizes[pair[1]]):
@@ -33,18 +34,6 @@ def linear_pairs(history: History) -> Iterator[tuple[str, str]]:
             behind.append({at})
         else:
             behind.append(reached)
-
-
-_LAYERS = (
-    "linear",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose2d",
-    "matmul",
-    "addmm",
-    "bilinear",
-)
 
 
 def _layer_sizes(history: History) -> dict[str, tuple[int, int]]:

@@ -16,7 +16,7 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.addresses.suggest import listing
 from nethook.errors import NoSuchSiteError, OptionError
-from nethook.kinds import unit_dim
+from nethook.kinds.modules import unit_dim
 from nethook.stats.native import readable
 from nethook.stats.rows import Rows, Slot
 from nethook.stats.torch_kernel import number_type, read_once
@@ -136,7 +136,7 @@ class DeadUnits(Monitor[Slot]):
     """Which units were zero in every element since the last `reset()`.
 
     A dead unit is zero over a whole window, for every sample and position; a zero in one batch
-    is not that, and a unit that is always below zero is alive (see `nethook.kinds`).
+    is not that, and a unit that is always below zero is alive (see `nethook.kinds.modules`).
     `monitor["relu1"]` is a tensor of True for each unit that is dead.
 
     Arguments:

@@ -1,4 +1,4 @@
-"""Units of rectifiers that are dead over a batch; `nethook.kinds` says what that is."""
+"""Units of rectifiers that are dead over a batch; `nethook.kinds.modules` says what that is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import nn
 
 from nethook.errors import NethookError
 from nethook.examining.checkup.batch import Batch
-from nethook.kinds import is_rectifier, unit_dim
+from nethook.kinds.modules import is_rectifier, unit_dim
 from nethook.stats.fields import INDEX
 from nethook.stats.summary import summarise
 from nethook.tracing.scope import trace

@@ -11,15 +11,13 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.examining.checkup.batch import Batch
+from nethook.kinds.modules import DIFFERS_IN_EVALUATION
+from nethook.kinds.operations import RANDOM
 from nethook.restoring.unchanged import unchanged
 from nethook.stats.native import readable
 from nethook.stats.repeats import unexpanded
-from nethook.torch_private import BatchNorms, Dropouts
+from nethook.torch_private import Dropouts
 from nethook.tracing.sites.survey import sites
-
-_MODAL = (BatchNorms, Dropouts)
-_CHANCE = ("bernoulli", "normal", "rand", "rand_like", "randn", "randn_like", "randint", "rsample",
-           "multinomial", "gumbel_softmax", "uniform", "randperm")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class Modes:
 
 def compare(model: nn.Module, batch: Batch) -> Modes:
     """Runs a model three times, with different random numbers. The model is a copy."""
-    modal = tuple(n for n, m in model.named_modules() if isinstance(m, _MODAL))
+    modal = tuple(n for n, m in model.named_modules() if isinstance(m, DIFFERS_IN_EVALUATION))
     with unchanged(model, evaluation=True), torch.no_grad():
         first, second = _run(model, batch, 1), _run(model, batch, 2)
     model.train()
@@ -85,5 +83,5 @@ def _culprits(model: nn.Module, batch: Batch) -> tuple[tuple[str, ...], tuple[st
     operations = [(address, *address.rpartition("/")[::2]) for address in found if "/" in address]
     named = [(address, site, op.partition("#")[0]) for address, site, op in operations]
     drops = tuple(a for a, site, op in named if "dropout" in op and site not in inside)
-    chance = tuple(a for a, _, op in named if op in _CHANCE)
+    chance = tuple(a for a, _, op in named if op in RANDOM)
     return drops, chance

@@ -29,11 +29,11 @@ from nethook.hooks.ops.consumer import Op
 from nethook.init.calibration.from_shapes import Stream, learn_structure, structure_of
 from nethook.init.calibration.result import Calibrated, Calibration
 from nethook.init.dataflow.fans import Layout
-from nethook.init.dataflow.op_kinds import ATTENTION, LOOKUPS, RECURRENT, WEIGHTED
 from nethook.init.dataflow.recorder import Node, Recorder, mean_square, run_with, unreadable
 from nethook.init.dataflow.roles import Use, uses_at
 from nethook.init.plans.rows import Plan, PlanRow
 from nethook.init.plans.sampling import why_not_fillable
+from nethook.kinds.operations import ATTENTION, LOOKUPS, RECURRENT, WEIGHTED
 from nethook.restoring.copies import own_inputs
 from nethook.stats.repeats import unexpanded
 

@@ -14,10 +14,10 @@ import torch
 
 from nethook.addresses.nested import map_tensors
 from nethook.errors import ActivationError
-from nethook.init.dataflow.op_kinds import ALIGNED, COMPARISONS, ELEMENTWISE
 from nethook.init.dataflow.recorder import Flow, Node, ParamUse, Ref
 from nethook.init.gains.activations import _CLASSES, module_name
 from nethook.init.gains.integrals import Moments, moments
+from nethook.kinds.operations import ALIGNED, COMPARISONS, ELEMENTWISE
 
 _CASTS = ALIGNED  # in a replay they do nothing
 

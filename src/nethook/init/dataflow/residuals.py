@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from nethook.init.dataflow.composites import Composites
-from nethook.init.dataflow.op_kinds import (
+from nethook.init.dataflow.recorder import Flow, Node
+from nethook.init.dataflow.roles import Use, uses_of
+from nethook.kinds.operations import (
     ATTENTION,
     FUSED_ATTENTION,
     NORMS,
@@ -14,8 +16,6 @@ from nethook.init.dataflow.op_kinds import (
     REDUCTIONS,
     WEIGHTED,
 )
-from nethook.init.dataflow.recorder import Flow, Node
-from nethook.init.dataflow.roles import Use, uses_of
 
 
 @dataclass(slots=True)

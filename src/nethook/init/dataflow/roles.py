@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 from nethook.addresses.tree import ParameterSite
 from nethook.init.dataflow.fans import Layout, layer_weights
-from nethook.init.dataflow.op_kinds import (
+from nethook.init.dataflow.recorder import Node, ParamUse, Ref
+from nethook.kinds.operations import (
     ATTENTION,
     CONVOLUTIONS,
     LOOKUPS,
@@ -17,7 +18,6 @@ from nethook.init.dataflow.op_kinds import (
     RECURRENT,
     TRANSPOSED,
 )
-from nethook.init.dataflow.recorder import Node, ParamUse, Ref
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ network without pairs loses the angles, layer by layer, whatever its scale.
 
 from __future__ import annotations
 
-from nethook.init.dataflow.op_kinds import PASS, POOLS
 from nethook.init.dataflow.residuals import Structure
 from nethook.init.dataflow.roles import Use
+from nethook.kinds.operations import PASS, POOLS
 
 _FEWEST = 6  # layers in a row; a shallower network does not lose much
 _CURVED = 0.9  # an activation that is straighter than that needs no help

@@ -12,7 +12,6 @@ from nethook.addresses.inputs import as_inputs
 from nethook.addresses.tree import ParameterSite
 from nethook.errors import ActivationError
 from nethook.init.dataflow.fans import Layout, gates_of
-from nethook.init.dataflow.op_kinds import ATTENTION, LOOKUPS, RECURRENT
 from nethook.init.dataflow.recorder import Flow, record
 from nethook.init.dataflow.residuals import Add, Structure
 from nethook.init.dataflow.roles import Use
@@ -23,6 +22,7 @@ from nethook.init.plans.rows import Plan, PlanRow
 from nethook.init.plans.sampling import is_distributed
 from nethook.init.plans.scales import Scales
 from nethook.init.plans.warnings import warnings_of
+from nethook.kinds.operations import ATTENTION, LOOKUPS, RECURRENT
 
 
 def plan(model: nn.Module, inputs: Any, method: str = "auto", *, zero: bool = False) -> Plan:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from nethook.init.dataflow.op_kinds import FUSED_ATTENTION, PASS
 from nethook.init.dataflow.recorder import Node
 from nethook.init.dataflow.residuals import Structure
+from nethook.kinds.operations import FUSED_ATTENTION, PASS
 
 
 class Scales:

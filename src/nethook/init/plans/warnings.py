@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from nethook.init.dataflow.op_kinds import PASS, POOLS
 from nethook.init.dataflow.residuals import Structure
 from nethook.init.plans.mirrored import Pairs
 from nethook.init.plans.rows import PlanRow
+from nethook.kinds.operations import PASS, POOLS
 from nethook.stats.sampling import sampled
 
 _DEEP = 10  # layers in a row over which an unstable slope matters: 1.14 to the tenth is 4

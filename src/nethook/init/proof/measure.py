@@ -15,13 +15,13 @@ from nethook.addresses.nested import map_tensors, tensors
 from nethook.addresses.tree import Tree
 from nethook.errors import InputsError
 from nethook.hooks.ops.consumer import Op
-from nethook.init.dataflow.op_kinds import WEIGHTED
 from nethook.init.dataflow.recorder import Recorder, mean_square, run_with, unreadable
 from nethook.init.dataflow.roles import uses_at
 from nethook.init.plans.methods import find_method
 from nethook.init.plans.planner import plan_of
 from nethook.init.plans.rows import PlanRow
 from nethook.init.proof.report import LayerScale, Report
+from nethook.kinds.operations import WEIGHTED
 from nethook.restoring.copies import own_inputs
 from nethook.stats.repeats import stored_elements, unexpanded
 

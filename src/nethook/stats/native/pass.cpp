@@ -192,8 +192,8 @@ class Pass {
     else for (int i = 0; i < n; ++i) out[i] -= T::get(other + i * stride * T::size);
   }
 
-  // Which units are active, as kinds.py has it: not zero. One element is enough, so this looks no
-  // further than it must.
+  // Which units are active, as kinds/modules.py has it: not zero. One element is enough, so this
+  // looks no further than it must.
   void note_units(const Dim* all, int n) {
     int64_t silent = job_.units;
     for (int64_t i = 0; i < job_.units; ++i) silent -= job_.bits[i] != 0;

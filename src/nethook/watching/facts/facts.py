@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torch import nn
 
 from nethook.addresses.tree import ParameterSite, Site
-from nethook.kinds import bounds, is_rectifier
+from nethook.kinds.modules import bounds, kind_of
 from nethook.runs import names
 from nethook.stats.native import readable
 from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import Part, placements_of
 from nethook.stats.tables import fingerprint
 from nethook.stats.torch_kernel import number_type
-from nethook.torch_private import BatchNorms, Dropouts, InstanceNorms
 from nethook.watching.facts.earlier import added, with_earlier
 from nethook.watching.facts.telling import tell_frozen
 from nethook.watching.measuring.device_parameters import device_fingerprint, is_away
@@ -31,29 +29,6 @@ if TYPE_CHECKING:
 ROWS: Final = 512
 """Rows of a weight of which the distinct ones are counted."""
 COLUMNS: Final = 1024
-
-_LINEAR = (
-    nn.Linear, nn.Bilinear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d,
-    nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Identity, nn.Flatten, nn.Unflatten, nn.AvgPool1d,
-    nn.AvgPool2d, nn.AvgPool3d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d,
-)  # fmt: skip
-_NORMS = (BatchNorms, InstanceNorms)
-_DROPOUTS = (Dropouts,)
-
-
-def activation(module: nn.Module) -> str | None:
-    """What a module does to what passes through it, as far as its type says."""
-    if is_rectifier(module):
-        return "rectifier"
-    if isinstance(module, _DROPOUTS):
-        return "dropout"
-    if isinstance(module, _NORMS):
-        return "norm"
-    if bounds(module) is not None:
-        return "bounded"
-    if isinstance(module, _LINEAR):
-        return "linear"
-    return None
 
 
 class SiteFacts:
@@ -73,7 +48,7 @@ class SiteFacts:
             "parameters": parameters,
         }
         if leaf:
-            what = activation(module)
+            what = kind_of(module)
             if what is not None:
                 self.fixed["activation"] = what
             ends = bounds(module)

@@ -11,26 +11,13 @@ import torch
 from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.ops.consumer import Op, OpConsumer
+from nethook.kinds.operations import LINEAR, LINEAR_BY_A_CONSTANT, LINEAR_IN_ONE
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
 
 MOST: Final = 4000
 """Operations that are written down."""
-
-# By the names that addresses have. Linear in what passes through: no bend comes from them.
-_LINEAR: Final = frozenset(
-    """linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm
-    bmm addmm baddbmm einsum add sub rsub neg mean sum cat stack getitem view reshape
-    flatten unflatten squeeze unsqueeze transpose permute swapaxes movedim expand repeat
-    contiguous clone to float half double bfloat16 type chunk split unbind pad avg_pool1d
-    avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
-    interpolate upsample dropout dropout1d dropout2d dropout3d identity cumsum roll flip
-    narrow select t detach unfold fold pixel_shuffle""".split()  # noqa: SIM905 - names read better without quotes
-)
-# Linear where only one of their arguments is a tensor that was computed.
-_BY_A_CONSTANT: Final = frozenset({"mul", "div", "truediv"})
-_LINEAR_IN_ONE: Final = frozenset({"matmul", "mm", "bmm", "einsum", "baddbmm"})
 
 
 class OpOrder(OpConsumer):
@@ -69,8 +56,8 @@ class OpOrder(OpConsumer):
                 sources.append(known[1])
         number = len(self._ops)
         computed = sum(not isinstance(each, torch.nn.Parameter) for each in given)
-        linear = op.name in _LINEAR and not (op.name in _LINEAR_IN_ONE and computed > 1)
-        linear = linear or (op.name in _BY_A_CONSTANT and computed <= 1)
+        linear = op.name in LINEAR and not (op.name in LINEAR_IN_ONE and computed > 1)
+        linear = linear or (op.name in LINEAR_BY_A_CONSTANT and computed <= 1)
         site = f"{self._prefix}{op.place.address}".rstrip(".")
         entry: dict[str, Any] = {"site": site, "op": op.name, "from": sorted(set(sources))}
         if linear:

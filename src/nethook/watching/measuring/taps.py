@@ -21,7 +21,7 @@ from nethook.hooks.compile.graph import numbered, show, show_call
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.modes import quiet
 from nethook.hooks.threads import elsewhere
-from nethook.kinds import bounds, unit_dim
+from nethook.kinds.modules import bounds, unit_dim
 from nethook.runs import names
 from nethook.stats.memory import sizes
 from nethook.stats.native import readable

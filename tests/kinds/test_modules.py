@@ -10,7 +10,7 @@ import nethook
 from nethook.errors import NotFiniteError, OptionError
 from nethook.examining.checkup.batch import Batch
 from nethook.examining.checkup.dead_units import silent_units
-from nethook.kinds import bounds, is_rectifier, unit_dim
+from nethook.kinds.modules import bounds, is_rectifier, kind_of, unit_dim
 from nethook.stats.rows import Rows
 from nethook.stats.summary import summarise
 
@@ -200,3 +200,22 @@ def test_a_unit_dimension_that_is_not_there():
     said = "`unit_dim` must be a dimension of the output of '', which has 2; got 3"
     with pytest.raises(OptionError, match=said), callbacks:
         model(torch.ones(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("module", "kind"),
+    [
+        (nn.ReLU6(), "rectifier"),
+        (nn.Dropout2d(), "dropout"),
+        (nn.BatchNorm1d(2), "norm"),
+        (nn.InstanceNorm2d(2), "norm"),
+        (nn.Tanh(), "bounded"),
+        (nn.Hardtanh(), "bounded"),
+        (nn.Conv2d(1, 1, 1), "linear"),
+        (nn.Flatten(), "linear"),
+        (nn.GELU(), None),
+        (nn.LSTM(1, 1), None),
+    ],
+)
+def test_what_a_module_does_to_what_passes_through(module, kind):
+    assert kind_of(module) == kind

@@ -1,4 +1,4 @@
-"""What kinds of operations there are, as far as scales are concerned; names as in `hooks.ops`."""
+"""What kinds of operations there are, by the names that addresses have (`hooks.ops.names`)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,19 @@ ALIGNED = _names("""
     type_as dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout
     feature_dropout
 """)
+# Linear in what passes through: no bend comes from them.
+LINEAR = _names("""
+    linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d matmul mm
+    bmm addmm baddbmm einsum add sub rsub neg mean sum cat stack getitem view reshape
+    flatten unflatten squeeze unsqueeze transpose permute swapaxes movedim expand repeat
+    contiguous clone to float half double bfloat16 type chunk split unbind pad avg_pool1d
+    avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+    interpolate upsample dropout dropout1d dropout2d dropout3d identity cumsum roll flip
+    narrow select t detach unfold fold pixel_shuffle
+""")
+# Linear where only one of their arguments is a tensor that was computed.
+LINEAR_BY_A_CONSTANT = _names("mul div truediv")
+LINEAR_IN_ONE = _names("matmul mm bmm einsum baddbmm")
 COMPARISONS = _names("ge gt le lt")
 # Functions of each element: composed and evaluated again, they are one activation.
 ELEMENTWISE = COMPARISONS | _names("""
@@ -45,6 +58,15 @@ LOOKUPS = _names("embedding embedding_bag")
 ATTENTION = "multi_head_attention_forward"
 FUSED_ATTENTION = "scaled_dot_product_attention"
 WEIGHTED = CONVOLUTIONS | TRANSPOSED | PRODUCTS | RECURRENT | LOOKUPS | {"bilinear", ATTENTION}
+# Those that make one linear layer of a weight.
+LINEAR_LAYERS = _names("""
+    linear conv1d conv2d conv3d conv_transpose2d matmul addmm bilinear
+""")
+# They draw random numbers, whatever the mode of the model.
+RANDOM = _names("""
+    bernoulli normal rand rand_like randn randn_like randint rsample multinomial gumbel_softmax
+    uniform randperm
+""")
 # Means over places: they shrink a signal by what its places differ.
 POOLS = _names("""
     avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d

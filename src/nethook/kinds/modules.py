@@ -32,6 +32,8 @@ from typing import Final
 import torch
 from torch import nn
 
+from nethook.torch_private import BatchNorms, Dropouts, InstanceNorms
+
 # Counted from the end where a batch is optional: a convolution takes (N, C, …) and (C, …).
 _UNIT_DIMS: Final[tuple[tuple[tuple[type[nn.Module], ...], int], ...]] = (
     ((nn.Conv1d, nn.ConvTranspose1d), -2),
@@ -61,6 +63,32 @@ _BOUNDS: Final[tuple[tuple[type[nn.Module], tuple[float, float]], ...]] = (
     (nn.Tanh, (-1.0, 1.0)),
     (nn.Softsign, (-1.0, 1.0)),
 )
+
+
+_LINEAR: Final = (
+    nn.Linear, nn.Bilinear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d,
+    nn.ConvTranspose2d, nn.ConvTranspose3d, nn.Identity, nn.Flatten, nn.Unflatten, nn.AvgPool1d,
+    nn.AvgPool2d, nn.AvgPool3d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d,
+)  # fmt: skip
+_NORMS: Final = (BatchNorms, InstanceNorms)
+DIFFERS_IN_EVALUATION: Final = (BatchNorms, Dropouts)
+"""Modules that compute something else in evaluation than in training."""
+
+
+def kind_of(module: nn.Module) -> str | None:
+    """What a module does to what passes through it, as far as its type says.
+
+    "rectifier", "dropout", "norm", "bounded" or "linear"; None for everything else.
+    """
+    if is_rectifier(module):
+        return "rectifier"
+    if isinstance(module, Dropouts):
+        return "dropout"
+    if isinstance(module, _NORMS):
+        return "norm"
+    if bounds(module) is not None:
+        return "bounded"
+    return "linear" if isinstance(module, _LINEAR) else None
 
 
 def unit_dim(module: nn.Module | None, dims: int) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from nethook.text.findings import Evidence, Finding, read_finding
 from nethook.text.paragraphs import Style, counted, number, wrapped
 
 MOST: Final = 12
@@ -19,14 +20,15 @@ HEALTHY: Final = "nothing was found that is wrong with it."
 def finding_lines(findings: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
     """How many there are, and of each: what, where, since when, how it is known, what to change."""
     yield counted(len(findings), "finding") + ":"
-    for finding in findings[:MOST]:
-        severity = str(finding.get("severity", "warning"))
-        yield from wrapped(f"{severity}: {_headline(finding)}", style, severity, indent=2)
+    for finding in map(read_finding, findings[:MOST]):
+        yield from wrapped(
+            f"{finding.severity}: {_headline(finding)}", style, finding.severity, indent=2
+        )
         for label, text in (
-            ("", finding.get("message")),
-            ("evidence: ", _evidence(finding.get("evidence"))),
-            ("leads to: ", _consequences(finding.get("consequences"))),
-            ("fix: ", finding.get("fix")),
+            ("", finding.message),
+            ("evidence: ", ", ".join(map(_evidence, finding.evidence[:6]))),
+            ("leads to: ", ", ".join(each.code for each in finding.consequences if each.code)),
+            ("fix: ", finding.fix),
         ):
             if text:
                 yield from wrapped(f"{label}{text}", indent=4)
@@ -39,34 +41,18 @@ def healthy_line(style: Style) -> str:
     return style("good", "healthy") + f": {HEALTHY}"
 
 
-def _headline(finding: Mapping[str, Any]) -> str:
-    sites = finding.get("sites") or []
-    where = ", ".join(map(str, sites[:3])) + (
-        f" and {len(sites) - 3} more" if len(sites) > 3 else ""
-    )
-    first, last = finding.get("first_step"), finding.get("last_step")
+def _headline(finding: Finding) -> str:
+    where = ", ".join(finding.sites[:3])
+    if len(finding.sites) > 3:
+        where += f" and {len(finding.sites) - 3} more"
+    first, last = finding.first_step, finding.last_step
     when = "" if first is None else f"step {first}"
     if first is not None and last is not None and last != first:
         when = f"steps {first} to {last}"
-    about = "; ".join(part for part in (where, when) if part)
-    return f"{finding.get('code', '?')}" + (f" ({about})" if about else "")
+    about = "; ".join(text for text in (where, when) if text)
+    return finding.code + (f" ({about})" if about else "")
 
 
-def _evidence(evidence: Any) -> str:
-    if not isinstance(evidence, Mapping):
-        return str(evidence) if evidence else ""
-    shown = []
-    for name, value in list(evidence.items())[:6]:
-        if isinstance(value, Mapping):
-            against = value.get("threshold", value.get("limit"))
-            limit = f" (limit {number(against)})" if against is not None else ""
-            shown.append(f"{name} {number(value.get('value'))}{limit}")
-        else:
-            shown.append(f"{name} {number(value)}")
-    return ", ".join(shown)
-
-
-def _consequences(found: Any) -> str:
-    if not isinstance(found, Sequence) or isinstance(found, str):
-        return ""
-    return ", ".join(str(each.get("code", "?")) for each in found if isinstance(each, Mapping))
+def _evidence(evidence: Evidence) -> str:
+    limit = "" if evidence.threshold is None else f" (limit {number(evidence.threshold)})"
+    return f"{evidence.name} {number(evidence.value)}{limit}"

@@ -24,6 +24,17 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Consequence:
+    """What follows from a finding."""
+
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        return ": ".join(text for text in (self.code, self.message) if text)
+
+
+@dataclass(frozen=True)
 class Finding:
     """A finding of a run, with every field in a known form."""
 
@@ -35,13 +46,13 @@ class Finding:
     first_step: int | None
     last_step: int | None
     evidence: tuple[Evidence, ...]
-    consequences: tuple[str, ...]
+    consequences: tuple[Consequence, ...]
     anchor: str
 
 
 def read_findings(found: Sequence[Mapping[str, Any]]) -> list[Finding]:
     """Findings of a run file, the worst first; within a severity as the doctor has them."""
-    read = [_read(finding, at) for at, finding in enumerate(found)]
+    read = [read_finding(finding, number) for number, finding in enumerate(found)]
     return sorted(read, key=lambda finding: _rank(finding.severity))
 
 
@@ -49,7 +60,8 @@ def _rank(severity: str) -> int:
     return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
 
 
-def _read(found: Mapping[str, Any], at: int) -> Finding:
+def read_finding(found: Mapping[str, Any], number: int = 0) -> Finding:
+    """One finding of a run file, or of `Finding.to_dict`; `number` makes its anchor in a page."""
     severity = str(found.get("severity", "info"))
     return Finding(
         str(found.get("code", "finding")),
@@ -61,7 +73,7 @@ def _read(found: Mapping[str, Any], at: int) -> Finding:
         _step(found.get("last_step")),
         tuple(read_evidence(found.get("evidence"))),
         tuple(_consequence(each) for each in _list(found.get("consequences")))[:100],
-        f"finding-{at}",
+        f"finding-{number}",
     )
 
 
@@ -78,7 +90,7 @@ def read_evidence(evidence: Any) -> list[Evidence]:
     read = []
     for name, entry in entries[:50]:
         if isinstance(entry, Mapping):
-            threshold = entry.get("threshold")
+            threshold = entry.get("threshold", entry.get("limit"))
             number = threshold if _is_number(threshold) else None
             shown = entry.get("quantity")
             read.append(Evidence(name, entry.get("value"), number, str(shown) if shown else ""))
@@ -128,7 +140,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _consequence(value: Any) -> str:
+def _consequence(value: Any) -> Consequence:
     if isinstance(value, Mapping):
-        return ": ".join(_text(value[name]) for name in ("code", "message") if value.get(name))
-    return _text(value)
+        return Consequence(_text(value.get("code")), _text(value.get("message")))
+    return Consequence("", _text(value))

@@ -231,7 +231,7 @@ def _finding(
         parts.append(_evidence(finding.evidence))
     if finding.consequences:
         told = finding.consequences[:20]
-        rest = "".join(f"<li>{html_text(shorten(each, 300))}</li>" for each in told)
+        rest = "".join(f"<li>{html_text(shorten(str(each), 300))}</li>" for each in told)
         parts.append(
             '<details class="plain"><summary>What follows from it '
             f"({len(finding.consequences)})</summary><ul>{rest}</ul></details>"

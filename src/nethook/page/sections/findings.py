@@ -116,7 +116,7 @@ def told(opened: Opened, reading: Reading, finding: Finding) -> Node:
     if finding.evidence:
         nodes.append(_evidence(finding.evidence))
     if finding.consequences:
-        rest = [html.Li(said(each, 300)) for each in finding.consequences[:20]]
+        rest = [html.Li(said(str(each), 300)) for each in finding.consequences[:20]]
         head = html.Summary(f"What follows from it ({len(finding.consequences)})")
         nodes.append(html.Details([head, html.Ul(rest)], className="plain"))
     return nodes

@@ -59,7 +59,6 @@ PARTS = (
     "losses.late",
     "losses.numbers",
     "losses.record",
-    "losses.where",
 )
 # The guards themselves, what begins and ends a watch, and what is no part of one.
 ELSEWHERE = (

@@ -316,7 +316,7 @@ def test_two_lines_are_two_losses_and_each_keeps_its_name():
     used = [name for name, _, _ in watching.values]
     assert used[0] != used[1]
     assert used == used[:2] * 3
-    assert all(name.startswith("test_losses.py:") for name in used)
+    assert all(name.startswith("test_recorder.py:") for name in used)
 
 
 def test_another_way_on_the_same_line_is_another_loss_until_there_are_too_many():

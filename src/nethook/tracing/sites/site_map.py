@@ -13,7 +13,7 @@ from nethook.addresses.glob import has_op, translate, unescape
 from nethook.addresses.op_addresses import OpPattern
 from nethook.addresses.suggest import closest
 from nethook.errors import NoSuchSiteError, OptionError, PatternError
-from nethook.tracing.sources import Source
+from nethook.hooks.process.source_line import Source
 
 if TYPE_CHECKING:
     import rich.tree

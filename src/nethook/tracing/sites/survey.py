@@ -18,11 +18,11 @@ from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.hooks.modes import quiet
 from nethook.hooks.ops.consumer import ModuleCall, Op, OpConsumer
 from nethook.hooks.ops.watch import watch_ops
+from nethook.hooks.process.source_line import line_of_model
 from nethook.hooks.scope import Scope
 from nethook.restoring.copies import stand_in
 from nethook.restoring.unchanged import unchanged
 from nethook.tracing.sites.site_map import SiteInfo, SiteMap
-from nethook.tracing.sources import source_here
 
 
 def sites(model: nn.Module, inputs: Any, *, copy: bool = False) -> SiteMap:
@@ -134,7 +134,7 @@ class _Survey(OpConsumer):
             dtypes=(),
             input_shapes=inputs,
             parameters=parameters,
-            source=source_here(self._stop),
+            source=line_of_model(self._stop),
             calls=0,
             names=tuple(dict.fromkeys(names)),
             number=len(self._rows),

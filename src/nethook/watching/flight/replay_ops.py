@@ -16,10 +16,10 @@ from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.modes import quiet
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.hooks.ops.names import written_arguments
+from nethook.hooks.process.source_line import line_of_script
 from nethook.torch_private import next_node_number, node_number
 from nethook.watching.flight.ranges import is_finite, range_of
 from nethook.watching.losses.graph import is_leaf, name_of
-from nethook.watching.losses.where import where
 
 # Where a tensor that is not finite has it from.
 FILLED, MADE, DATA, PARAMETERS = "filled", "made", "data", "parameters"
@@ -101,7 +101,7 @@ class Finder(OpConsumer):
                 if isinstance(each, _Copy):
                     self._inherit(each)
         seen = SeenOp(
-            op.address, op.name, op.place.address, where(innermost=True).text,
+            op.address, op.name, op.place.address, line_of_script(or_library=True).text,
             [each.copy if isinstance(each, _Copy) else each for each in operands],
             first_node=next_node_number(),
         )  # fmt: skip

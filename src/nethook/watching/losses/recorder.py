@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 
 from nethook.hooks.modes import modes_are_active, quiet
+from nethook.hooks.process.source_line import ScriptLine, line_of_script
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.watching.contained import contained
@@ -24,7 +25,6 @@ from nethook.watching.losses.kinds import Operands, operands_of
 from nethook.watching.losses.late import Late
 from nethook.watching.losses.numbers import numbers_of, unpacked
 from nethook.watching.losses.record import Analysis, analyse, shapes
-from nethook.watching.losses.where import Where, where
 from nethook.watching.protocols import Watching
 
 WAYS: Final = 8
@@ -40,7 +40,7 @@ class _Series:
 
     __slots__ = ("analysis", "last_record", "name", "passes", "recorded", "where")
 
-    def __init__(self, name: str, place: Where, analysis: Analysis | None) -> None:
+    def __init__(self, name: str, place: ScriptLine, analysis: Analysis | None) -> None:
         self.name = name
         self.where = place
         self.analysis = analysis
@@ -77,14 +77,14 @@ class Losses:
 
         Whether all of them were read and are finite.
         """
-        place = where()
+        place = line_of_script()
         if modes_are_active():
             with quiet():
                 return self._roots(roots, place, scale)
         return self._roots(roots, place, scale)
 
     def _roots(
-        self, roots: Sequence[torch.Tensor], place: Where, scale: torch.Tensor | float | None
+        self, roots: Sequence[torch.Tensor], place: ScriptLine, scale: torch.Tensor | float | None
     ) -> bool:
         fine = True
         for root in roots:
@@ -95,7 +95,7 @@ class Losses:
         return fine
 
     def _root(
-        self, root: torch.Tensor, node: Node, place: Where, scale: torch.Tensor | float | None
+        self, root: torch.Tensor, node: Node, place: ScriptLine, scale: torch.Tensor | float | None
     ) -> torch.Tensor | float | None:
         watching = self._watching
         known = self._trained.setdefault(place[:2], [])
@@ -135,7 +135,7 @@ class Losses:
         return None
 
     def _add(
-        self, node: Node, place: Where, known: list[_Series], *, scaled: bool
+        self, node: Node, place: ScriptLine, known: list[_Series], *, scaled: bool
     ) -> tuple[_Series, bool]:
         if len(known) >= WAYS:
             return known[-1], False
@@ -168,7 +168,7 @@ class Losses:
         if not isinstance(result, torch.Tensor) or not args:
             return False
         watching = self._watching
-        place = where()
+        place = line_of_script()
         key = (place.file, place.line, function)
         series = self._evaluated.get(key)
         if series is None:
@@ -221,9 +221,9 @@ class Losses:
 
         self._late.put(numbers.packed(), done)
 
-    def _name(self, place: Where) -> str:
+    def _name(self, place: ScriptLine) -> str:
         """`train.py:42`; another loss of that line is `train.py:42#1`."""
-        short, number = place.short, 1
+        short, number = str(place), 1
         name = short
         while name in self._names:
             name = f"{short}#{number}"

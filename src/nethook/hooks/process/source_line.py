@@ -1,0 +1,116 @@
+"""The line of the user's code that is running now."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+from types import FrameType
+from typing import Final, Literal, NamedTuple
+
+import torch
+
+_Kind = Literal["script", "library", "language", "made", "torch", "machinery"]
+
+_TORCH: Final = f"{Path(torch.__file__).parent}{os.sep}"
+_NETHOOK: Final = f"{Path(__file__).resolve().parents[2]}{os.sep}"
+_INSTALLED: Final = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+_LANGUAGE: Final = (sysconfig.get_path("stdlib"), "<frozen ")
+# Frames of torch that call modules or functions and say nothing about which.
+_MACHINERY: Final = frozenset(
+    _TORCH + each.replace("/", os.sep)
+    for each in (
+        "nn/modules/module.py", "nn/functional.py", "overrides.py", "utils/_contextlib.py",
+        "_jit_internal.py", "functional.py", "_tensor.py", "_compile.py", "utils/_device.py",
+    )
+)  # fmt: skip
+_DEEP: Final = 64  # frames that are looked at for a line of the script
+
+
+class Source(NamedTuple):
+    """A line of a file."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line}"
+
+
+class ScriptLine(NamedTuple):
+    """A line of a file, and the function that it is in."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line}"
+
+    @property
+    def text(self) -> str:
+        """`/home/me/train.py:42 in step`."""
+        return f"{self.file}:{self.line} in {self.function}"
+
+
+def line_of_model(stop: FrameType | None = None) -> Source | None:
+    """The innermost line outside torch and nethook, looking outwards as far as the frame `stop`.
+
+    For what happens inside a model, which may well be a library's. Where nothing but torch lies
+    between, as inside `nn.Transformer`, it is the innermost line of torch that is not its
+    machinery.
+    """
+    inside_torch: Source | None = None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame is not stop:
+        kind = _kind(frame.f_code.co_filename)
+        if kind in ("script", "library") or (kind == "language" and not _is_frozen(frame)):
+            return Source(frame.f_code.co_filename, frame.f_lineno)
+        if kind == "torch" and inside_torch is None:
+            inside_torch = Source(frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
+    return inside_torch
+
+
+def line_of_script(*, or_library: bool = False) -> ScriptLine:
+    """The innermost line of the script; of a library where there is none.
+
+    For what a training loop does: a trainer's line says less than the script's. With `or_library`
+    a line of a library counts as much as one of the script.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    library = None
+    for _ in range(_DEEP):
+        if frame is None:
+            break
+        kind = _kind(frame.f_code.co_filename)
+        if kind in ("script", "made") or (or_library and kind == "library"):
+            return _script_line(frame)
+        if kind == "library" and library is None:
+            library = _script_line(frame)
+        frame = frame.f_back
+    return library or ScriptLine("?", 0, "?")
+
+
+def _script_line(frame: FrameType) -> ScriptLine:
+    return ScriptLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def _is_frozen(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith("<frozen ")
+
+
+@lru_cache(maxsize=4096)
+def _kind(file: str) -> _Kind:
+    """Whose code a file is. "made" has none: a program given as text, or a generated method."""
+    if file.startswith(_NETHOOK) or file in _MACHINERY:
+        return "machinery"
+    if file.startswith(_TORCH):
+        return "torch"
+    if file.startswith(_INSTALLED):
+        return "library"
+    if file.startswith(_LANGUAGE):
+        return "language"
+    return "made" if file == "<string>" else "script"

@@ -44,8 +44,19 @@ def under(
 def same(one: Done, other: Done) -> None:
     """Fails where two programs differ in what they printed or how they ended."""
     assert one.out == other.out
-    assert one.err == other.err
+    assert without_module_calls(one.err) == without_module_calls(other.err)
     assert one.code == other.code
+
+
+def without_module_calls(text: str) -> str:
+    """What was printed, less the frames in which torch calls a module.
+
+    A module with hooks calls its forward through one function more than a module without.
+    """
+    frames = text.split("  File ")
+    return "  File ".join(
+        frame for frame in frames if "torch/nn/modules/module.py" not in frame.split(",")[0]
+    )
 
 
 def environment() -> dict[str, str]:

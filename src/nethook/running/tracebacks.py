@@ -74,27 +74,15 @@ def _cleaned(tb: TracebackType | None) -> TracebackType | None:
     start = max((at for at, code in enumerate(codes) if code is TOP_CODE), default=-1) + 1
     if start == 0 and all(code.co_filename.startswith(_RUNNING) for code in codes):
         start = len(entries)
-    kept = _without_hooked_calls(
-        [
-            entry
-            for entry, code in zip(entries[start:], codes[start:], strict=True)
-            if not code.co_filename.startswith(_OURS)
-        ]
-    )
+    kept = [
+        entry
+        for entry, code in zip(entries[start:], codes[start:], strict=True)
+        if not code.co_filename.startswith(_OURS)
+    ]
     linked: TracebackType | None = None
     for entry in reversed(kept):
         linked = TracebackType(linked, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return linked
-
-
-def _without_hooked_calls(entries: list[TracebackType]) -> list[TracebackType]:
-    if "torch.nn" not in sys.modules:
-        return entries
-    try:
-        from nethook.hooks.process.tracebacks import without_hooked_calls
-    except ImportError:  # torch itself is half imported
-        return entries
-    return without_hooked_calls(entries)
 
 
 def one_line(error: BaseException) -> str:

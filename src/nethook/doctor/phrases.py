@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from nethook.doctor.history import History
+
+KEEP_GRADIENT: Final = (
+    "Start with nethook.init.apply_(model, nethook.init.plan(model, inputs)), use ReLU or GELU "
+    "instead of sigmoid and tanh, add norms or skip connections."
+)
+"""The fix for gradients that change their size over depth before training has begun."""
 
 
 def some(sites: Sequence[str], noun: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.phrases import number
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.first_loss import FIRST_LOSS_READS, first_loss
 from nethook.doctor.signals.layers import pairs, profile, weighted
@@ -27,6 +28,14 @@ class Thresholds:
 
     growth: float = 30  # of activations, over the whole depth
     loss: float = 10  # first loss by the usual one
+
+
+FIX = (
+    "Start with weights that keep the scale: nethook.init.plan(model, inputs) shows which, "
+    "nethook.init.apply_ sets them."
+)
+HIGH_LOSS = 3.0
+"""First loss by the usual one, before training: one batch has no trouble yet that would show."""
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -58,8 +67,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "warning",
         f"weights start too {word}: at step 0 the signal is {factor:.3g} times as {word} at "
         f"`{worst[0]}` as where it came in.",
-        "Start with weights that keep the scale: nethook.init.plan(model, inputs) shows which, "
-        "nethook.init.apply_ sets them.",
+        FIX,
         sites=(worst[0],),
         first_step=0,
         last_step=history.steps - 1,
@@ -67,6 +75,33 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "change of the signal over depth": Evidence(factor, limit.growth),
             "first loss by the usual one": Evidence(high_loss, limit.loss),
         },
+    )
+
+
+def signal_before_training(address: str, relative: float) -> Finding:
+    """The finding of a check-up: the signal at a layer, by what keeps its scale."""
+    word = "large" if relative > 1 else "small"
+    return Finding(
+        "bad-init-scale",
+        "warning",
+        f"weights start too {word}: the signal at `{address}` is {number(relative)} times what "
+        "keeps its scale.",
+        FIX,
+        sites=(address,),
+        evidence={"signal by what it should be": Evidence(relative, Thresholds().growth)},
+    )
+
+
+def loss_before_training(value: float, usual: float) -> Finding:
+    """The finding of a check-up: the first loss, by what is usual."""
+    return Finding(
+        "bad-init-scale",
+        "warning",
+        f"the first loss is {number(value)}, where {number(usual)} is usual: the network is sure "
+        "of answers that it cannot know yet.",
+        "Start with a smaller last layer, scale inputs (and targets of a regression) to a spread "
+        "of about 1, or use nethook.init.apply_.",
+        evidence={"first loss by the usual one": Evidence(value / usual, HIGH_LOSS)},
     )
 
 

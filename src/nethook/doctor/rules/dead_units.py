@@ -11,7 +11,7 @@ for less than a third of a layer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,6 +135,24 @@ def _onset(history: History, address: str, since: int) -> int:
     end = float(np.median(zeros.since(since).value)) if len(zeros.since(since)) else 1.0
     sparse = np.flatnonzero(zeros.value < 0.9 * end)
     return int(zeros.step[min(sparse[-1] + 1, len(zeros) - 1)]) if len(sparse) else 0
+
+
+def before_training(dead: Mapping[str, tuple[int, int]], samples: int) -> Finding:
+    """The finding of a check-up: per layer its dead units and all its units, over a batch."""
+    limit = Thresholds()
+    shares = {address: count / max(1, units) for address, (count, units) in dead.items()}
+    worst = max(shares, key=lambda address: shares[address])
+    count, units = dead[worst]
+    return Finding(
+        "dead-units",
+        "error" if shares[worst] >= limit.error else "warning",
+        f"`{worst}`: {count} of {units} units are dead: zero for each of {samples} samples, before "
+        "the first step.",
+        "Start biases at zero and weights with nethook.init.apply_, scale the inputs, or use "
+        "nn.LeakyReLU or nn.GELU.",
+        sites=tuple(address for address, share in shares.items() if share >= limit.share),
+        evidence={"share of dead units": Evidence(shares[worst], limit.share)},
+    )
 
 
 RULE = Rule(

@@ -16,7 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import number
+from nethook.doctor.phrases import KEEP_GRADIENT, number
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import gradient_profile, norm_of_weights, pairs
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
@@ -70,6 +70,19 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "first layer by last": Evidence(steep, limit.profile),
             "largest norm by that of the weights": Evidence(size, limit.size),
         },
+    )
+
+
+def before_training(first: str, last: str, ratio: float, layers: int) -> Finding:
+    """The finding of a check-up: the gradient of the first layer by that of the last, above 1."""
+    return Finding(
+        "exploding-gradient",
+        "warning",
+        f"the gradient is {number(ratio)} times larger at `{first}` than at `{last}`, over "
+        f"{layers} layers.",
+        KEEP_GRADIENT,
+        sites=(first,),
+        evidence={"first layer by last": Evidence(ratio, Thresholds().profile)},
     )
 
 

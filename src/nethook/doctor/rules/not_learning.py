@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -28,6 +29,10 @@ class Thresholds:
     steps: float = 60
     fall: float = 0.03  # of the loss, by its start
     sure: float = 400  # steps
+
+
+LEARNT: Final = 0.3
+"""Fall of the loss, by its start, from which on a few samples count as being learnt."""
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -54,6 +59,27 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         first_step=0,
         last_step=history.steps - 1,
         evidence={"fall of the loss": Evidence(moved, limit.fall)},
+    )
+
+
+def of_few_samples(text: str, fall: float, steps: int, *, others_learn: bool) -> Finding:
+    """The finding of a check-up: a few samples were not learnt; with another optimizer perhaps."""
+    if others_learn:
+        message = f"with the given optimizer the network does not learn a few samples: {text}."
+        fix = "Look at its learning rate, its weight decay, and which parameters it has."
+    else:
+        message = f"the network does not learn a few samples by heart: {text}."
+        fix = (
+            "Look at what the forward does with its input, and whether the loss compares what it "
+            "is meant to."
+        )
+    return Finding(
+        "not-learning",
+        "warning" if others_learn else "error",
+        message,
+        fix,
+        last_step=steps - 1,
+        evidence={"fall of the loss": Evidence(fall, LEARNT)},
     )
 
 

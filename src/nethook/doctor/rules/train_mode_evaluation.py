@@ -79,6 +79,19 @@ def _in_training_mode(module: SiteFacts) -> int | None:
     return int(in_eval[0][0]) if in_eval else 0
 
 
+def before_training(dropouts: tuple[str, ...]) -> Finding:
+    """The finding of a check-up: operations that drop although the model is in evaluation mode."""
+    return Finding(
+        "train-mode-evaluation",
+        "warning",
+        "in evaluation mode the model still drops: two passes over one batch differ "
+        f"({some(dropouts, 'operation')}).",
+        "Write F.dropout(x, p, training=self.training), or use nn.Dropout.",
+        sites=dropouts,
+        evidence={"operations that drop in evaluation": Evidence(len(dropouts), 1)},
+    )
+
+
 RULE = Rule(
     "train-mode-evaluation",
     Cause.LOOP,

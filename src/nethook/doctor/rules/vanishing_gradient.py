@@ -16,6 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.phrases import KEEP_GRADIENT, number
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import gradient_profile
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
@@ -63,6 +64,19 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 
 def _times(large: float, small: float) -> str:
     return f"{large / small:.1g} times" if small > 0 else "beyond measure"
+
+
+def before_training(first: str, last: str, ratio: float, layers: int) -> Finding:
+    """The finding of a check-up: the gradient of the first layer by that of the last, below 1."""
+    return Finding(
+        "vanishing-gradient",
+        "warning",
+        f"the gradient is {number(1 / ratio)} times smaller at `{first}` than at `{last}`, over "
+        f"{layers} layers.",
+        KEEP_GRADIENT,
+        sites=(first,),
+        evidence={"first layer by last": Evidence(ratio, Thresholds().ratio)},
+    )
 
 
 RULE = Rule(

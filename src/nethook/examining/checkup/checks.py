@@ -9,8 +9,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.finding import Finding
 from nethook.doctor.phrases import number, some
+from nethook.doctor.rules import (
+    bad_init_scale,
+    dead_units,
+    exploding_gradient,
+    not_learning,
+    train_mode_evaluation,
+    vanishing_gradient,
+)
 from nethook.examining.checkup.dead_units import FEWEST
 from nethook.examining.checkup.modes import Modes
 from nethook.examining.checkup.result import Check, State
@@ -19,13 +27,9 @@ from nethook.init.proof.report import Report
 
 Told: TypeAlias = tuple[Check, list[Finding]]
 
-GROWTH: Final = 30.0
-"""A layer's signal by what it should be, from which on the start is bad: as in `bad-init-scale`."""
-PROFILE: Final = 1e-3
-"""Gradient of the first layer by that of the last, and the other way round."""
-HIGH: Final = 3.0
-"""First loss by the usual one."""
-DEAD: Final = 0.3
+GROWTH: Final = bad_init_scale.Thresholds().growth
+"""A layer's signal by what it should be, from which on the start is bad."""
+DEAD: Final = dead_units.Thresholds().share
 """Share of a layer's units."""
 RAW: Final = 10.0
 """Root mean square of inputs."""
@@ -47,17 +51,8 @@ def signal(report: Report) -> Told:
     large, small = largest.relative > GROWTH, smallest.relative < 1 / GROWTH
     if not (large or small):
         return Check("signal over depth", "ok", text), []
-    worst, word = (largest, "large") if large else (smallest, "small")
-    finding = Finding(
-        "bad-init-scale",
-        "warning",
-        f"weights start too {word}: the signal at `{worst.address}` is {number(worst.relative)} "
-        "times what keeps its scale.",
-        "Start with weights that keep the scale: nethook.init.plan(model, inputs) shows which, "
-        "nethook.init.apply_ sets them.",
-        sites=(worst.address,),
-        evidence={"signal by what it should be": Evidence(worst.relative, GROWTH)},
-    )
+    worst = largest if large else smallest
+    finding = bad_init_scale.signal_before_training(worst.address, worst.relative)
     return Check("signal over depth", "bad", text), [finding]
 
 
@@ -69,20 +64,11 @@ def gradient(report: Report) -> Told:
     first, last = rows[0], max(rows[len(rows) // 2 :], key=lambda row: row.backward)
     ratio = first.backward / last.backward
     text = f"{number(ratio)} at `{first.address}`, relative to `{last.address}`"
-    if len(rows) < 3 or PROFILE <= ratio <= 1 / PROFILE:
+    least, most = vanishing_gradient.Thresholds().ratio, exploding_gradient.Thresholds().profile
+    if len(rows) < 3 or least <= ratio <= most:
         return Check("gradient over depth", "ok", text), []
-    word = "smaller" if ratio < 1 else "larger"
-    times = max(ratio, 1 / ratio)
-    finding = Finding(
-        "vanishing-gradient" if ratio < 1 else "exploding-gradient",
-        "warning",
-        f"the gradient is {number(times)} times {word} at `{first.address}` than at "
-        f"`{last.address}`, over {len(rows)} layers.",
-        "Start with nethook.init.apply_(model, nethook.init.plan(model, inputs)), use ReLU or GELU "
-        "instead of sigmoid and tanh, add norms or skip connections.",
-        sites=(first.address,),
-        evidence={"first layer by last": Evidence(ratio, PROFILE if ratio < 1 else 1 / PROFILE)},
-    )
+    rule = vanishing_gradient if ratio < 1 else exploding_gradient
+    finding = rule.before_training(first.address, last.address, ratio, len(rows))
     return Check("gradient over depth", "bad", text), [finding]
 
 
@@ -96,18 +82,10 @@ def initial_loss(look: Look) -> Told:
         ), []
     value, usual = look.first
     text = f"{number(value)}, where {number(usual)} is usual"
-    if value <= HIGH * usual:
+    if value <= bad_init_scale.HIGH_LOSS * usual:
         # One that is much lower knows the answers already: a model that was trained before.
         return Check("first loss", "ok", text), []
-    finding = Finding(
-        "bad-init-scale",
-        "warning",
-        f"the first loss is {number(value)}, where {number(usual)} is usual: the network is sure "
-        "of answers that it cannot know yet.",
-        "Start with a smaller last layer, scale inputs (and targets of a regression) to a spread "
-        "of about 1, or use nethook.init.apply_.",
-        evidence={"first loss by the usual one": Evidence(value / usual, HIGH)},
-    )
+    finding = bad_init_scale.loss_before_training(value, usual)
     return Check("first loss", "bad", text), [finding]
 
 
@@ -171,16 +149,7 @@ def units(silent: Mapping[str, tuple[int, int]], samples: int) -> Told:
     text = f"at most {dead} of {all_of_them} (`{worst}`)"
     if share < DEAD:
         return Check("dead units", "ok", text), []
-    finding = Finding(
-        "dead-units",
-        "error" if share >= 0.5 else "warning",
-        f"`{worst}`: {dead} of {all_of_them} units are dead: zero for each of {samples} samples, "
-        "before the first step.",
-        "Start biases at zero and weights with nethook.init.apply_, scale the inputs, or use "
-        "nn.LeakyReLU or nn.GELU.",
-        sites=tuple(each for each, (n, of) in silent.items() if n / max(1, of) >= DEAD),
-        evidence={"share of dead units": Evidence(share, DEAD)},
-    )
+    finding = dead_units.before_training(silent, samples)
     return Check("dead units", "bad", text), [finding]
 
 
@@ -191,15 +160,7 @@ def modes(seen: Modes) -> Told:
             how = f": {some(seen.chance, 'operation')} draw numbers" if seen.chance else ""
             text = f"two passes in evaluation differ{how}"
             return Check("training and evaluation", "note", text), []
-        finding = Finding(
-            "train-mode-evaluation",
-            "warning",
-            f"in evaluation mode the model still drops: two passes over one batch differ "
-            f"({some(seen.dropouts, 'operation')}).",
-            "Write F.dropout(x, p, training=self.training), or use nn.Dropout.",
-            sites=seen.dropouts,
-            evidence={"operations that drop in evaluation": Evidence(len(seen.dropouts), 1)},
-        )
+        finding = train_mode_evaluation.before_training(seen.dropouts)
         return Check("training and evaluation", "bad", "evaluation is random"), [finding]
     if seen.agrees:
         return Check("training and evaluation", "ok", "give the same"), []
@@ -223,24 +184,9 @@ def by_heart(made: Sequence[Trial], samples: int, given: bool, found: Sequence[F
         return Check(name, "ok", text), []
     if any(each.severity == "error" for each in found):
         return Check(name, "bad", text), []  # that is the cause
-    if last.learns:
-        message = f"with the given optimizer the network does not learn a few samples: {text}."
-        fix = "Look at its learning rate, its weight decay, and which parameters it has."
-    else:
-        message = f"the network does not learn a few samples by heart: {text}."
-        fix = (
-            "Look at what the forward does with its input, and whether the loss compares what it "
-            "is meant to."
-        )
     fall = (first.start - first.end) / max(abs(first.start), 1e-12)
-    finding = Finding(
-        "not-learning",
-        "warning" if last.learns else "error",
-        message,
-        fix,
-        last_step=len(first.losses) - 1,
-        evidence={"fall of the loss": Evidence(fall, 0.3)},
-    )
+    steps = len(first.losses)
+    finding = not_learning.of_few_samples(text, fall, steps, others_learn=last.learns)
     return Check(name, "bad", text), [finding]
 
 

@@ -20,6 +20,7 @@ from nethook.doctor.finding import Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause
 from nethook.doctor.rules import own_rules
+from nethook.doctor.rules.not_learning import LEARNT
 from nethook.doctor.signals.first_loss import first_loss
 from nethook.examining.checkup.batch import Batch
 from nethook.examining.checkup.copies import Copies
@@ -31,7 +32,7 @@ LOOKS: Final = 6
 """Steps at a rate of zero, on the whole batch: what needs no course of a loss is read there."""
 SECONDS: Final = 20.0
 """A trial takes no longer than that."""
-FALL: Final = 0.3
+FALL: Final = LEARNT
 """Of the loss, by its start: what counts as learning a few samples by heart."""
 RATES: Final = (3e-3, 3e-2, 3e-4)
 """Of Adam, where no optimizer is given, and to tell whether a given one is at fault."""

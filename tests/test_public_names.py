@@ -16,10 +16,6 @@ PUBLIC = [
     "Callbacks",
     "Finding",
     "Inputs",
-    "InstrumentedModel",
-    "StopForward",
-    "Trace",
-    "TraceDict",
     "assert_healthy",
     "attention_probs",
     "audit",
@@ -35,25 +31,18 @@ PUBLIC = [
     "figures",
     "get_module",
     "get_parameter",
-    "hierarchical_subsequence",
     "init",
     "inputs",
-    "invoke_with_optional_args",
     "load_features",
-    "module_names",
     "open_run",
-    "parameter_names",
     "preserve",
-    "recursive_copy",
-    "replace_module",
     "replay",
     "select",
     "set_parameter",
-    "set_requires_grad",
     "sites",
-    "subsequence",
     "suspended",
     "trace",
+    "types",
     "watch",
 ]
 
@@ -69,6 +58,37 @@ def test_every_name_resolves_to_itself(name: str) -> None:
     assert value.__name__.rpartition(".")[2] == name
     assert value.__doc__
     assert vars(nethook)[name] is value  # kept, so that the second use is a plain lookup
+
+
+CLASSIC = [
+    "InstrumentedModel",
+    "StopForward",
+    "Trace",
+    "TraceDict",
+    "hierarchical_subsequence",
+    "invoke_with_optional_args",
+    "module_names",
+    "parameter_names",
+    "recursive_copy",
+    "replace_module",
+    "set_requires_grad",
+    "subsequence",
+]
+
+
+@pytest.mark.parametrize("name", CLASSIC)
+def test_classic_names_resolve_and_are_not_listed(name: str) -> None:
+    assert getattr(nethook, name) is getattr(nethook.classic, name)
+    assert name not in nethook.__all__
+
+
+def test_the_types_that_people_annotate_with() -> None:
+    from nethook import types
+
+    assert types.__all__ == sorted(types.__all__)
+    for name in types.__all__:
+        assert isinstance(getattr(types, name), type)
+        assert getattr(types, name).__name__ == name
 
 
 def test_dir_lists_every_name() -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook import errors as errors
     from nethook import figures as figures
     from nethook import init as init
+    from nethook import types as types
     from nethook.addresses.inputs import Inputs as Inputs
     from nethook.addresses.inputs import inputs as inputs
     from nethook.addresses.lookup import get_module as get_module
@@ -73,10 +74,6 @@ __all__ = [
     "Callbacks",
     "Finding",
     "Inputs",
-    "InstrumentedModel",
-    "StopForward",
-    "Trace",
-    "TraceDict",
     "assert_healthy",
     "attention_probs",
     "audit",
@@ -92,25 +89,18 @@ __all__ = [
     "figures",
     "get_module",
     "get_parameter",
-    "hierarchical_subsequence",
     "init",
     "inputs",
-    "invoke_with_optional_args",
     "load_features",
-    "module_names",
     "open_run",
-    "parameter_names",
     "preserve",
-    "recursive_copy",
-    "replace_module",
     "replay",
     "select",
     "set_parameter",
-    "set_requires_grad",
     "sites",
-    "subsequence",
     "suspended",
     "trace",
+    "types",
     "watch",
 ]
 
@@ -119,10 +109,6 @@ _SOURCES = {
     "Callbacks": "nethook.editing.callbacks.callbacks",
     "Finding": "nethook.doctor.finding",
     "Inputs": "nethook.addresses.inputs",
-    "InstrumentedModel": "nethook.classic.instrumented",
-    "StopForward": "nethook.classic.trace",
-    "Trace": "nethook.classic.trace",
-    "TraceDict": "nethook.classic.trace_dict",
     "assert_healthy": "nethook.doctor.diagnose",
     "attention_probs": "nethook.tracing.attention.probs",
     "audit": "nethook.hooks.audit",
@@ -134,26 +120,31 @@ _SOURCES = {
     "features": "nethook.extracting.features",
     "get_module": "nethook.addresses.lookup",
     "get_parameter": "nethook.addresses.lookup",
-    "hierarchical_subsequence": "nethook.classic.subsequences",
     "inputs": "nethook.addresses.inputs",
-    "invoke_with_optional_args": "nethook.classic.calling",
     "load_features": "nethook.extracting.dataset",
-    "module_names": "nethook.classic.modules",
     "open_run": "nethook.runs.reading.run",
-    "parameter_names": "nethook.classic.modules",
     "preserve": "nethook.editing.parameters",
-    "recursive_copy": "nethook.classic.copying",
-    "replace_module": "nethook.classic.modules",
     "replay": "nethook.watching.flight.replaying",
     "select": "nethook.addresses.select",
     "set_parameter": "nethook.editing.parameters",
-    "set_requires_grad": "nethook.classic.modules",
     "sites": "nethook.tracing.sites.survey",
-    "subsequence": "nethook.classic.subsequences",
     "suspended": "nethook.hooks.suspend",
     "trace": "nethook.tracing.scope",
     "watch": "nethook.watching.watch",
-    # Known, and not listed as public: what copies of `nethook.py` had before the wrapper.
+    # Known, and not listed as public: the names that existing code imports. They stand in
+    # `nethook.classic`.
+    "InstrumentedModel": "nethook.classic.instrumented",
+    "StopForward": "nethook.classic.trace",
+    "Trace": "nethook.classic.trace",
+    "TraceDict": "nethook.classic.trace_dict",
+    "hierarchical_subsequence": "nethook.classic.subsequences",
+    "invoke_with_optional_args": "nethook.classic.calling",
+    "module_names": "nethook.classic.modules",
+    "parameter_names": "nethook.classic.modules",
+    "recursive_copy": "nethook.classic.copying",
+    "replace_module": "nethook.classic.modules",
+    "set_requires_grad": "nethook.classic.modules",
+    "subsequence": "nethook.classic.subsequences",
     "apply_ablation_replacement": "nethook.classic.blending",
     "clear_edit": "nethook.classic.layers",
     "edit_layer_output": "nethook.classic.layers",
@@ -169,6 +160,7 @@ _MODULES = {
     "errors": "nethook.errors",
     "figures": "nethook.figures",
     "init": "nethook.init",
+    "types": "nethook.types",
 }
 
 
@@ -223,7 +215,7 @@ def _no_such_name(name: str) -> str:
     from difflib import get_close_matches
 
     # Case is no reason to miss a name: `nethook.Select` means `select`.
-    spelling = {public.lower(): public for public in __all__}
+    spelling = {public.lower(): public for public in (*_SOURCES, *__all__)}
     close = get_close_matches(name.lower(), spelling, n=1)
     hint = f" Did you mean `nethook.{spelling[close[0]]}`?" if close else ""
     return f"module 'nethook' has no attribute {name!r}.{hint}"

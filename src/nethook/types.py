@@ -1,0 +1,33 @@
+"""The types of what nethook returns, for annotations.
+
+    from nethook.types import Run, Tape
+
+    def largest_activation(tape: Tape) -> float: ...
+    def last_loss(run: Run) -> float: ...
+
+None of them is made by hand: each docstring says which function returns it.
+"""
+
+from nethook.addresses.inputs import Inputs
+from nethook.doctor.finding import Finding
+from nethook.examining.checkup.result import Checkup
+from nethook.init.plans.rows import Plan
+from nethook.runs.reading.run import Run
+from nethook.tracing.sites.site_map import SiteMap
+from nethook.tracing.tape.record import Record
+from nethook.tracing.tape.tape import Tape
+from nethook.watching.flight.replaying import Replay
+from nethook.watching.watch import Watch
+
+__all__ = [
+    "Checkup",
+    "Finding",
+    "Inputs",
+    "Plan",
+    "Record",
+    "Replay",
+    "Run",
+    "SiteMap",
+    "Tape",
+    "Watch",
+]

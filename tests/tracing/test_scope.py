@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import nethook
-from nethook.errors import NoSuchSiteError, OptionError, ScopeError
+from nethook.errors import NoSuchSiteError, OptionError, OverwrittenError, ScopeError
 
 
 class Residual(nn.Module):
@@ -338,7 +338,8 @@ def test_a_scope_is_entered_once(model):
         ({"calls": 0}, "1 or more"),
         ({"calls": True}, "1 or more"),
         ({"calls": "first"}, '"all", "last"'),
-        ({"copy": "yes"}, "copy is None"),
+        ({"copy": "yes"}, '`copy` must be "lazy", "now" or "reference"; got \'yes\'.'),
+        ({"copy": []}, "`copy` must be"),
         ({"dtype": torch.int64}, "floating-point"),
         ({"transform": 3}, "a function of one tensor"),
     ],
@@ -434,3 +435,20 @@ def test_a_parameter_that_is_an_output_carries_no_hook_after_the_scope():
         model()
     assert torch.equal(tape[""].calls[0].grad, torch.full((2,), 3.0))
     assert not nethook.audit(model)
+
+
+@pytest.mark.parametrize(("word", "older"), [("lazy", None), ("now", True), ("reference", False)])
+def test_the_three_ways_to_keep_a_tensor_have_words(word, older):
+    """What is written in place after it was recorded shows which one it is."""
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=True))
+    x = torch.randn(2, 3)
+    found = []
+    for copy in (word, older):
+        with torch.no_grad(), nethook.trace(model, "0", copy=copy) as tape:
+            model(x)
+        try:
+            found.append(tape["0"].output.tolist())
+        except OverwrittenError:
+            found.append("overwritten")
+    assert found[0] == found[1]
+    assert (found[0] == "overwritten") == (word == "reference")

@@ -49,7 +49,7 @@ class Reference:
             raise OverwrittenError(
                 f"{what} was captured by reference and has been written in place since "
                 f"({written} times), so its value is gone. "
-                "Trace with copy=True."
+                'Trace with copy="now".'
             )
         return self.tensor
 

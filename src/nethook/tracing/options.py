@@ -13,6 +13,12 @@ from nethook.hooks.threads import Threads, check_threads
 from nethook.tracing.keep import Keep, keeper
 
 Calls = Literal["all", "last"] | int
+Copy = Literal["lazy", "now", "reference"] | bool | None
+"""How tensors are kept. None, True and False are older words for the three."""
+
+_COPIES: dict[object, bool | None] = {
+    "lazy": None, None: None, "now": True, True: True, "reference": False, False: False,
+}  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen: that would triple the time it takes to make
@@ -24,7 +30,7 @@ class Options:
     input_grads: bool
     param_grads: bool
     nodes: bool
-    copy: bool | None
+    copy: Copy
     detach: bool
     device: torch.device | str | None
     dtype: torch.dtype | None
@@ -34,8 +40,8 @@ class Options:
     threads: Threads = "own"
 
     def __post_init__(self) -> None:
-        if self.copy not in (None, True, False):
-            raise OptionError(f"copy is None (lazy copies), True or False; got {self.copy!r}.")
+        if self.copy not in tuple(_COPIES):  # it may be anything, a list too
+            raise OptionError(f'`copy` must be "lazy", "now" or "reference"; got {self.copy!r}.')
         if self.dtype is not None and not self.dtype.is_floating_point:
             raise OptionError(
                 f"dtype is a floating-point type, such as torch.float32; got {self.dtype}."
@@ -66,7 +72,7 @@ class Options:
     def keep(self) -> Keep:
         """The function that keeps one tensor."""
         return keeper(
-            copy=self.copy,
+            copy=_COPIES[self.copy],
             detach=self.detach,
             device=self.device,
             dtype=self.dtype,

@@ -24,7 +24,7 @@ from nethook.hooks.scope import Scope
 from nethook.hooks.threads import Threads
 from nethook.tracing.early_stop import StopPlan
 from nethook.tracing.ops import CallOps, EveryOutput, OutputOps
-from nethook.tracing.options import Calls, Options
+from nethook.tracing.options import Calls, Copy, Options
 from nethook.tracing.tape.entry import State, StateOfThreads
 from nethook.tracing.tape.op_records import OpRecords
 from nethook.tracing.tape.parameter_record import ParameterRecord
@@ -49,7 +49,7 @@ def trace(
     input_grads: bool = False,
     param_grads: bool = False,
     nodes: bool = False,
-    copy: bool | None = None,
+    copy: Copy = "lazy",
     detach: bool = True,
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
@@ -81,10 +81,10 @@ def trace(
         nodes: also keep the autograd node that made each output (`.node`), and let
             `autograd_graph` tell which call made a node. A node holds the graph behind it, with
             what that saved for backward, until the tape is cleared or gone.
-        copy: None keeps lazy copies, which later in-place writes cannot reach and which cost
+        copy: "lazy" keeps lazy copies, which later in-place writes cannot reach and which cost
             memory only when such a write happens; where torch cannot make one, a reference is
-            kept, and reading it after a write raises `OverwrittenError`. True copies at once,
-            False keeps references.
+            kept, and reading it after a write raises `OverwrittenError`. "now" copies at once,
+            "reference" keeps references. (Older code says None, True and False.)
         detach: False keeps the tensors inside their graph (as references), so that
             `torch.autograd.grad` can be taken of them.
         device, dtype: where to move what is recorded, and to which floating-point type.

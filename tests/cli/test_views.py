@@ -34,7 +34,7 @@ def test_diff_exits_as_diff_does(tmp_path):
     same = run("diff", training(), training())
     assert same.exit_code == 0
     assert "They are equal" in same.stdout
-    other = run("diff", training(), changed(), "--output", tmp_path / "d.html")
+    other = run("diff", training(), changed(), "--to", tmp_path / "d.html")
     assert other.exit_code == 1
     assert "They part at step 61" in other.stdout
     assert other.stdout.endswith(f"{tmp_path / 'd.html'}\n")
@@ -42,9 +42,22 @@ def test_diff_exits_as_diff_does(tmp_path):
 
 
 def test_export_names_its_files(tmp_path):
+    done = run("export", training(), "--format", "csv", "--to", tmp_path / "out")
+    assert done.exit_code == 0
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[0] == str(tmp_path / "out" / "series.csv")
+
+
+def test_the_words_of_0_1_still_work(tmp_path):
     done = run("export", training(), "--to", "csv", "-o", tmp_path / "out")
     assert done.exit_code == 0
+    assert done.stderr == "nethook export: --to csv is now --format csv.\n"
     assert done.stdout.splitlines()[0] == str(tmp_path / "out" / "series.csv")
+    for words in ("--output", "-o", "--to"):
+        assert run("report", training(), words, tmp_path / "a.html").exit_code == 0
+    old, new = run("check", training()), run("diagnose", training())
+    assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
+    assert "check" not in run("--help").stdout
 
 
 def test_what_is_wrong_is_said_in_a_line(tmp_path):
@@ -53,7 +66,8 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
         (("report", tmp_path / "none.db"), "there is no run"),
         (("report", tmp_path / "foreign.db"), "foreign.db"),
         (("diff", training(), tmp_path / "none.db"), "there is no run"),
-        (("export", training(), "--to", "xls"), "there is no 'xls'"),
+        (("export", training(), "--format", "xls"), "there is no 'xls'"),
+        (("export", training(), "--to", "out"), "`--format` must be csv, parquet, tensorboard"),
     ):
         done = run(*arguments)
         assert done.exit_code == 2

@@ -73,7 +73,7 @@ def test_where_no_lazy_copy_can_be_made_a_reference_notices_writes(make):
     assert isinstance(kept, Reference)
     assert torch.equal(read_value(kept, "it").to_dense(), tensor.to_dense())
     tensor.mul_(2)
-    with pytest.raises(OverwrittenError, match='it was captured by reference .* copy="now"'):
+    with pytest.raises(OverwrittenError, match=r'it was captured by reference .* copy="now"'):
         read_value(kept, "it")
 
 

@@ -15,7 +15,7 @@ def diff(
     second: Annotated[Path, typer.Argument(help="Another run file.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Also write a page with figures, as .html."),
+        typer.Option("--to", "--output", "-o", help="Also write a page with figures, as .html."),
     ] = None,
 ) -> None:
     """Say where two runs part first: the step, the layer, the quantity.

@@ -1,4 +1,4 @@
-"""`nethook export RUN --to csv`: a run for another program."""
+"""`nethook export RUN --format csv`: a run for another program."""
 
 from __future__ import annotations
 
@@ -12,19 +12,27 @@ from nethook.cli.exit import errors_in_words
 
 def export(
     run: Annotated[Path, typer.Argument(help="The run file.", show_default=False)],
-    to: Annotated[
-        str, typer.Option("--to", help="csv, parquet or tensorboard.", show_default=False)
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="A new folder; else NAME-FORMAT beside the run."),
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="csv, parquet or tensorboard.", show_default=False),
     ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="A new folder; else NAME-FORMAT beside the run.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", hidden=True)] = None,
 ) -> None:
     """Write a run as CSV, Parquet or for TensorBoard."""
     with errors_in_words():
+        from nethook.errors import OptionError
+        from nethook.exporting.export import FORMATS
         from nethook.exporting.export import export as write
         from nethook.text.escape import line
 
-        written = write(run, to, output)
+        if form is None and to is not None and str(to) in FORMATS:  # as 0.1 had it
+            typer.echo(f"nethook export: --to {to} is now --format {to}.", err=True)
+            form, to = str(to), None
+        if form is None:
+            raise OptionError(f"`--format` must be {', '.join(FORMATS)}; got none.")
+        written = write(run, form, to if to is not None else output)
     for path in written:
         typer.echo(line(path))

@@ -3,7 +3,7 @@
     nethook --help
     nethook --version
     nethook run train.py
-    nethook check runs/train.db
+    nethook diagnose runs/train.db
     nethook demo
     nethook report RUN
     nethook ui runs
@@ -19,7 +19,7 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import check, demo, diff, export, report, run, sites, ui
+from nethook.cli import demo, diagnose, diff, export, report, run, sites, ui
 
 # Tracebacks stay Python's own.
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -53,7 +53,8 @@ def root(
 
 
 app.command("run", add_help_option=False)(run.listed)
-app.command("check")(check.check)
+app.command("diagnose")(diagnose.diagnose)
+app.command("check", hidden=True)(diagnose.diagnose)  # what it was called in 0.1
 app.command("demo")(demo.demo)
 app.command("report")(report.report)
 app.command("ui")(ui.ui)

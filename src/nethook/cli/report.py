@@ -14,7 +14,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="The run file.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where to; else the run's name with .html."),
+        typer.Option("--to", "--output", "-o", help="Where to; else the run's name with .html."),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
 ) -> None:

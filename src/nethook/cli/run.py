@@ -21,7 +21,7 @@ from nethook.running.program import Program
 from nethook.running.runner import Outcome, run_program
 
 SEVERITIES: Final = ("info", "warning", "error")
-_COMMANDS: Final = frozenset({"check", "report"})  # that are recommended at the end
+_COMMANDS: Final = frozenset({"diagnose", "report"})  # that are recommended at the end
 _WITH_VALUE: Final = (
     *("--to", "--step", "--name", "--budget", "--include", "--exclude", "--fail-on"),
 )

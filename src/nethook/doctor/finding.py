@@ -48,7 +48,7 @@ class Finding:
         return SEVERITIES.index(self.severity) >= SEVERITIES.index(severity)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as `nethook check --json` prints it."""
+        """Plain data, as `nethook diagnose --json` prints it."""
         return {
             "code": self.code,
             "severity": self.severity,

@@ -124,8 +124,8 @@ def _nothing(outcome: Outcome) -> Iterable[str]:
 def _next(path: Path, commands: Collection[str]) -> list[str]:
     shown = clean_name(shlex.quote(_short(path)))
     options = {
-        "report": f"nethook report {shown} -o report.html",
-        "check": f"nethook check {shown}",
+        "report": f"nethook report {shown} --to report.html",
+        "diagnose": f"nethook diagnose {shown}",
     }
     known = [text for name, text in options.items() if name in commands]
     # A long path must stay whole, to be copied: these lines are not broken.

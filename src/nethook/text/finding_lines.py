@@ -1,4 +1,4 @@
-"""Findings as lines of text, from plain data, for `nethook run` and `nethook check`.
+"""Findings as lines of text, from plain data, for `nethook run` and `nethook diagnose`.
 
 for line in finding_lines(run.findings, Style(colour=True)): print(line)
 """

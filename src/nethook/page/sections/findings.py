@@ -74,7 +74,7 @@ def _head(reading: Reading) -> Node:
         text = (
             "Nothing was found that is wrong with it."
             if diagnosed
-            else "No diagnosis is recorded in this run yet: nethook check RUN makes one."
+            else "No diagnosis is recorded in this run yet: nethook diagnose RUN makes one."
         )
         kind = "card verdict good" if diagnosed else "card verdict"
         return html.Div([html.Div(word, className="word"), note(text)], className=kind)

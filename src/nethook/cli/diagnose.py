@@ -1,4 +1,4 @@
-"""`nethook check RUN`: what is wrong with a run, for people, scripts and continuous integration."""
+"""`nethook diagnose RUN`: what is wrong with a run, for people, scripts and CI."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FailOn(enum.StrEnum):
     ERROR = "error"
 
 
-def check(
+def diagnose(
     run: Annotated[Path, typer.Argument(help="The run file, also while it is being written.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print plain data.")] = False,
     fail_on: Annotated[
@@ -49,11 +49,11 @@ def check(
     from nethook.errors import NethookError
 
     try:
-        from nethook.doctor.diagnose import diagnose
+        from nethook.doctor.diagnose import diagnose as diagnosed
 
-        found = diagnose(run, ignore=ignore or (), thresholds=_thresholds(threshold or []))
+        found = diagnosed(run, ignore=ignore or (), thresholds=_thresholds(threshold or []))
     except NethookError as error:
-        typer.echo(f"nethook check: {error}", err=True)
+        typer.echo(f"nethook diagnose: {error}", err=True)
         raise typer.Exit(2) from None
     if as_json:
         data = {"run": str(run), "findings": [each.to_dict() for each in found]}

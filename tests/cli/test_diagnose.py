@@ -1,4 +1,4 @@
-"""`nethook check`: what it prints, and the code that it ends with."""
+"""`nethook diagnose`: what it prints, and the code that it ends with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ill(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def check(*arguments: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["check", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["diagnose", *map(str, arguments)])
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -84,4 +84,4 @@ def test_a_run_without_a_step_is_not_called_healthy(tmp_path: Path) -> None:
 def test_a_run_that_cannot_be_read_ends_with_2(tmp_path: Path) -> None:
     code, _, err = check(tmp_path / "none.db")
     assert code == 2
-    assert err.startswith("nethook check: ")
+    assert err.startswith("nethook diagnose: ")

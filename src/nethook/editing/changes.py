@@ -14,7 +14,7 @@ import torch
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
-from nethook.editing.edits import Edit, clip_norm
+from nethook.editing.catalogue import Edit, clip_norm
 from nethook.editing.entries import Entry
 from nethook.errors import EditError
 from nethook.hooks.attachment import register_on_tensor

@@ -1,369 +1,45 @@
-"""The edits that are plain data: `nethook.edits`.
+"""The public module `nethook.edits`: the catalogue of edits, and recipes of them.
 
-Each is a small frozen object that is called with a tensor and returns the new one. It can be
-printed, compared, saved in a recipe and loaded again without running code. Every edit takes
-`calls=`: the number of the one call, or the slice of calls, of a site that it applies to.
-
-    edits.scale(0.5)
-    edits.clamp(min=0, calls=slice(1, None))     # from the second call on
+edits.scale(0.5)
+edits.clamp(min=0, calls=slice(1, None))     # from the second call on
+edits.save("calm.json", outputs={"h.3": edits.steer(direction, -2.0)})
 """
 
-from __future__ import annotations
-
-import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from types import UnionType
-from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
-
-import torch
-
-from nethook.errors import EditError, OptionError
-
-Number: TypeAlias = float | int
-Value: TypeAlias = float | int | torch.Tensor
-Limit: TypeAlias = int | slice | None
-
-
-@dataclass(frozen=True, eq=False)
-class Edit:
-    """An edit that is plain data."""
-
-    calls: Limit = dataclasses.field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        if self.calls is not None and type(self.calls) is not int and type(self.calls) is not slice:
-            raise OptionError(
-                f"calls is the number of a call or a slice of them; got {self.calls!r}."
-            )
-
-    def check(self) -> None:
-        """Raises `OptionError` where an argument is not of its type."""
-        hints = get_type_hints(type(self))
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if not _is(value, hints[field.name]):
-                raise OptionError(f"{field.name} of {type(self).__name__} cannot be {value!r:.80}.")
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The new value."""
-        raise TypeError(f"{type(self).__name__} is not an edit by itself")
-
-    def __eq__(self, other: object) -> bool:
-        """Whether `other` is the same edit, tensors compared bit by bit."""
-        if type(other) is not type(self):
-            return NotImplemented
-        fields = (field.name for field in dataclasses.fields(self))
-        return all(_same(getattr(self, name), getattr(other, name)) for name in fields)
-
-    __hash__ = object.__hash__
-
-
-def _is(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type, as far as the types of edits go."""
-    if get_origin(hint) in (Union, UnionType):
-        return any(_is(value, each) for each in get_args(hint))
-    if get_origin(hint) in (Sequence, tuple):
-        each = get_args(hint)[0]
-        return isinstance(value, list | tuple) and all(_is(item, each) for item in value)
-    if hint is float:
-        return type(value) is float
-    return type(value) is hint if hint is int else isinstance(value, hint)
-
-
-def _same(one: Any, two: Any) -> bool:
-    if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
-        return one.dtype == two.dtype and torch.equal(one, two)
-    return type(one) is type(two) and bool(one == two)
-
-
-@dataclass(frozen=True, eq=False)
-class zero(Edit):  # noqa: N801  used like a function
-    """Zeros."""
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """Zeros of the same shape; nothing flows back through them."""
-        return torch.zeros_like(value)
-
-
-@dataclass(frozen=True, eq=False)
-class scale(Edit):  # noqa: N801
-    """The value times a factor (a number, or a tensor that broadcasts)."""
-
-    factor: Value
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The product, in the type of the value."""
-        return _in_type(value * _like(self.factor, value), value)
-
-
-@dataclass(frozen=True, eq=False)
-class add(Edit):  # noqa: N801
-    """The value plus another (a number, or a tensor that broadcasts)."""
-
-    other: Value
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The sum, in the type of the value."""
-        return _in_type(value + _like(self.other, value), value)
-
-
-@dataclass(frozen=True, eq=False)
-class clamp(Edit):  # noqa: N801
-    """The value, kept between bounds."""
-
-    min: Number | None = None
-    max: Number | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.min is None and self.max is None:
-            raise OptionError("clamp needs min=, max= or both.")
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The bounded value."""
-        return torch.clamp(value, self.min, self.max)
-
-
-@dataclass(frozen=True, eq=False)
-class clip_norm(Edit):  # noqa: N801
-    """The value, shortened where its norm is larger than `max_norm`.
-
-    With `joint=True` the norm is taken over all sites of the pattern together, as
-    `torch.nn.utils.clip_grad_norm_` does over parameters; that needs all of them at once, and so
-    works on gradients of parameters only.
-    """
-
-    max_norm: Number
-    norm_type: Number = 2.0
-    joint: bool = False
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The value times min(1, max_norm / (norm + 1e-6))."""
-        return value * self.factor(torch.linalg.vector_norm(value, self.norm_type)).to(value.dtype)
-
-    def factor(self, norm: torch.Tensor) -> torch.Tensor:
-        """By how much a value of that norm is shortened."""
-        return (self.max_norm / (norm + 1e-6)).clamp(max=1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class noise(Edit):  # noqa: N801
-    """The value plus normal noise; with a seed, the same at every application."""
-
-    std: Number
-    seed: int | None = None
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The noisy value. Without a seed the noise is drawn from torch's random state."""
-        generator = None
-        if self.seed is not None:
-            generator = torch.Generator(value.device).manual_seed(self.seed)
-        drawn = torch.randn(
-            value.shape, generator=generator, device=value.device, dtype=value.dtype
-        )
-        return value + self.std * drawn
-
-
-@dataclass(frozen=True, eq=False)
-class replace(Edit):  # noqa: N801
-    """Another value altogether: a tensor of a shape that broadcasts to it, or a number."""
-
-    value: Value
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The other value, in the shape and type of the one that was there."""
-        other = _like(self.value, value)
-        if not isinstance(other, torch.Tensor):
-            return torch.full_like(value, other)
-        try:
-            return other.to(value.dtype).expand(value.shape).clone()
-        except RuntimeError:
-            raise EditError(
-                f"a value of shape {tuple(other.shape)} cannot take the place of one of shape "
-                f"{tuple(value.shape)}."
-            ) from None
-
-
-@dataclass(frozen=True, eq=False)
-class patch(Edit):  # noqa: N801
-    """The value that was recorded at the same site and call of another run.
-
-        with nethook.trace(model, "h.3") as clean:
-            model(one)
-        with nethook.edit(model, outputs={"h.3": edits.patch(clean["h.3"].output)}):
-            model(other)
-
-    `source` is a tensor, or several for the calls of a site in their order. `index` limits what
-    is taken over, as an index of the value: `(slice(None), 3)` is position 3 of every sample.
-    """
-
-    source: torch.Tensor | Sequence[torch.Tensor]
-    index: tuple[int | slice, ...] | None = None
-
-    def __call__(self, value: torch.Tensor, call: int = 0) -> torch.Tensor:
-        """The recorded value of that call, or the value with a part of it taken over."""
-        source = self.source if isinstance(self.source, torch.Tensor) else self._of_call(call)
-        if source.shape != value.shape:
-            raise EditError(
-                f"the value recorded has shape {tuple(source.shape)}, the one to be patched "
-                f"{tuple(value.shape)}."
-            )
-        source = source.to(value.device, value.dtype)
-        if self.index is None:
-            return source.clone()
-        patched = value.clone()
-        patched[self.index] = source[self.index]
-        return patched
-
-    def _of_call(self, call: int) -> torch.Tensor:
-        if call >= len(self.source):
-            raise EditError(
-                f"call {call} is to be patched, and {len(self.source)} calls were recorded. Limit "
-                f"the edit: calls=slice({len(self.source)})."
-            )
-        return self.source[call]
-
-
-@dataclass(frozen=True, eq=False)
-class mask(Edit):  # noqa: N801
-    """The value where a mask is True, and zero elsewhere; the mask broadcasts."""
-
-    keep: torch.Tensor
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The masked value."""
-        return torch.where(self.keep.to(value.device).bool(), value, torch.zeros_like(value))
-
-
-@dataclass(frozen=True, eq=False)
-class add_low_rank(Edit):  # noqa: N801
-    """A weight plus `left @ right`, of low rank. For `edit(..., params=...)`.
-
-    `left` has a row for each output of the layer, (outputs, rank), and `right` a column for each
-    of its inputs, (rank, inputs); vectors stand for rank one. How a layer lays its weight out
-    (`nn.Linear`, the `Conv1D` of transformers, convolutions, embeddings) makes no difference.
-    """
-
-    left: torch.Tensor
-    right: torch.Tensor
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The sum for a weight of (outputs, inputs, …)."""
-        left = self.left.unsqueeze(1) if self.left.ndim == 1 else self.left
-        right = self.right.unsqueeze(0) if self.right.ndim == 1 else self.right
-        outputs, inputs = value.shape[0], value[0].numel() if len(value) else 0
-        if left.shape[0] != outputs or right.shape[1] != inputs or left.shape[1] != right.shape[0]:
-            raise EditError(
-                f"left {tuple(self.left.shape)} and right {tuple(self.right.shape)} do not fit a "
-                f"weight with {outputs} outputs and {inputs} inputs: they must be "
-                f"({outputs}, rank) and (rank, {inputs})."
-            )
-        delta = left.to(value.device, value.dtype) @ right.to(value.device, value.dtype)
-        return value + delta.reshape(value.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class steer(Edit):  # noqa: N801
-    """The value, moved along a direction of its last dimension: `value + strength * direction`."""
-
-    direction: torch.Tensor
-    strength: Number = 1.0
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The moved value."""
-        return (value + self.strength * _vector(self.direction, value)).to(value.dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class project_out(Edit):  # noqa: N801
-    """The value without its part along a direction of its last dimension."""
-
-    direction: torch.Tensor
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The rest, orthogonal to the direction."""
-        direction = _vector(self.direction, value)
-        unit: torch.Tensor = direction / torch.linalg.vector_norm(direction)
-        along: torch.Tensor = (value * unit).sum(-1, keepdim=True)
-        return (value - along * unit).to(value.dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class zero_units(Edit):  # noqa: N801
-    """The value with some units set to zero. `dim` is the dimension of the units."""
-
-    units: Sequence[int]
-    dim: int = 1
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """The value without those units."""
-        return value.index_fill(self.dim, _index(self.units, value, self.dim), 0)
-
-
-@dataclass(frozen=True, eq=False)
-class keep_units(Edit):  # noqa: N801
-    """The value with all units but these set to zero. `dim` is the dimension of the units."""
-
-    units: Sequence[int]
-    dim: int = 1
-
-    def __call__(self, value: torch.Tensor) -> torch.Tensor:
-        """Those units alone."""
-        kept = set(_index(self.units, value, self.dim).tolist())
-        others = [unit for unit in range(value.shape[self.dim]) if unit not in kept]
-        return value.index_fill(self.dim, _index(others, value, self.dim), 0)
-
-
-def _like(other: Value, value: torch.Tensor) -> Value:
-    if type(other) is float or type(other) is int:  # quicker than to ask whether it is a tensor
-        return other
-    return other.to(value.device) if isinstance(other, torch.Tensor) else other
-
-
-def _in_type(new: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """A new value in the type of the old one. Asking is quicker than a cast that does nothing."""
-    return new if new.dtype is value.dtype else new.to(value.dtype)
-
-
-def _vector(direction: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    if direction.shape != value.shape[-1:]:
-        raise EditError(
-            f"the direction has shape {tuple(direction.shape)}; the last dimension of the value, "
-            f"of shape {tuple(value.shape)}, wants ({value.shape[-1] if value.ndim else ''},)."
-        )
-    return direction.to(value.device, value.dtype)
-
-
-def _index(units: Sequence[int], value: torch.Tensor, dim: int) -> torch.Tensor:
-    count = value.shape[dim]
-    wrong = [unit for unit in units if not -count <= unit < count]
-    if wrong:
-        raise EditError(f"there are {count} units along dimension {dim}; got {wrong[0]}.")
-    return torch.tensor([unit % count for unit in units], device=value.device, dtype=torch.long)
-
-
-def save(path: str | Path, **given: Mapping[Any, Any]) -> None:
-    """Writes edits of the catalogue to a recipe: JSON, and safetensors for the tensors in it.
-
-        edits.save("calm.json", outputs={"h.3": edits.steer(direction, -2.0)})
-
-    Raises `RecipeError` for a function, which is code, and for a pattern that is not a string.
-    """
-    from nethook.editing import recipes
-
-    recipes.save(path, **given)
-
-
-def load(path: str | Path) -> dict[str, Any]:
-    """Reads a recipe, without running code: the arguments that `nethook.edit` takes.
-
-        with nethook.edit(model, **edits.load("calm.json")):
-            ...
-
-    Raises `RecipeError` for a file that is broken, foreign, or asks for anything but edits.
-    """
-    from nethook.editing import recipes
-
-    return recipes.load(path)
+from nethook.editing.catalogue import (
+    Edit,
+    add,
+    add_low_rank,
+    clamp,
+    clip_norm,
+    keep_units,
+    mask,
+    noise,
+    patch,
+    project_out,
+    replace,
+    scale,
+    steer,
+    zero,
+    zero_units,
+)
+from nethook.editing.recipes import load, save
+
+__all__ = [
+    "Edit",
+    "add",
+    "add_low_rank",
+    "clamp",
+    "clip_norm",
+    "keep_units",
+    "load",
+    "mask",
+    "noise",
+    "patch",
+    "project_out",
+    "replace",
+    "save",
+    "scale",
+    "steer",
+    "zero",
+    "zero_units",
+]

@@ -24,7 +24,7 @@ from nethook.editing.calling import (
     takes_value_alone,
     wrote_in_place,
 )
-from nethook.editing.edits import Edit, Limit, patch
+from nethook.editing.catalogue import Edit, Limit, patch
 from nethook.errors import EditError
 from nethook.hooks.ops.mode import ops_are_seen, unseen
 from nethook.torch_private import backward_id, dispatch_modes, function_modes, version_of

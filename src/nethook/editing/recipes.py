@@ -23,8 +23,8 @@ from safetensors.torch import load_file
 from safetensors.torch import save as serialize
 
 from nethook.addresses.paths import show_path
-from nethook.editing import edits as catalogue
-from nethook.editing.edits import Edit, Limit
+from nethook.editing import catalogue
+from nethook.editing.catalogue import Edit, Limit
 from nethook.editing.entries import Entry, Quantity, read
 from nethook.errors import NethookError, RecipeError
 from nethook.files import exists, not_a_file, read_file, write_file

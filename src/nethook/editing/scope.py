@@ -14,6 +14,7 @@ from nethook.addresses.op_addresses import split_patterns
 from nethook.addresses.patterns import find_modules, find_parameters
 from nethook.addresses.tree import ParameterSite, Tree
 from nethook.editing.callbacks.nodes import ChangeNodes, NodeEntry, NodesBegin
+from nethook.editing.catalogue import clip_norm
 from nethook.editing.changes import (
     Change,
     ChangeCall,
@@ -25,7 +26,6 @@ from nethook.editing.changes import (
     ClipTogether,
     JoinClipping,
 )
-from nethook.editing.edits import clip_norm
 from nethook.editing.entries import Entry, Quantity, read
 from nethook.editing.ops import ChangeOps, OpEdits
 from nethook.editing.parameters import ChangedParameter

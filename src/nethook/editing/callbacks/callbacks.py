@@ -18,7 +18,7 @@ from nethook.editing.callbacks.gradient_check import GradientReport, check_gradi
 from nethook.editing.callbacks.monitors import ActivationStats, DeadUnits, Forwards
 from nethook.editing.callbacks.nodes import NodeEntry
 from nethook.editing.callbacks.penalties import Penalty
-from nethook.editing.edits import clip_norm
+from nethook.editing.catalogue import clip_norm
 from nethook.editing.entries import Entry, Quantity
 from nethook.editing.scope import EditScope
 from nethook.errors import EditError, NotFiniteError, ScopeError

@@ -10,13 +10,10 @@ matrix product), is written beside the node it leads from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from nethook.text.table import count
 from nethook.text.tree import Branch, TreeView
-
-if TYPE_CHECKING:
-    from nethook.tracing.autograd.graph import GraphNode
+from nethook.tracing.autograd.node import GraphNode
 
 _DEEPEST = 40  # levels; a graph that parts within branches more often is cut there
 

@@ -19,6 +19,8 @@ from nethook.errors import InputsError, NoGradientError, OptionError
 from nethook.hooks.autograd.nodes import inputs_of, leaf_of, number
 from nethook.hooks.modes import quiet
 from nethook.torch_private import shapes_of_node
+from nethook.tracing.autograd.drawing import draw
+from nethook.tracing.autograd.node import GraphNode
 from nethook.tracing.autograd.provenance import Makers, stretches
 from nethook.tracing.tape.tape import Tape
 
@@ -26,25 +28,6 @@ if TYPE_CHECKING:
     import rich.tree
 
     from nethook.text.tree import TreeView
-
-
-@dataclass(frozen=True, slots=True)
-class GraphNode:
-    """One node: what it is, what it made, and whence its gradients go.
-
-    `address` and `call` say which call made it, where a tape knows; `leaf` names the parameter to
-    whose `.grad` it adds (or says `input` where no model knows the tensor), else it is None.
-    `inputs` are the numbers of the nodes that it passes gradients to.
-    """
-
-    index: int
-    name: str
-    shapes: tuple[tuple[int, ...], ...]  # of what it made in the forward
-    dtypes: tuple[str, ...]
-    address: str | None
-    call: int | None
-    leaf: str | None
-    inputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,8 +77,6 @@ class AutogradGraph:
         return self._view(None).rich()
 
     def _view(self, rows: int | None) -> TreeView:
-        from nethook.tracing.autograd.drawing import draw
-
         return draw(self.nodes, self.roots, rows)
 
 

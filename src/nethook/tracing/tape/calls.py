@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import torch
 
@@ -14,9 +14,7 @@ from nethook.hooks.autograd.nodes import HeldNode
 from nethook.tracing.keep import held_tensors, read_value
 from nethook.tracing.tape.describe import shapes
 from nethook.tracing.tape.entry import Entry, Gradients
-
-if TYPE_CHECKING:
-    from nethook.tracing.tape.record import Record
+from nethook.tracing.tape.site_calls import SiteCalls
 
 Quantity = Literal["output", "input", "grad"]
 
@@ -26,7 +24,7 @@ class Call:
 
     __slots__ = ("_entry", "_record", "index")
 
-    def __init__(self, record: Record, entry: Entry, index: int) -> None:
+    def __init__(self, record: SiteCalls, entry: Entry, index: int) -> None:
         self._record = record
         self._entry = entry
         self.index = index  # its number among all calls of the site, from 0
@@ -200,7 +198,7 @@ class Calls(Sequence[Call]):
 
     __slots__ = ("_places", "_record")
 
-    def __init__(self, record: Record, places: list[int] | None = None) -> None:
+    def __init__(self, record: SiteCalls, places: list[int] | None = None) -> None:
         self._record = record
         self._places = places  # which of the calls that were kept; None for all
 

@@ -114,6 +114,10 @@ zoo: $(NATIVE) ## Measure the doctor on the zoo: 5 seeds, 2 of them jittered as 
 zoo-quick: $(NATIVE) ## Measure the doctor on one program a code, one seed (2 minutes)
 	@$(BIN)/python zoo/measure.py --quick --seeds 1 --runs build/zoo-quick --anew $(ARGS)
 
+.PHONY: golden
+golden: $(NATIVE) ## Compare what BASE (v0.1.0) and this folder record of the scripts in tests/scripts
+	@$(BIN)/python -m tools.golden $(or $(BASE),v0.1.0) $(ARGS)
+
 .PHONY: mutants
 mutants: $(READY) ## Take each guard of hooks/ away in turn and see that a test fails (half an hour)
 	@$(BIN)/python tools/mutants.py $(ARGS)

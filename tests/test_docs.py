@@ -62,3 +62,34 @@ def test_every_error_is_on_its_page() -> None:
         for kind in kinds
         if f"`{kind.__name__}`" not in text and f".{kind.__name__}`" not in text
     ] == []
+
+
+def named_files(text: str) -> list[Path]:
+    """The source files that a page names; a name without a folder is beside the one before it."""
+    package = ROOT / "src" / "nethook"
+    files: list[Path] = []
+    for name in re.findall(r"`([\w/]+\.(?:py|cpp|h|js))`", text):
+        if name.startswith(("tests/", "tools/", "zoo/")):
+            files.append(ROOT / name)
+        elif "/" in name or (package / name).exists():
+            files.append(package / name)
+        else:
+            files.append(files[-1].parent / name)
+    return files
+
+
+def test_the_walks_of_the_architecture_page_lead_through_files_that_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    files = named_files(text)
+    assert len(files) > 60
+    assert [str(path) for path in files if not path.exists()] == []
+
+
+def test_the_architecture_page_shows_every_room() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    picture = next(code for _, code in BLOCK.findall(text))
+    package = ROOT / "src" / "nethook"
+    rooms = {path.parent.name for path in package.glob("*/__init__.py")}
+    files = {path.stem for path in package.glob("*.py")} - {"__init__", "__main__"}
+    assert rooms | files == set(re.findall(r"\w+", picture)) & (rooms | files)
+    assert set(re.findall(r"(\w+)/", picture)) == rooms

@@ -2,8 +2,8 @@
 
 python -m tools.modes_page
 
-What is written is what is declared, so it is the same whatever the torch; the tests hold what is
-declared against the torch they run on.
+What is written is what is declared, so it is the same whatever the torch; the tests compare what
+is declared with the torch they run on.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ from tests.modes.matrix import FEATURES, GROUPS, Cell, Mode, load, of
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "modes.md"
 README = ROOT / "README.md"
+WORKS = "✓"
+TITLES = ("Does not work", "Refused", "Not tested by itself (–)", "Without its guard")
+"""The kinds of sentences below a table, in order."""
+Sentences = dict[str, dict[str, list[Mode]]]
+"""A sentence -> features -> the modes in which it is true of them."""
 BEGIN, END = "<!-- modes: written by tools/modes_page.py -->", "<!-- end of modes -->"
 
 
 def section() -> str:
-    """One table a group: a row a mode, a column a feature; then what is refused, and the guards."""
+    """One table per group, with a row per mode and a column per feature; then its notes."""
     modes, cells = load()
     lines: list[str] = []
     for group in GROUPS:
@@ -36,41 +41,67 @@ def _table(rows: list[Mode], cells: list[Cell]) -> list[str]:
     ]
     for mode in rows:
         shown = [field(mode, feature, cells) for feature in FEATURES]
-        models = sorted({each.model for each in cells if each.mode is mode})
+        models = sorted({cell.model for cell in cells if cell.mode is mode})
         lines.append(f"| {mode.name}: {mode.what} | {' | '.join(shown)} | {', '.join(models)} |")
     return [*lines, ""]
 
 
 def field(mode: Mode, feature: str, cells: list[Cell]) -> str:
     """What stands in one field of a table."""
-    found = list(of(mode, feature, cells))
-    if not found:
+    declared = list(of(mode, feature, cells))
+    if not declared:
         return "–"
-    answer = "refused" if found[0].refused else "works"
-    lacking = found[0].lacking
+    answer = "refused" if declared[0].refused else WORKS
+    lacking = declared[0].lacking
     return answer if lacking is None else f"{answer}, not {lacking.where}"
 
 
 def notes(rows: list[Mode], cells: list[Cell]) -> list[str]:
-    """What is said below a table: one line a field and what it differs in."""
-    lines = []
+    """What is said below a table: each sentence once, with the fields that it is about."""
+    kinds: dict[str, Sentences] = {title: {} for title in TITLES}
     for mode in rows:
         for feature in FEATURES:
-            for each in list(of(mode, feature, cells))[:1]:
-                if each.lacking:
-                    where, why = each.lacking.where, each.lacking.why
-                    lines.append(f"- {feature}, {mode.name}: not {where}: {why}.")
-                if each.refused:
-                    lines.append(f"- {feature}, {mode.name}: refused: {each.refused}")
+            for cell in list(of(mode, feature, cells))[:1]:
+                if cell.lacking:
+                    sentence = f"{cell.lacking.where}: {cell.lacking.why}"
+                    _add(kinds["Does not work"], sentence, feature, mode)
+                if cell.refused:
+                    _add(kinds["Refused"], cell.refused, feature, mode)
                 else:
-                    lines.append(f"- {feature}, {mode.name}: without its guard, {each.without}.")
+                    _add(kinds["Without its guard"], cell.without, feature, mode)
             if feature in mode.beside:
-                lines.append(f"- {feature}, {mode.name}: {mode.beside[feature]}.")
-    return lines
+                _add(kinds["Not tested by itself (–)"], mode.beside[feature], feature, mode)
+    lines: list[str] = []
+    for title, sentences in kinds.items():
+        if sentences:
+            lines += [f"{title}:", ""]
+            lines += [f"- {_fields(by, sentences)}: {text}." for text, by in sentences.items()]
+            lines.append("")
+    return lines[:-1]
+
+
+def _add(sentences: Sentences, text: str, feature: str, mode: Mode) -> None:
+    sentences.setdefault(text.rstrip("."), {}).setdefault(feature, []).append(mode)
+
+
+def _fields(by: dict[str, list[Mode]], sentences: Sentences) -> str:
+    """Which fields of a table a sentence is about: features with the same modes together.
+
+    Modes are left out where no other sentence is about the feature, in several modes.
+    """
+    together: dict[tuple[str, ...], list[str]] = {}
+    for feature, modes in by.items():
+        alone = len(modes) > 1 and sum(feature in others for others in sentences.values()) == 1
+        names = () if alone else tuple(mode.name for mode in modes)
+        together.setdefault(names, []).append(feature)
+    return "; ".join(
+        ", ".join(features) + (f" ({' · '.join(names)})" if names else "")
+        for names, features in together.items()
+    )
 
 
 def summary() -> str:
-    """The table of the README: a row a group."""
+    """The table of the README: a row per group."""
     modes, cells = load()
     lines = [f"| | {' | '.join(FEATURES)} |", "| --- |" + " --- |" * len(FEATURES)]
     for group in GROUPS:
@@ -80,8 +111,8 @@ def summary() -> str:
         shown = []
         for feature in FEATURES:
             fields = [field(mode, feature, cells).partition(",")[0] for mode in rows]
-            counts = [f"{fields.count(each)} {each}" for each in ("works", "refused")]
-            shown.append(", ".join(each for each in counts if each[0] != "0") or "–")
+            counts = [(fields.count(answer), answer) for answer in (WORKS, "refused")]
+            shown.append(" · ".join(f"{n} {answer}" for n, answer in counts if n) or "–")
         lines.append(f"| {group} | {' | '.join(shown)} |")
     return "\n".join(lines)
 

@@ -92,14 +92,14 @@ def _every_gradient() -> Iterator[None]:
 
 
 ACCUMULATED = mode(
-    "Backward passes", "accumulation", "several micro-batches a step",
+    "Backward passes", "accumulation", "several micro-batches per step",
     edit=_PLAIN, features=_NO_GRAD,
 )  # fmt: skip
 
 
 @cell(
     "watch", ACCUMULATED, "mlp", guard=_first_backward_only,
-    without="only the first micro-batch of a step is seen",
+    without="only the first micro-batch of a step is measured",
 )  # fmt: skip
 def watch_accumulation(name: str) -> None:
     model = network(name)
@@ -138,7 +138,7 @@ RETAINED = mode(
 
 @cell(
     "watch", RETAINED, "mlp", guard=_first_backward_only,
-    without="only the first backward pass of a step is seen",
+    without="only the first backward pass of a step is measured",
 )  # fmt: skip
 def watch_retained(name: str) -> None:
     model = network(name)
@@ -173,7 +173,7 @@ def trace_retained(name: str) -> None:
 PENALTY = mode(
     "Backward passes", "gradient penalty", "`autograd.grad(create_graph=True)`, then a backward",
     edit=_PLAIN, features=_NO_GRAD,
-    trace="a tape keeps every backward pass by itself: `.grads`",
+    trace="a tape keeps the gradients of every backward pass: `.grads`",
 )  # fmt: skip
 
 
@@ -261,7 +261,7 @@ def _mapped(model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> Any:
 
 @cell(
     "watch", VMAP, "mlp", guard=_transforms_unseen("watching.measuring.taps"),
-    without="calls inside the transform are counted as training's",
+    without="calls inside the transform are counted as training",
 )  # fmt: skip
 def watch_beside_transforms(name: str) -> None:
     """Per-sample gradients between steps: theirs are no calls of the training."""
@@ -282,7 +282,7 @@ def watch_beside_transforms(name: str) -> None:
 
 @cell(
     "trace", VMAP, "mlp", guard=_transforms_unseen("tracing.taps"),
-    without="a value that is gone is kept",
+    without="a value is kept that no longer exists",
     refused="`NotRunError`: '0' was called, but inside a torch.func transform (vmap, grad, …), "
     "whose values do not outlive it",
 )  # fmt: skip

@@ -116,7 +116,7 @@ def check_edit(run: Run, compile_: bool = False) -> None:
             equal([p.grad for p in model.parameters()], [p.grad for p in plain.parameters()])
 
 
-_NO_BACKWARD = "runs without gradient, where nothing is computed again"
+_NO_BACKWARD = "runs without gradient, so nothing is recomputed"
 _WAYS: tuple[tuple[str, str, Run, bool], ...] = (
     ("`use_reentrant=False`", "recomputed in backward", _plain, False),
     ("`use_reentrant=True`", "the first pass has no gradient", _reentrant, False),
@@ -130,7 +130,7 @@ def _cells(declared: Mode, run: Run, compile_: bool) -> None:
     @cell(
         "watch", declared, "blocks",
         guard=c.no_taps_in_graphs if compile_ else _counted_again("watching.measuring.taps"),
-        without="nothing is recorded" if compile_ else "what is computed again is counted again",
+        without="nothing is recorded" if compile_ else "what is recomputed is counted twice",
     )  # fmt: skip
     def watch(_: str) -> None:
         check_watch(run, compile_)

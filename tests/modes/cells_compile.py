@@ -12,8 +12,8 @@ from tests.modes import compiling as c
 from tests.modes.matrix import Mode, cell, mode
 from tests.modes.steps import Rows, batches, network, patched, same, train, watching
 
-PASSED_BY = "compiled code passes the hooks by, and nothing is recorded"
-NOT_EDITED = "compiled code passes the edit by"
+PASSED_BY = "compiled code bypasses the hooks, and nothing is recorded"
+NOT_EDITED = "compiled code bypasses the edit"
 
 _WAYS: tuple[tuple[str, str, Callable[..., Any], tuple[str, ...], str], ...] = (
     (
@@ -53,7 +53,7 @@ for _name, _what, _compile, _models, _at in _WAYS:
     _cells(mode("torch.compile", _name, _what), _compile, _models, _at)
 
 
-_TRACED = dict.fromkeys(("trace", "edit"), "hooks come after the first call in every cell above")
+_TRACED = dict.fromkeys(("trace", "edit"), "the rows above attach after the first call, too")
 AFTER = mode(
     "torch.compile", "attached after the first call", "the code was compiled without hooks",
     features=_TRACED["trace"], **_TRACED,
@@ -62,7 +62,7 @@ AFTER = mode(
 
 @cell(
     "watch", AFTER, "mlp", guard=c.hooks_unchecked,
-    without="the graph without taps goes on being used",
+    without="the graph without hooks continues to be used",
 )  # fmt: skip
 def watch_after_the_first_call(model: str) -> None:
     c.check_watch(model, c.whole, called=True)
@@ -71,14 +71,14 @@ def watch_after_the_first_call(model: str) -> None:
 SIBLING = mode(
     "torch.compile", "one block of several",
     "hooks on one of the blocks that share a graph",
-    edit="the cell of `block.compile()` edits one block", features="as `edit`",
+    edit="tested in the row of `block.compile()`, which edits one block", features="as `edit`",
     trace="as `edit`",
 )  # fmt: skip
 
 
 @cell(
     "watch", SIBLING, "blocks", guard=c.hooks_unchecked,
-    without="the graph of a block without taps is used for the one with them",
+    without="the graph of a block without hooks is used for the one with hooks",
 )  # fmt: skip
 def watch_one_sibling(model: str) -> None:
     def watched(compiled: bool) -> Rows:
@@ -102,7 +102,7 @@ COPY = mode(
 
 @cell(
     "watch", COPY, "mlp", guard=c.hooks_unchecked,
-    without="the teacher's graph is used for the student, without taps",
+    without="the teacher's graph, without hooks, is used for the student",
 )  # fmt: skip
 def watch_beside_a_teacher(model: str) -> None:
     expected, _ = c.watched_eagerly(model)
@@ -153,7 +153,7 @@ def watch_views_written_in_place(model: str) -> None:
 
 
 FUNCTION = mode(
-    "torch.compile", "a compiled function", "that calls the model and takes the loss",
+    "torch.compile", "a compiled function", "it calls the model and computes the loss",
     trace="refused: see `docs/look.md`", edit="as `trace`", features="calls the model itself",
 )  # fmt: skip
 
@@ -175,7 +175,7 @@ def watch_inside_a_compiled_function(model: str) -> None:
 
 STEP = mode(
     "torch.compile", "a compiled step of the optimizer", "`torch.compile(optimizer.step)`",
-    trace="not concerned", edit="not concerned", features="not concerned",
+    trace="not affected", edit="not affected", features="not affected",
 )  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def _traced_into() -> Any:
 
 @cell(
     "watch", STEP, "mlp", guard=_traced_into,
-    without="the compiler fails inside the hooks, and the watch ends",
+    without="the compiler fails inside the hooks, and watching ends",
 )  # fmt: skip
 def watch_a_compiled_step(model: str) -> None:
     expected, _ = c.watched_eagerly(model)

@@ -23,11 +23,11 @@ from tests.modes.device_guards import no_such_device, waits_for_numbers
 from tests.modes.matrix import cell, mode
 from tests.modes.steps import STEPS, batches, network, patched, recorded, watching
 
-DEVICE = mode("Devices", "an accelerator", "a stand-in on which every wait is counted")
+DEVICE = mode("Devices", "an accelerator", "a simulated device that counts every wait")
 SAME = mode(
     "Devices",
     "an accelerator: norms, cosines, flags",
-    "computed there, read when a window ends",
+    "computed on the device, read when a window ends",
     **dict.fromkeys(("trace", "edit", "features"), "as above"),
 )
 META = mode("Devices", "`meta`", "tensors with a shape and no data")
@@ -64,7 +64,7 @@ def watch_waits_for_nothing(model: str, off: Any) -> None:
 
 
 @cell(
-    "watch", SAME, "mlp", guard=no_such_device, without="there are none on an accelerator",
+    "watch", SAME, "mlp", guard=no_such_device, without="an accelerator has no such numbers",
     elsewhere=True,
 )  # fmt: skip
 def watch_has_the_same_numbers(model: str, off: Any) -> None:

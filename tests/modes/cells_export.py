@@ -22,7 +22,7 @@ from tests.modes.steps import batches, network, patched, watching
 _BESIDE = {
     "trace": "a trace is a block around a call: leave it, or export inside `nethook.suspended`",
     "edit": "an edit is part of what is exported; `nethook.suspended` leaves it out",
-    "features": "its hooks are gone when it returns",
+    "features": "its hooks are removed when it returns",
 }
 
 
@@ -95,7 +95,7 @@ def _cells(declared: Mode, export: Callable[[nn.Module, torch.Tensor], Any]) -> 
     @cell(
         "watch", declared, "mlp",
         guard=_nothing_is_known if export in (_exported, _onnx) else _hooks_stay,
-        without="taps are refused by torch, or stay in the artefact, or count its calls",
+        without="torch rejects the hooks, or exports them, or calls of the exported model count",
     )  # fmt: skip
     def watch(name: str) -> None:
         _check(name, export)
@@ -103,23 +103,23 @@ def _cells(declared: Mode, export: Callable[[nn.Module, torch.Tensor], Any]) -> 
 
 for _name, _what, _export in (
     ("`torch.jit.script`", "refuses hooks in Python", _scripted),
-    ("`torch.jit.trace`", "runs the model, and bakes what hooks do in", _traced),
-    ("`torch.export`", "traces without a strict mode", _exported),
+    ("`torch.jit.trace`", "runs the model, and hooks become part of the result", _traced),
+    ("`torch.export`", "non-strict tracing", _exported),
     ("`torch.export(strict=True)`", "traces with Dynamo", _exported_strictly),
-    ("`torch.onnx.export`", "by way of `torch.export`", _onnx),
-    ("`torch.onnx.export(dynamo=False)`", "by way of TorchScript", _onnx_scripted),
+    ("`torch.onnx.export`", "through `torch.export`", _onnx),
+    ("`torch.onnx.export(dynamo=False)`", "through TorchScript", _onnx_scripted),
 ):
     _cells(mode("Export", _name, _what, **_BESIDE), _export)
 
 GRAPHED = mode(
-    "Export", "`torch.cuda.make_graphed_callables`", "a recording, in which no Python runs",
+    "Export", "`torch.cuda.make_graphed_callables`", "replays kernels without running Python",
     **_BESIDE,
 )  # fmt: skip
 
 
 @cell(
     "watch", GRAPHED, "mlp", guard=_hooks_stay,
-    without="torch asks for a GPU, or complains of hooks without saying whose",
+    without="torch asks for a GPU, or complains about hooks without saying who owns them",
     refused="`ScopeError`: the model is hooked by nethook.watch, and a CUDA graph would replay its "
     "kernels without calling a hook: close the watch first",
 )  # fmt: skip

@@ -20,16 +20,29 @@ from tests.modes.matrix import cell, mode
 from tests.modes.steps import batches, network, patched, train
 
 GROUP = "Life of a model"
-BESIDE = dict.fromkeys(("trace", "edit", "features"), "a scope looks the model up when it opens")
-COPIED = mode(GROUP, "`deepcopy`, `torch.save`, `state_dict`", "copies carry nothing", **BESIDE)
+BESIDE = dict.fromkeys(
+    ("trace", "edit", "features"), "the model is looked up whenever a scope opens"
+)
+COPIED = mode(GROUP, "`deepcopy`, `torch.save`, `state_dict`", "copies have no hooks", **BESIDE)
 LOADED = mode(GROUP, "`load_state_dict`", "into the same tensors", **BESIDE)
 ASSIGNED = mode(GROUP, "`load_state_dict(assign=True)`", "with a new optimizer", **BESIDE)
-STALE = mode(GROUP, "the same with the old optimizer", "its steps change nothing: said", **BESIDE)
-CONVERTED = mode(GROUP, "`.to`, `.half`, `.double`", "parameters get other memory", **BESIDE)
-REPLACED = mode(GROUP, "a module is replaced", "its parameters are followed: said", **BESIDE)
+STALE = mode(
+    GROUP,
+    "the same with the old optimizer",
+    "its steps change nothing, which is reported",
+    **BESIDE,
+)
+CONVERTED = mode(GROUP, "`.to`, `.half`, `.double`", "parameters move to other memory", **BESIDE)
+REPLACED = mode(
+    GROUP, "a module is replaced", "the new parameters are followed, which is reported", **BESIDE
+)
 TIED = mode(GROUP, "weights are tied", "two names, one parameter", **BESIDE)
-PARAMETRISED = mode(GROUP, "`register_parametrization`, `prune`", "same parameter", **BESIDE)
-NORMALISED = mode(GROUP, "`weight_norm`", "other parameters in its place: said", **BESIDE)
+PARAMETRISED = mode(
+    GROUP, "`register_parametrization`, `prune`", "the parameter stays the same", **BESIDE
+)
+NORMALISED = mode(
+    GROUP, "`weight_norm`", "replaced by other parameters, which is reported", **BESIDE
+)
 
 Change = Callable[[nn.Module, torch.optim.Optimizer], torch.optim.Optimizer | None]
 BEFORE, AFTER = 2, 3
@@ -132,7 +145,7 @@ def _weights_once() -> Any:
     return patched("nethook.watching.measuring.parameters.ParameterSet.weights", once)
 
 
-@cell("watch", LOADED, "mlp", guard=_weights_once, without="weights seem to stand still")
+@cell("watch", LOADED, "mlp", guard=_weights_once, without="weights seem not to change")
 def loaded(name: str) -> None:
     def change(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         model.load_state_dict(_doubled(name))
@@ -142,7 +155,7 @@ def loaded(name: str) -> None:
     np.testing.assert_allclose(_weights(found), _expected(name, change), rtol=1e-6)
 
 
-@cell("watch", ASSIGNED, "mlp", guard=_parameters_stay, without="nothing of parameters any more")
+@cell("watch", ASSIGNED, "mlp", guard=_parameters_stay, without="parameters are no longer measured")
 def assigned(name: str) -> None:
     def change(model: nn.Module, optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
         model.load_state_dict(_doubled(name), assign=True)
@@ -154,7 +167,7 @@ def assigned(name: str) -> None:
     np.testing.assert_allclose(_weights(found), _expected(name, change), rtol=1e-6)
 
 
-@cell("watch", STALE, "mlp", guard=_parameters_stay, without="nobody says a word")
+@cell("watch", STALE, "mlp", guard=_parameters_stay, without="nothing is reported")
 def stale(name: str) -> None:
     def change(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         model.load_state_dict(_doubled(name), assign=True)
@@ -169,7 +182,13 @@ def _no_second_look() -> Any:
     return patched("nethook.stats.tables.Table.find", lambda self, tensors: True)
 
 
-@cell("watch", CONVERTED, "mlp", guard=_no_second_look, without="bytes of one type read as another")
+@cell(
+    "watch",
+    CONVERTED,
+    "mlp",
+    guard=_no_second_look,
+    without="bytes of one dtype are read as another",
+)
 def converted(name: str) -> None:
     for convert in (nn.Module.double, nn.Module.bfloat16):
 
@@ -182,7 +201,7 @@ def converted(name: str) -> None:
         np.testing.assert_array_equal(found["0", "outputs"]["count"], [128.0] * (BEFORE + AFTER))
 
 
-@cell("watch", REPLACED, "mlp", guard=_parameters_stay, without="nobody says a word")
+@cell("watch", REPLACED, "mlp", guard=_parameters_stay, without="nothing is reported")
 def replaced(name: str) -> None:
     def change(model: nn.Module, optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
         model[2] = nn.Linear(16, 5)
@@ -196,7 +215,7 @@ def replaced(name: str) -> None:
     np.testing.assert_array_equal(found["2", "outputs"]["count"], [40.0] * BEFORE + [0.0] * AFTER)
 
 
-@cell("watch", TIED, "mlp", guard=_parameters_stay, without="nobody says a word")
+@cell("watch", TIED, "mlp", guard=_parameters_stay, without="nothing is reported")
 def tied(name: str) -> None:
     def tie(model: nn.Module, optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
         model.append(nn.Linear(5, 5))
@@ -241,7 +260,7 @@ def parametrised(name: str) -> None:
         assert (found["0.weight", "param_grads"]["count"] == 160).all()
 
 
-@cell("watch", NORMALISED, "mlp", guard=_parameters_stay, without="nobody says a word")
+@cell("watch", NORMALISED, "mlp", guard=_parameters_stay, without="nothing is reported")
 def normalised(name: str) -> None:
     def change(model: nn.Module, optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
         parametrizations.weight_norm(model[0])

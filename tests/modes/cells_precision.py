@@ -155,7 +155,7 @@ def _check_features(name: str, auto: torch.dtype | None, dtype: torch.dtype) -> 
 def _cells(declared: Mode, auto: torch.dtype | None, dtype: torch.dtype) -> None:
     @cell(
         "watch", declared, "mlp", guard=low_precision,
-        without="sums have the digits of the tensor's own type",
+        without="sums are only as precise as the dtype of the tensor",
     )  # fmt: skip
     def watch(name: str) -> None:
         _check_watch(name, auto=auto, dtype=dtype)
@@ -183,11 +183,11 @@ for _name, _what, _auto, _dtype in (
 _SAME = {
     "edit": "as without a scaler",
     "features": "runs without gradient",
-    "trace": "gradients on a tape are those that flowed, with the scaler's factor",
+    "trace": "gradients on a tape are as computed, including the scaler's factor",
 }
 SCALED = mode("Mixed precision", "`GradScaler`", "gradients are reported unscaled", **_SAME)
 FUSED = mode(
-    "Mixed precision", "fused optimizer under a `GradScaler`", "the factor is still in at its step",
+    "Mixed precision", "fused optimizer under a `GradScaler`", "gradients still scaled at its step",
     **_SAME,
 )  # fmt: skip
 INF = mode("Mixed precision", "a step that a scaler skips", "infinite gradients", **_SAME)

@@ -23,7 +23,7 @@ ONLY_WATCH = dict.fromkeys(("trace", "edit", "features"), "as in the first row")
 LOCAL = ("outputs", "grads")
 OF_PARAMETERS = ("params", "param_grads", "updates")
 
-DDP = mode("DDP", "`DistributedDataParallel`", "each rank has a part of the samples")
+DDP = mode("DDP", "`DistributedDataParallel`", "each rank has a share of the samples")
 INNER = mode("DDP", "`DDP(model, static_graph=True)`", "watched before it is wrapped", **ONLY_WATCH)
 NO_SYNC = mode(
     "DDP", "`no_sync`, `find_unused_parameters=True`", "accumulation over micro-batches",
@@ -32,16 +32,29 @@ NO_SYNC = mode(
 JOIN = mode("DDP", "`Join`", "10 steps on one rank, 7 on the other", **ONLY_WATCH)
 ONE = mode("DDP", "one rank of two", "the other is not watched", **ONLY_WATCH)
 DEAD = mode("DDP", "a rank that dies", "killed in the middle of a step", **ONLY_WATCH)
-FSDP = mode("FSDP2", "`fully_shard`", "each rank holds a part of every parameter")
-FSDP_BEFORE = mode("FSDP2", "`fully_shard` after `watch`", "sharded when watched", **ONLY_WATCH)
-FSDP_KEPT = mode("FSDP2", "`reshard_after_forward=False`", "gathered till backward", **ONLY_WATCH)
+FSDP = mode("FSDP2", "`fully_shard`", "each rank holds a shard of every parameter")
+FSDP_BEFORE = mode(
+    "FSDP2", "`fully_shard` after `watch`", "sharded while it is watched", **ONLY_WATCH
+)
+FSDP_KEPT = mode(
+    "FSDP2",
+    "`reshard_after_forward=False`",
+    "parameters stay gathered until backward",
+    **ONLY_WATCH,
+)
 FSDP_MIXED = mode("FSDP2", "`MixedPrecisionPolicy`", "bfloat16, reduced in float32", **ONLY_WATCH)
 COLLECTIVES = mode(
-    "FSDP2", "collectives", "counted with and without, of DDP and tensor parallel too", **ONLY_WATCH
+    "FSDP2",
+    "collectives",
+    "the same number with and without nethook, also for DDP and tensor parallel",
+    **ONLY_WATCH,
 )
 PARALLEL = mode("Tensor parallel", "`parallelize_module`", "layers are split by columns and rows")
 PARALLEL_BEFORE = mode(
-    "Tensor parallel", "`parallelize_module` after `watch`", "split when watched", **ONLY_WATCH
+    "Tensor parallel",
+    "`parallelize_module` after `watch`",
+    "split while it is watched",
+    **ONLY_WATCH,
 )
 
 
@@ -141,7 +154,13 @@ def _every_rank_binds() -> Any:
     return patched("nethook.runs.reading.run.common_axis", axis)
 
 
-@cell("watch", JOIN, "mlp", guard=_every_rank_binds, without="the longer rank is cut off")
+@cell(
+    "watch",
+    JOIN,
+    "mlp",
+    guard=_every_rank_binds,
+    without="the additional steps of the longer rank are lost",
+)
 def uneven_ranks(model: str) -> None:
     assert outcome("ddp_join") == (10, 7)
     with nethook.open_run(run_path("ddp_join")) as run:
@@ -156,7 +175,7 @@ def _nobody_is_missed() -> Any:
     return patched("nethook.runs.reading.run.Run._expected", lambda self, windows, phase: 1)
 
 
-@cell("watch", ONE, "mlp", guard=_nobody_is_missed, without="the missing rank does not show")
+@cell("watch", ONE, "mlp", guard=_nobody_is_missed, without="the missing rank is not noticed")
 def only_one_rank_is_watched(model: str) -> None:
     first, second = outcome("ddp_one_watched")
     assert first == second == outcome("ddp_watch")[0]  # training is what it was
@@ -170,7 +189,7 @@ def _everyone_lives() -> Any:
     return patched("nethook.runs.reading.run.is_alive", lambda mark, beat: True)
 
 
-@cell("watch", DEAD, "mlp", guard=_everyone_lives, without="the dead rank seems to write on")
+@cell("watch", DEAD, "mlp", guard=_everyone_lives, without="the dead rank seems to be alive")
 def a_rank_dies(model: str) -> None:
     outcome("ddp_watch")
     with nethook.open_run(run_path("died")) as run:
@@ -210,7 +229,7 @@ def _counted(name: str) -> None:
             assert without == with_watch > 0
 
 
-SHARDS = "nothing of parameters is measured"
+SHARDS = "parameters are not measured"
 for _mode, _name, _check, _guard in (
     (FSDP, "fsdp_after", _fsdp, program.shards_are_asked),
     (FSDP_BEFORE, "fsdp_before", _fsdp, program.parameters_stay),
@@ -222,7 +241,7 @@ for _mode, _name, _check, _guard in (
     )
 cell(
     "watch", COLLECTIVES, "mlp", guard=program.ranks_wait,
-    without="a watch that asked the other ranks would show", elsewhere=True,
+    without="a watch that asks other ranks adds collectives", elsewhere=True,
 )(checked(_counted, "collectives"))  # fmt: skip
 
 
@@ -235,7 +254,7 @@ def _says_why(name: str) -> None:
 for _feature in ("trace", "edit"):
     cell(
         _feature, FSDP, "mlp", guard=program.no_shards_known,
-        without="gradients of parameters are missing, for a reason that is not theirs",
+        without="gradients of parameters are missing, and a wrong reason is given",
         elsewhere=True,
     )(checked(_says_why, f"fsdp_{_feature}"))  # fmt: skip
 cell(

@@ -155,10 +155,10 @@ def check_watch(name: str) -> dict[Any, Any]:
 
 
 EAGER = mode(
-    "Real models", "eager", "bit-identical, every layer that is called is seen",
+    "Real models", "eager", "bit-identical, and every layer that is called is measured",
 )  # fmt: skip
 INSIDE = mode(
-    "Real models", "compiled", "layers inside the graph are those of eager",
+    "Real models", "compiled", "the same layers as in eager mode",
     trace="runs eagerly", edit="runs eagerly", features="runs eagerly",
 )  # fmt: skip
 

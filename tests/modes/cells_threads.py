@@ -33,18 +33,18 @@ ALL = mode(
 )
 SERVER = mode(
     GROUP, "a server", "requests in a pool of threads, one model",
-    watch="a watch follows one training; see the rows above",
+    watch="a watch follows one training run; see the rows above",
 )  # fmt: skip
 TASKS = mode(
-    GROUP, "`asyncio`", "tasks that take turns in one thread",
-    features="it does not wait for anything", watch="a training does not wait for others",
+    GROUP, "`asyncio`", "several tasks in one thread",
+    features="it does not wait for anything", watch="training does not wait for others",
 )  # fmt: skip
-FORK = mode(GROUP, "`fork`", "everything is off in the child", features="nothing is left open")
+FORK = mode(GROUP, "`fork`", "everything is off in the child", features="nothing stays attached")
 SPAWN = mode(
     GROUP,
     "`spawn`",
-    "a model that is watched goes to another process",
-    **dict.fromkeys(("trace", "edit", "features"), "as for `watch`: copies carry nothing"),
+    "a watched model is sent to another process",
+    **dict.fromkeys(("trace", "edit", "features"), "as for `watch`: copies have no hooks"),
 )
 LOADER = mode(
     GROUP,
@@ -52,9 +52,7 @@ LOADER = mode(
     "forked in the middle of a watch",
     **dict.fromkeys(("trace", "edit", "features"), "as for `fork`"),
 )
-GARBAGE = mode(
-    GROUP, "garbage collection", "in the middle of everything", features="as for `trace`"
-)
+GARBAGE = mode(GROUP, "garbage collection", "at any moment", features="as for `trace`")
 
 
 def _nobody_is_elsewhere() -> Any:
@@ -104,7 +102,9 @@ def _in_thread(call: Callable[[], Any]) -> Any:
 # -- another thread -------------------------------------------------------------------------------
 
 
-@cell("trace", OTHER, "mlp", guard=_nobody_is_elsewhere, without="calls of others are recorded")
+@cell(
+    "trace", OTHER, "mlp", guard=_nobody_is_elsewhere, without="calls of other threads are recorded"
+)
 def trace_sees_its_own_thread(name: str) -> None:
     model = network(name)
     for x, _ in batches(name):
@@ -120,7 +120,9 @@ def trace_sees_its_own_thread(name: str) -> None:
             tape["0"].output
 
 
-@cell("edit", OTHER, "mlp", guard=_nobody_is_elsewhere, without="calls of others are changed")
+@cell(
+    "edit", OTHER, "mlp", guard=_nobody_is_elsewhere, without="calls of other threads are changed"
+)
 def edit_changes_its_own_thread(name: str) -> None:
     model = network(name)
     for x, _ in batches(name):
@@ -135,7 +137,13 @@ def edit_changes_its_own_thread(name: str) -> None:
             _in_thread(lambda x=x: model(x))
 
 
-@cell("features", OTHER, "mlp", guard=_nobody_is_elsewhere, without="they are another's")
+@cell(
+    "features",
+    OTHER,
+    "mlp",
+    guard=_nobody_is_elsewhere,
+    without="they are those of another thread's call",
+)
 def features_of_its_own_call(name: str) -> None:
     model = network(name)
     for x, _ in batches(name):
@@ -156,7 +164,13 @@ def features_of_its_own_call(name: str) -> None:
         assert torch.equal(found["0"], expected)
 
 
-@cell("watch", OTHER, "mlp", guard=_nobody_is_elsewhere, without="a server is in the summaries")
+@cell(
+    "watch",
+    OTHER,
+    "mlp",
+    guard=_nobody_is_elsewhere,
+    without="calls of a server are counted as training",
+)
 def watch_follows_the_training(name: str) -> None:
     rows = []
     for served in (False, True):
@@ -332,7 +346,13 @@ def _on_in_children() -> Iterator[None]:
         yield
 
 
-@cell("trace", FORK, "mlp", guard=_on_in_children, without="the child records for nobody")
+@cell(
+    "trace",
+    FORK,
+    "mlp",
+    guard=_on_in_children,
+    without="the child records calls that nobody can read",
+)
 def trace_and_fork(name: str) -> None:
     model = network(name)
     with nethook.trace(model) as tape:
@@ -352,7 +372,7 @@ def edit_and_fork(name: str) -> None:
 
 
 @cell(
-    "watch", FORK, "mlp", guard=_on_in_children, without="the child goes on watching",
+    "watch", FORK, "mlp", guard=_on_in_children, without="the child continues to watch",
     elsewhere=True,
 )  # fmt: skip
 def watch_and_fork(name: str, off: Callable[[], Any]) -> None:
@@ -413,7 +433,7 @@ class _Samples(Dataset[Any]):
             return self._model(self._x[at : at + 1])[0]
 
 
-@cell("watch", LOADER, "mlp", guard=_on_in_children, without="workers watch, each for itself")
+@cell("watch", LOADER, "mlp", guard=_on_in_children, without="each worker watches, too")
 def watch_and_workers(name: str) -> None:
     model = network(name)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -491,7 +511,7 @@ def _scope_dies() -> Any:
     return patched(f"{Attachment.__module__}.Attachment.forward", forward)
 
 
-@cell("trace", GARBAGE, "mlp", guard=_scope_dies, without="hooks are gone")
+@cell("trace", GARBAGE, "mlp", guard=_scope_dies, without="hooks are lost")
 def trace_and_garbage(name: str) -> None:
     model, bare = _collecting(name), network(name)
     for x, _ in batches(name):

@@ -86,11 +86,35 @@ def test_a_cell_says_on_which_torches_it_does_not_hold(
         Cell("watch", mode, "mlp", lambda _: None, nullcontext, "nothing", lacking=each)
         for each in (None, lacking)
     ]
-    assert field(mode, "watch", cells[:1]) == "works"
-    assert field(mode, "watch", cells[1:]) == f"works, not {where}"
+    assert field(mode, "watch", cells[:1]) == "✓"
+    assert field(mode, "watch", cells[1:]) == f"✓, not {where}"
     assert notes([mode], cells[1:]) == [
-        f"- watch, a mode: not {where}: no such thing.",
-        "- watch, a mode: without its guard, nothing.",
+        "Does not work:",
+        "",
+        f"- watch (a mode): {where}: no such thing.",
+        "",
+        "Without its guard:",
+        "",
+        "- watch (a mode): nothing.",
+    ]
+
+
+def test_the_page_says_each_sentence_once_with_its_fields() -> None:
+    first, second = (Mode("DDP", name, "", {"edit": "as `trace`"}) for name in ("one", "two"))
+    given = [("trace", first, "a"), ("watch", first, "a"), ("trace", second, "a")]
+    cells = [
+        Cell(feature, mode, "mlp", lambda _: None, nullcontext, without)
+        for feature, mode, without in [*given, ("watch", second, "b")]
+    ]
+    assert notes([first, second], cells) == [
+        "Not tested by itself (–):",
+        "",
+        "- edit: as `trace`.",
+        "",
+        "Without its guard:",
+        "",
+        "- trace; watch (one): a.",
+        "- watch (two): b.",
     ]
 
 

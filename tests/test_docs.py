@@ -53,6 +53,37 @@ def test_links_lead_to_files(page: Path) -> None:
     assert missing == []
 
 
+def anchors(path: Path) -> set[str]:
+    """What a link may name behind `#`: the headings of a page, as code hosts spell them."""
+    text = BLOCK.sub("", path.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@page
+def test_links_lead_to_headings(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text)
+    missing = [
+        f"{target}#{anchor}"
+        for target, anchor in links
+        if anchor not in anchors(page.parent / target if target else page)
+    ]
+    assert missing == []
+
+
+def test_the_readme_leads_to_every_page_and_every_room() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = [f"docs/{path.name}" for path in PAGES[1:]]
+    rooms = [
+        path.parent.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "src" / "nethook").glob("*/README.md"))
+    ]
+    assert len(rooms) > 10
+    assert [path for path in pages if f"]({path})" not in text] == []
+    assert [room for room in rooms if f"]({room}/README.md)" not in text] == []
+
+
 def test_every_error_is_on_its_page() -> None:
     text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     kinds = [value for value in vars(errors).values() if isinstance(value, type)]

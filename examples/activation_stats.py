@@ -1,7 +1,7 @@
 """“Monitor activation statistics during training”: of every convolution, at every step.
 
-Two changes to the notes' hook. Numbers stay on their device until they are read, so a GPU is not
-made to wait four times a layer; and the evaluation in between is left out.
+Two changes to the notes' hook. Numbers stay on their device until they are read, so that a GPU does
+not have to wait four times per layer; and the evaluation in between is left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def batch(size: int = 32) -> tuple[Tensor, Tensor]:
 
 
 def main() -> None:
-    """Train, evaluate now and then, and print how the statistics moved."""
+    """Train, evaluate from time to time, and print how the statistics changed."""
     torch.manual_seed(0)
     layers = OrderedDict(conv1=nn.Conv2d(1, 8, 3), relu1=nn.ReLU(), conv2=nn.Conv2d(8, 8, 3))
     layers |= OrderedDict(relu2=nn.ReLU(), pool=nn.AdaptiveAvgPool2d(2))
@@ -39,7 +39,7 @@ def main() -> None:
     stats = cb.activation_stats(nn.Conv2d)
     for step in range(STEPS):
         images, labels = batch()
-        with cb:  # the training step alone
+        with cb:  # only the training step
             optimizer.zero_grad()
             loss = F.cross_entropy(model(images), labels)
             loss.backward()

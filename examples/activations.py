@@ -1,6 +1,6 @@
-"""“Store activations”: what layers gave, by name, without a dict and a closure for each.
+"""“Store activations”: the outputs of layers, by name, without a dict and a closure for each.
 
-The notes' hook keeps `output.detach()`, which an in-place layer writes over, and one value a name,
+The notes' hook keeps `output.detach()`, which an in-place layer overwrites, and one value per name,
 which a module that is called twice replaces. A tape has neither problem.
 """
 

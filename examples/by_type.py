@@ -1,6 +1,6 @@
 """“Or add hooks at mass […] for all linear modules within model”: a class is a pattern.
 
-The notes' loop overwrites its one handle, so the hooks cannot be taken off again; and its function
+The notes' loop overwrites its one handle, so the hooks cannot be removed again; and its function
 does not know which layer it was called for.
 """
 

@@ -1,7 +1,7 @@
 """“Manipulating the parameters of a model, such as restoring them to their original values”.
 
 Inside `preserve` anything may happen to the weights; afterwards they are the same objects with the
-same bits, also after an error.
+same bits, even after an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nethook import edits
 
 
 def main() -> None:
-    """Change by hand, by an optimizer, by an edit; always back."""
+    """Change by hand, by an optimizer, by an edit; restore each time."""
     torch.manual_seed(0)
     model = nn.Sequential(OrderedDict(fc1=nn.Linear(4, 8), relu=nn.ReLU(), fc2=nn.Linear(8, 2)))
     x = torch.randn(5, 4)

@@ -1,7 +1,7 @@
 """“Turn gradients of linear biases to zero while backpropagating”, and clamp those into conv.
 
 The notes put hooks into `forward`, and a model with hooks in its forward cannot run without
-gradients. Here the forward knows nothing of it, and the two lines printed first are the notes'.
+gradients. Here the forward contains no hooks, and the first two lines printed are the notes' own.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> None:
     torch.manual_seed(0)
     net, x = Net(), torch.randn(1, 3, 8, 8)
 
-    # At one site, edits apply in their order: `show` sees what `clamp` made.
+    # At one site, edits apply in order: `show` gets the result of `clamp`.
     with nethook.edit(
         net, grads={"relu": [edits.clamp(min=0), show]}, param_grads={"fc*.bias": edits.zero()}
     ):

@@ -1,7 +1,7 @@
-"""“Gradient clipping: Modify gradients during backpropagation”: by a hook that really clips.
+"""“Gradient clipping: Modify gradients during backpropagation”: with a hook that does clip.
 
 The notes' hook writes to `grad_output` after the layer has used it: nothing is clipped, and other
-gradients that share its memory are spoiled. nethook's edits return new tensors.
+gradients that share its memory are corrupted. nethook's edits return new tensors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nethook import edits
 
 
 def network() -> nn.Sequential:
-    """The same start each time."""
+    """The same initial weights each time."""
     torch.manual_seed(0)
     layers = OrderedDict(fc1=nn.Linear(4, 16), tanh=nn.Tanh(), fc2=nn.Linear(16, 1))
     return nn.Sequential(layers)
@@ -31,7 +31,7 @@ def norms(model: nn.Module) -> str:
 
 
 def main() -> None:
-    """Clip the parameters together, one by one, or what flows between layers."""
+    """Clip the parameters together, one by one, or the gradients between layers."""
     torch.manual_seed(1)
     x = torch.randn(32, 4)
     names = ("fc1.w", "fc1.b", "fc2.w", "fc2.b", "all")

@@ -1,7 +1,7 @@
-"""“Identify dead ReLU units”: units that no sample wakes over a whole window of training.
+"""“Identify dead ReLU units”: units that no sample activates over a whole window of training.
 
 The notes count how many outputs are exactly zero in a batch. In a healthy layer half of them are,
-so that number finds nothing. A dead unit is silent for every sample of many batches.
+so that number shows nothing. A dead unit is zero for every sample of many batches.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def train(rate: float, steps: int = 60) -> list[str]:
 
 
 def main() -> None:
-    """A rate that is right, and one that kills units."""
+    """A suitable learning rate, and one that kills units."""
     for rate in (0.02, 0.5):
         print(f"learning rate {rate}: dead units, and zeros in relu2")
         print("\n".join(train(rate)))

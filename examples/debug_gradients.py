@@ -1,7 +1,7 @@
 """“Debugging gradient computations during the backward pass”: none, zero, wrong, not finite.
 
 `check_gradients` runs a loss once, and compares its gradients with finite differences;
-`print_shapes` and `check_finite` follow a run as it goes.
+`print_shapes` and `check_finite` report while the model runs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Broken(nn.Module):
 
 
 def main() -> None:
-    """Check, fix nothing, follow."""
+    """Check, fix nothing, watch."""
     torch.manual_seed(0)
     model, x = Broken(), torch.randn(4, 3)
     cb = nethook.Callbacks(model)

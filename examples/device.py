@@ -1,7 +1,7 @@
 """“Tensor moved to the GPU (the CUDA device) for faster computation”: to whatever there is.
 
-`.to("cuda")` fails where there is no such device, and returns a copy: the tensor stays where it
-was. A module is moved itself. What nethook records and edits follows, or is brought back.
+`.to("cuda")` fails if there is no such device, and returns a copy: the tensor stays where it was. A
+module is moved itself. What nethook records and edits is moved along, or copied back.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def main() -> None:
     there = x.to(device)
     print("a tensor is copied, if it has to move:", (there is x) == (device.type == "cpu"))
 
-    # Recordings are brought back, so that a long trace does not fill the device's memory.
+    # Recordings are copied back, so that a long trace does not fill the device's memory.
     with nethook.trace(model, device="cpu") as tape:
         out = model(there)
     print("computed on", out.device.type, "and recorded on", tape["fc2"].output.device.type)
 
-    # Tensors inside edits go where the value is.
+    # Tensors inside edits are moved to the device of the value.
     with nethook.edit(model, outputs={"fc1": edits.steer(direction, strength=2.0)}):
         steered = model(there)
     print("steered by a direction from the CPU:", steered.device.type == device.type)

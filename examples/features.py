@@ -1,7 +1,7 @@
-"""“Extracting intermediate representations […] for use in […] transfer learning”, by a trace.
+"""“Extracting intermediate representations […] for use in […] transfer learning”, with a trace.
 
-The trunk is run without gradients and only as far as it is needed; a new head is trained on what
-one of its layers gave.
+The trunk runs without gradients and only as far as needed; a new head is trained on the output of
+one of its layers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import nethook
 
 
 def data(size: int) -> tuple[Tensor, Tensor]:
-    """Points on rings; the ring is the class, which no straight line tells apart."""
+    """Points on rings; the class is the ring, and no straight line separates the classes."""
     labels = torch.randint(2, (size,))
     angle = 2 * torch.pi * torch.rand(size)
     radius = 1.0 + labels + 0.2 * torch.randn(size)
@@ -25,7 +25,7 @@ def data(size: int) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def features(model: nn.Module, x: Tensor, at: str) -> Tensor:
-    """What the layer `at` gives; the forward ends there, and the block with it."""
+    """The output of the layer `at`; the forward ends there, and so does the block."""
     model.eval()
     with nethook.trace(model, at, stop=True) as tape:
         model(x)
@@ -44,7 +44,7 @@ def fit(head: nn.Module, x: Tensor, labels: Tensor, steps: int = 200) -> float:
 
 
 def main() -> None:
-    """Train a trunk on one task, and a head of its features on another."""
+    """Train a trunk on one task, and a head on its features on another."""
     torch.manual_seed(0)
     trunk = nn.Sequential(
         OrderedDict(fc1=nn.Linear(2, 32), relu1=nn.ReLU(), fc2=nn.Linear(32, 32), relu2=nn.ReLU()),

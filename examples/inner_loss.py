@@ -16,7 +16,7 @@ import nethook
 
 
 def train(weight: float) -> tuple[float, float, float]:
-    """Train with a penalty on active units: loss, share of active units, gradient of fc1."""
+    """Train with a penalty on active units: loss, fraction of active units, gradient of fc1."""
     torch.manual_seed(0)
     model = nn.Sequential(
         OrderedDict(fc1=nn.Linear(8, 64), relu1=nn.ReLU(), fc2=nn.Linear(64, 64), relu2=nn.ReLU()),
@@ -37,7 +37,7 @@ def train(weight: float) -> tuple[float, float, float]:
         model(torch.randn(256, 8))
     active = torch.cat([(tape[name].output > 0).float().flatten() for name in tape]).mean()
 
-    # The penalty alone reaches the layers before it.
+    # Only the penalty, which reaches the layers before it.
     optimizer.zero_grad()
     with cb:
         model(torch.randn(64, 8))
@@ -47,7 +47,7 @@ def train(weight: float) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Without the penalty, and with more and more of it."""
+    """Without the penalty, and with increasing weights of it."""
     print("weight   loss   units active   gradient of fc1 from the penalty")
     for weight in (0.0, 0.1, 1.0):
         fit, active, grad = train(weight)

@@ -2,8 +2,8 @@
 
     python examples/mnist.py [--epochs N] [--seed S]
 
-The data are scikit-learn's 1,797 digits of 8×8 pixels, drawn at 28×28: they come with the library,
-so nothing is downloaded. The network knows nothing of nethook.
+The data are scikit-learn's 1,797 digits of 8×8 pixels, scaled to 28×28: they come with the library,
+so nothing is downloaded. The network contains no code for nethook.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import nethook
 
 BATCH = 64
-# Where a rectifier follows or is: of these, units can be dead.
+# Rectifiers, and layers before one: their units can be dead.
 RECTIFIED = ("relu, call 0", "relu, call 1", "fc1")
 
 
@@ -100,7 +100,7 @@ def train(model: nn.Module, data: TensorDataset, epochs: int, console: Console) 
 
 @torch.no_grad()
 def accuracy(model: nn.Module, data: TensorDataset) -> float:
-    """The share of images whose class is named rightly."""
+    """The fraction of images that are classified correctly."""
     model.eval()
     right = sum(int((model(x).argmax(1) == y).sum()) for x, y in DataLoader(data, BATCH))
     return right / len(data)
@@ -108,7 +108,7 @@ def accuracy(model: nn.Module, data: TensorDataset) -> float:
 
 @dataclass
 class Seen:
-    """What one call of a layer gave, over all batches that were added."""
+    """The outputs of one call of a layer, over all batches that were added."""
 
     count: int = 0
     total: float = 0.0

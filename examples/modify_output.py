@@ -17,7 +17,7 @@ from nethook import edits
 
 
 def main() -> None:
-    """Edits as data, as functions, in a row; and the mistakes."""
+    """Edits as data, as functions, in sequence; and the mistakes."""
     torch.manual_seed(0)
     model = nn.Sequential(OrderedDict(fc1=nn.Linear(4, 6), relu=nn.ReLU(), fc2=nn.Linear(6, 2)))
     x = torch.randn(3, 4)

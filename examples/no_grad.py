@@ -1,6 +1,6 @@
 """“When to use torch.no_grad()? Whenever you're not training.” And `eval()`: what each saves.
 
-Memory is what autograd keeps for a backward that never comes; time is the best of many forwards.
+Memory is what autograd saves for a backward that never runs; time is the best of many forwards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def kept_bytes(model: nn.Module, x: Tensor) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        out = model(x)  # held: nothing is freed before it is counted
+        out = model(x)  # kept: nothing is freed before it is counted
     del out
     return sum(kept.values())
 
@@ -49,7 +49,7 @@ def main() -> None:
     """Measure, then show what no_grad does not do."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    # Many small operations: there the tracking weighs most.
+    # Many small operations: there the tracking costs most.
     layers = [layer for _ in range(60) for layer in (nn.Linear(32, 32), nn.Tanh())]
     model = nn.Sequential(*layers, nn.Dropout(0.5))
     x = torch.randn(64, 32)

@@ -18,7 +18,7 @@ Gradients = tuple[Tensor | None, ...]
 
 
 def main() -> None:
-    """Show the graph, then look and change on the way back."""
+    """Show the graph, then read and change gradients in backward."""
     torch.manual_seed(0)
     model = nn.Sequential(OrderedDict(fc1=nn.Linear(3, 4), tanh=nn.Tanh(), fc2=nn.Linear(4, 1)))
     x = torch.randn(8, 3)

@@ -26,7 +26,7 @@ class Classifier(nn.Module):
 
 
 def main() -> None:
-    """Read both ends, then change both."""
+    """Read input and output, then change both."""
     torch.manual_seed(0)
     model, x = Classifier(), torch.randn(2, 4)
 

@@ -3,8 +3,8 @@
     leaky_relu_gain = nn.init.calculate_gain('leaky_relu', negative_slope=0.2)
     def initialize_layer(layer, activation='relu'): ...
 
-In torch the first is a TypeError, the list ends before GELU, and one gain a layer does not keep a
-deep network alive. Here all three work: by hand, exactly, and for a whole model.
+In torch the first is a TypeError, the list ends before GELU, and one gain per layer is not enough
+for a deep network. Here all three work: by hand, exactly, and for a whole model.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ x = torch.randn(128, 64)
 
 
 def tell(how: str) -> None:
-    """The last layer's scale, the first layer's gradient, and whether inputs are told apart."""
+    """The last layer's scale, the first layer's gradient, and whether inputs stay different."""
     report = verify(model, x)
     last = report.rows[-1]
     print(

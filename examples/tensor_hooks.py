@@ -1,7 +1,8 @@
 """“`hook(grad) -> Tensor or None`”: gradients of tensors, read and replaced.
 
 A hook on a tensor is called with the gradient of this backward pass, not with what `.grad` holds.
-nethook puts it on outputs, inputs and parameters by name, and refuses what corrupts silently.
+nethook attaches it to outputs, inputs and parameters by name, and refuses what would corrupt
+gradients silently.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import nethook
 
 
 def main() -> None:
-    """Observe, replace, and be stopped."""
+    """Observe, replace, and see what is refused."""
     torch.manual_seed(0)
     model = nn.Sequential(OrderedDict(fc1=nn.Linear(3, 4), tanh=nn.Tanh(), fc2=nn.Linear(4, 1)))
     x = torch.randn(8, 3)

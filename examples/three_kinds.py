@@ -1,6 +1,6 @@
 """“Hooks are called in the order they were registered”: three kinds, their order, their removal.
 
-The notes register each kind by another method and keep a handle of each. Here one object holds
+The notes register each kind with another method and keep a handle for each. Here one object holds
 all functions, each names its site, and one call, or the end of a `with`, removes them all.
 """
 
@@ -54,7 +54,7 @@ def main() -> None:
     cb.attach()
     model(x)
     cb.remove()
-    cb.remove()  # a second time does no harm
+    cb.remove()  # a second time is harmless
     model(x)
     print(f"removed: {nethook.audit(model)}")
 

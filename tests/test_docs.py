@@ -95,6 +95,15 @@ def test_every_error_is_on_its_page() -> None:
     ] == []
 
 
+@page
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    folders = r"(?:benchmarks|docs|examples|src|tests|tools|zoo)"
+    named = re.findall(rf"(?<![\w/.]){folders}/[\w/-]+\.(?:py|md|svg|cpp)\b", text)
+    named += [f"src/{name}" for name in re.findall(r"`(nethook/[\w/]+\.py)`", text)]
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def named_files(text: str) -> list[Path]:
     """The source files that a page names; a name without a folder is beside the one before it."""
     package = ROOT / "src" / "nethook"

@@ -23,7 +23,7 @@ READY := $(VENV)/.ready
 CODE := src tests tools examples $(wildcard benchmarks)
 TYPED := src tools examples $(wildcard benchmarks) tests/typing
 
-# TORCH=2.15.0 (or newest, or nightly) does all this with another torch, in an environment of its own.
+# TORCH=2.15.0 (or newest, or nightly) does all this with another torch, in a separate environment.
 # It is installed with uv: the registry's builds bring gigabytes of CUDA packages, and pip takes long.
 # What was downloaded lies in build/uv-cache; the files of an environment are links to it.
 UV := build/uv/bin/uv
@@ -68,7 +68,7 @@ demo: $(NATIVE) ## Train a small network twice, once with a fault, and show what
 
 # Two workers with one thread each: torch's own threads would fight over the cores.
 .PHONY: test
-test: $(NATIVE) ## Run the tests; with TORCH=2.15.0 on that torch, in an environment of its own
+test: $(NATIVE) ## Run the tests; with TORCH=2.15.0 on that torch, in a separate environment
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 .PHONY: torches
@@ -98,7 +98,7 @@ check: $(READY) ## Check format, lint, types and the import contract
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: bench
-bench: $(NATIVE) ## Run the benchmarks, one after the other, on a quiet machine
+bench: $(NATIVE) ## Run the benchmarks, one after the other; the machine should be idle
 	@for file in $(filter-out benchmarks/timing.py,$(wildcard benchmarks/*.py)); do \
 	  echo "-- $$file"; \
 	  $(BIN)/python "$$file"; \
@@ -111,7 +111,7 @@ zoo: $(NATIVE) ## Measure the doctor on the zoo: 5 seeds, 2 of them jittered as 
 	@$(BIN)/python zoo/measure.py --seeds 5 --jitter 2 --again --page $(ARGS)
 
 .PHONY: zoo-quick
-zoo-quick: $(NATIVE) ## Measure the doctor on one program a code, one seed (2 minutes)
+zoo-quick: $(NATIVE) ## Measure the doctor on one program per code, one seed (2 minutes)
 	@$(BIN)/python zoo/measure.py --quick --seeds 1 --runs build/zoo-quick --anew $(ARGS)
 
 .PHONY: golden
@@ -119,7 +119,7 @@ golden: $(NATIVE) ## Compare what BASE (v0.1.0) and this folder record of the sc
 	@$(BIN)/python -m tools.golden $(or $(BASE),v0.1.0) $(ARGS)
 
 .PHONY: mutants
-mutants: $(READY) ## Take each guard of hooks/ away in turn and see that a test fails (half an hour)
+mutants: $(READY) ## Remove each guard of hooks/ in turn and check that a test fails (half an hour)
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: format

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import torch
 from torch import nn
@@ -13,11 +13,12 @@ from torch import nn
 from nethook.addresses.nested import tensors
 from nethook.errors import EditError, InPlaceEditError
 from nethook.hooks.modes import modes_are_active, quiet
+from nethook.hooks.ops.mode import ops_are_seen, unseen
 from nethook.torch_private import version_of
 
 # What an edit becomes: the value and the address, to the new value or None for no change.
 Apply = Callable[[Any, str], Any]
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Written(Protocol):
@@ -47,32 +48,54 @@ def call_form(function: Callable[..., Any], written: Written) -> Apply:
 
 
 def takes_value_alone(function: Callable[..., Any]) -> bool:
-    """Whether it is a plain function that is sure to be called with the value and nothing else."""
-    if type(function) is not FunctionType or "__wrapped__" in function.__dict__:
+    """Whether it is a function or method that is called with the value and nothing else."""
+    if not _has_code(function):
         return False
-    code = function.__code__
-    if code.co_argcount == 1 and not code.co_kwonlyargcount:
-        return code.co_varnames[0] != "site"
+    code, bound = function.__code__, isinstance(function, MethodType)
+    if code.co_argcount == 1 + bound and not code.co_kwonlyargcount:
+        return code.co_varnames[bound] != "site"
     return parameters_of(function) in ((1, False), (0, False))
+
+
+def _has_code(function: Callable[..., Any]) -> TypeGuard[FunctionType | MethodType]:
+    """Whether its parameters can be read off its code: many times quicker than `inspect`."""
+    own = function.__func__ if type(function) is MethodType else function
+    return type(own) is FunctionType and "__wrapped__" not in own.__dict__
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[int, bool]:
     """How many positional arguments must be given, and whether one may be named `site`."""
-    kinds = (FunctionType, MethodType)
-    if isinstance(function, kinds) and not hasattr(function, "__wrapped__"):
-        # Nearly all edits, and many times quicker than asking `inspect`.
+    if _has_code(function):  # nearly always
         code = function.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         bound = isinstance(function, MethodType)
         return code.co_argcount - len(function.__defaults__ or ()) - bound, "site" in names
+    parameters = signature_of(function)
+    if parameters is None:
+        return 1, False
+    takes_site = any(p.name == "site" and p.kind is not p.VAR_KEYWORD for p in parameters)
+    return sum(p.kind in POSITIONAL and p.default is p.empty for p in parameters), takes_site
+
+
+def signature_of(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """What a function takes; None for one that is given the value alone.
+
+    That is a module, and a builtin such as `torch.relu`, which does not say what it takes.
+    """
     if isinstance(function, nn.Module):
-        return 1, False
+        return None
     try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # a builtin such as torch.relu does not say what it takes
-        return 1, False
-    takes_site = any(e.name == "site" and e.kind is not e.VAR_KEYWORD for e in parameters)
-    return sum(e.kind in _POSITIONAL and e.default is e.empty for e in parameters), takes_site
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def call_unseen(function: Callable[..., Any], *args: Any) -> Any:
+    """Calls a function of the user's. What it computes is not an operation of the model."""
+    if not ops_are_seen():
+        return function(*args)
+    with unseen():
+        return function(*args)
 
 
 def not_in_place(apply: Apply, value: Any, site: str) -> Any:

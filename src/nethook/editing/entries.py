@@ -20,13 +20,13 @@ from nethook.addresses.paths import Path, parse_path, show_path
 from nethook.editing.calling import (
     Apply,
     call_form,
+    call_unseen,
     not_in_place,
     takes_value_alone,
     wrote_in_place,
 )
 from nethook.editing.catalogue import Edit, Limit, patch
 from nethook.errors import EditError
-from nethook.hooks.ops.mode import ops_are_seen, unseen
 from nethook.torch_private import backward_id, dispatch_modes, function_modes, version_of
 
 Quantity: TypeAlias = Literal[
@@ -128,11 +128,8 @@ class Entry:
             new = self.edit(value)
             if new is None and not value.is_inference() and version_of(value) != before:
                 raise wrote_in_place(site)
-        elif ops_are_seen():
-            with unseen():  # what an edit does is no operation of the model
-                new = self._applied(value, site, call)
         else:
-            new = self._applied(value, site, call)
+            new = call_unseen(self._applied, value, site, call)
         return value if new is None else new
 
     def _applied(self, value: Any, site: str, call: int) -> Any:

@@ -3,7 +3,19 @@
 import pytest
 import torch
 
-from nethook.classic.retained import note, read, retain
+from nethook.tracing.keep import keep_value, read_value, snapshots
+
+
+def retain(value, *, clone=False, detach=False):
+    return keep_value(snapshots(copy=clone, detach=detach), value)
+
+
+def note(value):
+    return keep_value(snapshots(itself=True), value)
+
+
+def read(kept):
+    return read_value(kept, "it")
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 import numpy as np
@@ -65,8 +65,3 @@ def get_and_match_shape(valuedict: MutableMapping[str, Any], name: str, data: to
     if not value.requires_grad:
         valuedict[name] = value
     return value
-
-
-def is_blend(given: Mapping[str, Any]) -> bool:
-    """Whether there is anything to blend with."""
-    return any(given.get(name) is not None for name in ("ablation", "replacement"))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torch import nn
-
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+from nethook.editing.calling import POSITIONAL, signature_of
 
 
 def invoke_with_optional_args(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -35,18 +32,18 @@ class OptionalArguments:
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self._fn = fn
-        parameters = _parameters(fn)
+        parameters = signature_of(fn)
         # None: nothing is known, so it is given the first argument alone.
         self._names: list[str] | None = None
         self._required: set[str] = set()
         self._only_named: set[str] = set()
         self._rest = self._rest_named = False
         if parameters is not None:
-            self._names = [each.name for each in parameters if each.kind in _POSITIONAL]
-            self._required = {each.name for each in parameters if each.default is each.empty}
-            self._only_named = {e.name for e in parameters if e.kind is e.KEYWORD_ONLY}
-            self._rest = any(each.kind is each.VAR_POSITIONAL for each in parameters)
-            self._rest_named = any(each.kind is each.VAR_KEYWORD for each in parameters)
+            self._names = [p.name for p in parameters if p.kind in POSITIONAL]
+            self._required = {p.name for p in parameters if p.default is p.empty}
+            self._only_named = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+            self._rest = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+            self._rest_named = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Calls the function with those of the arguments that it takes."""
@@ -57,7 +54,7 @@ class OptionalArguments:
         positional = list(args)
         left = {k: v for k, v in kwargs.items() if k not in by_name and k not in named}
         given: list[Any] = []
-        for at, name in enumerate(self._names):
+        for position, name in enumerate(self._names):
             if name in by_name:
                 given.append(by_name[name])
             elif positional:
@@ -65,7 +62,7 @@ class OptionalArguments:
             elif left:
                 given.append(left.pop(next(iter(left))))
             else:
-                return self._with_too_few(at, given, by_name, named, left)
+                return self._with_too_few(position, given, by_name, named, left)
         if self._rest:
             # A function of nothing but `*a, **kw` is given the first argument by position.
             first = [] if given or positional or not left else [left.pop(next(iter(left)))]
@@ -75,24 +72,15 @@ class OptionalArguments:
         return self._fn(*given, **named, **(left if self._rest_named else {}))
 
     def _with_too_few(
-        self, at: int, given: list[Any], by_name: Mapping[str, Any],
+        self, position: int, given: list[Any], by_name: Mapping[str, Any],
         named: Mapping[str, Any], left: Mapping[str, Any],
     ) -> Any:  # fmt: skip
         """Calls the function where some parameters must be left at their defaults."""
         assert self._names is not None
-        behind = {name: by_name[name] for name in self._names[at:] if name in by_name}
-        missing = [n for n in self._names[at:] if n not in behind and n in self._required]
+        behind = {name: by_name[name] for name in self._names[position:] if name in by_name}
+        missing = [n for n in self._names[position:] if n not in behind and n in self._required]
         if missing:
             name = getattr(self._fn, "__name__", type(self._fn).__name__)
             raise TypeError(f"{name}() cannot be passed {', '.join(missing)}.")
         rest = left if self._rest_named else {}
         return self._fn(*given, **behind, **named, **rest)
-
-
-def _parameters(fn: Callable[..., Any]) -> list[inspect.Parameter] | None:
-    if isinstance(fn, nn.Module):
-        return None
-    try:
-        return list(inspect.signature(fn).parameters.values())
-    except (TypeError, ValueError):  # a builtin such as torch.relu does not say what it takes
-        return None

@@ -10,15 +10,17 @@ from typing import Any, Self
 from torch import nn
 
 from nethook.addresses.tree import Tree
-from nethook.classic.blending import apply_ablation_replacement, is_blend
+from nethook.classic.blending import apply_ablation_replacement
 from nethook.classic.calling import OptionalArguments
-from nethook.classic.retained import read, retain
+from nethook.classic.on_call import put_on
 from nethook.classic.sequential_parts import run_in_part
+from nethook.editing.changes import ChangeOutput
+from nethook.editing.entries import Entry
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
+from nethook.hooks.hook import Owner
 from nethook.hooks.scope import Scope
 from nethook.torch_private import backward_id
+from nethook.tracing.keep import Keep, keep_value, read_value, snapshots
 
 LayerName = str | tuple[str, str]  # the name in the model, or that and the one to call it by
 
@@ -41,9 +43,7 @@ class InstrumentedModel(nn.Module):
         super().__init__()
         self.model = model
         self._hooked: dict[str, _HookedLayer] = {}  # by what it is called
-        self._retained: OrderedDict[str, Any] = OrderedDict()
-        self._detach: dict[str, bool] = {}
-        self._edits: dict[str, _LayerEdit] = {}
+        self._retained: dict[str, _HookedLayer] = {}  # those of them that are retained
         self._parts = Attachment(Owner("nethook.InstrumentedModel"))
         if type(model).forward is nn.Sequential.forward:
             run_in_part(model, self._parts)
@@ -66,15 +66,17 @@ class InstrumentedModel(nn.Module):
         """Keeps the outputs of layers, as they are before edits, at each forward."""
         layernames = list(layernames)
         self.add_hooks(layernames)
-        for _, aka in map(_pair, layernames):
+        for _, aka in map(name_and_aka, layernames):
             if aka not in self._retained:  # what is retained already stays as it was asked for
-                self._retained[aka] = None
-                self._detach[aka] = detach
+                self._retained[aka] = self._hooked[aka]
+                self._hooked[aka].retain(detach=detach)
 
     def stop_retaining_layers(self, layernames: Iterable[LayerName]) -> None:
         """Keeps the outputs of these layers no longer, and lets go of what was kept."""
-        for _, aka in map(_pair, layernames):
-            self._retained.pop(aka, None)
+        for _, aka in map(name_and_aka, layernames):
+            layer = self._retained.pop(aka, None)
+            if layer is not None:
+                layer.stop_retaining()
 
     def retained_features(self, clear: bool = False) -> OrderedDict[str, Any]:
         """What was kept of all layers, by name; None where a layer has not run.
@@ -87,10 +89,7 @@ class InstrumentedModel(nn.Module):
         """What was kept of one layer; None given means the first that was asked for."""
         if aka is None:
             aka = next(iter(self._retained))
-        result = self._retained[aka] = read(self._retained[aka])
-        if clear:
-            self._retained[aka] = None
-        return result
+        return self._retained[aka].read(clear=clear)
 
     # -- editing ------------------------------------------------------------------------------
 
@@ -126,19 +125,17 @@ class InstrumentedModel(nn.Module):
             kwargs = {"ablation": None, **kwargs, "replacement": replacement}
         elif replacement is not None:
             kwargs["replacement"] = replacement
-        name, aka = _pair(layername)
+        name, aka = name_and_aka(layername)
         self.add_hooks([(name, aka)])
-        self._hooked[aka].let_edit(self, aka)
-        edit = self._edits.setdefault(aka, _LayerEdit())
-        edit.arguments.update(kwargs)
-        edit.rule = None if rule is None else OptionalArguments(rule)
+        self._hooked[aka].edit(rule, kwargs)
 
     def remove_edits(self, layername: LayerName | None = None) -> None:
         """Ends the edits of one layer, or of all."""
         if layername is None:
-            self._edits.clear()
-        else:
-            self._edits.pop(_pair(layername)[1], None)
+            for layer in self._hooked.values():
+                layer.remove_edits()
+        elif (aka := name_and_aka(layername)[1]) in self._hooked:
+            self._hooked[aka].remove_edits()
 
     # -- hooks --------------------------------------------------------------------------------
 
@@ -150,7 +147,7 @@ class InstrumentedModel(nn.Module):
         """
         needed: dict[str, str] = {}  # aka -> name
         hooked = {aka: layer.name for aka, layer in self._hooked.items()}
-        for name, aka in map(_pair, layernames):
+        for name, aka in map(name_and_aka, layernames):
             if hooked.get(aka) != name:
                 if aka in hooked or name in hooked.values():
                     raise ValueError(f"Layer {aka if aka in hooked else name} already hooked")
@@ -164,20 +161,8 @@ class InstrumentedModel(nn.Module):
             if site is None:
                 raise ValueError(f"Layer {name} not found in model")
             modules[aka] = site.module
-        routed = routed_modules(tree)
         for aka, module in modules.items():
-            layer = self._hooked[aka] = _HookedLayer(needed[aka], module, tree)
-            layer.let_retain(self, aka, routed=id(module) in routed)
-
-    def _retain(self, aka: str, output: Any) -> None:
-        """Keeps what a layer returned, if it is to be kept."""
-        if aka in self._retained and backward_id() == -1:
-            self._retained[aka] = retain(output, detach=self._detach[aka])
-
-    def _edited(self, aka: str, output: Any) -> Any:
-        """What a layer is to return instead; None for no change."""
-        edit = self._edits.get(aka)
-        return None if edit is None else edit.apply(output, self, aka)
+            self._hooked[aka] = _HookedLayer(self, needed[aka], aka, module, tree)
 
     def close(self) -> None:
         """Takes every hook off, and lets go of what was kept and of all edits."""
@@ -185,7 +170,6 @@ class InstrumentedModel(nn.Module):
             self._hooked.popitem()[1].hooks.remove()
         self._parts.remove()
         self._retained.clear()
-        self._edits.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -199,73 +183,72 @@ class InstrumentedModel(nn.Module):
         self.close()
 
 
-class _LayerEdit:
-    """The edit of one layer: a rule and what it is called with."""
-
-    def __init__(self) -> None:
-        self.rule: OptionalArguments | None = None
-        self.arguments: dict[str, Any] = {}
-
-    def apply(self, x: Any, imodel: InstrumentedModel, aka: str) -> Any:
-        """The new output; None for no change."""
-        if self.rule is not None:
-            return self.rule((x, imodel), {"name": aka, **self.arguments})
-        if not is_blend(self.arguments):
-            return None
-        given = {name: self.arguments.get(name) for name in ("ablation", "replacement")}
-        return apply_ablation_replacement(x, imodel, **given)
-
-
 class _HookedLayer:
-    """A layer and its hooks: one that retains, and one that edits once that is asked for."""
+    """A layer, what is retained of it, how it is edited, and its hooks.
 
-    def __init__(self, name: str, module: nn.Module, tree: Tree) -> None:
+    One hook retains; a second one edits, once that is asked for, and so comes after the first.
+    """
+
+    def __init__(
+        self, imodel: InstrumentedModel, name: str, aka: str, module: nn.Module, tree: Tree
+    ) -> None:
         self.name = name
-        # As the originals: the calls of every thread.
-        scope = Scope("nethook.InstrumentedModel", tree, threads="all", stays=True)
-        self.hooks = scope.open(lambda hooks: hooks)
-        self._module = module
-        self._edits = False
-
-    def let_retain(self, imodel: InstrumentedModel, aka: str, *, routed: bool) -> None:
-        hook = _Retain(self.hooks.owner, self.name, imodel, aka)
-        if routed:  # a hook of its own would change what the layer computes
-            RouterPair(self.hooks).forward(self._module, hook)
-        else:
-            self.hooks.forward(self._module, hook)
-
-    def let_edit(self, imodel: InstrumentedModel, aka: str) -> None:
-        if not self._edits:
-            self._edits = True
-            self.hooks.forward(self._module, _Edit(self.hooks.owner, self.name, imodel, aka))
-
-
-class _OnLayer(Hook):
-    """After the forward of a layer."""
-
-    __slots__ = ("_aka", "_imodel")
-
-    def __init__(self, owner: Owner, address: str, imodel: InstrumentedModel, aka: str) -> None:
-        super().__init__(owner, address)
-        self._imodel = imodel  # held: the hook is to stay until it is closed
+        self._imodel = imodel  # held: its hooks are to stay until it is closed
         self._aka = aka
+        self._module = module
+        self._keep: Keep | None = None
+        self._retained: Any = None
+        self._change: ChangeOutput | None = None
+        self._rule: OptionalArguments | None = None
+        self._arguments: dict[str, Any] = {}
+        # As the originals: the calls of every thread.
+        scope = Scope("nethook.InstrumentedModel", tree, threads="all")
+        self.hooks = scope.hooks
+        scope.open(lambda hooks: put_on(hooks, tree, module, name, after=self._returns))
+
+    def retain(self, *, detach: bool) -> None:
+        """Keeps the output of each call from now on."""
+        self._keep = snapshots(detach=detach)
+
+    def stop_retaining(self) -> None:
+        """Keeps nothing any longer, and lets go of what was kept."""
+        self._keep = self._retained = None
+
+    def read(self, *, clear: bool) -> Any:
+        """What was kept of the latest call; None if there was none."""
+        value = read_value(self._retained, self.name)
+        self._retained = None if clear else value
+        return value
+
+    def _returns(self, args: tuple[Any, ...], *told: Any) -> None:
+        if self._keep is not None and backward_id() == -1:
+            self._retained = keep_value(self._keep, told[-1])
+
+    def edit(self, rule: Callable[..., Any] | None, arguments: dict[str, Any]) -> None:
+        """Edits each output from now on: by a rule, or by the blend."""
+        self._rule = None if rule is None else OptionalArguments(rule)
+        self._arguments.update(arguments)
+        if self._change is None:
+            entry = Entry("outputs", self.name, (), self._edited)
+            self._change = ChangeOutput(self.hooks.owner, self.name, [entry])
+            self.hooks.forward(self._module, self._change)
+
+    def remove_edits(self) -> None:
+        """Leaves the outputs as they are from now on."""
+        self._rule = None
+        self._arguments.clear()
+
+    def _edited(self, x: Any) -> Any:
+        """The new output; the same object where nothing changes."""
+        if self._rule is None:
+            given = {name: self._arguments.get(name) for name in ("ablation", "replacement")}
+            return apply_ablation_replacement(x, self._imodel, **given)
+        new = self._rule((x, self._imodel), {"name": self._aka, **self._arguments})
+        return x if new is None else new
 
 
-class _Retain(_OnLayer):
-    __slots__ = ()
-
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
-        self._imodel._retain(self._aka, rest[-1])  # a global hook is given kwargs as well
-
-
-class _Edit(_OnLayer):
-    __slots__ = ()
-
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
-        return self._imodel._edited(self._aka, output)
-
-
-def _pair(layername: LayerName) -> tuple[str, str]:
+def name_and_aka(layername: LayerName) -> tuple[str, str]:
+    """The name of a layer in the model, and the one to call it by."""
     if isinstance(layername, str):
         return layername, layername
     name, aka = layername

@@ -7,23 +7,30 @@ handle, and `.remove()` takes off what it put on.
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping
+from functools import partial
 from typing import Any
 
 from torch import nn
 
 from nethook.addresses.tree import Tree
 from nethook.classic.blending import apply_ablation_replacement, get_and_match_shape
-from nethook.classic.instrumented import LayerName
-from nethook.classic.retained import read, retain
+from nethook.classic.instrumented import LayerName, name_and_aka
+from nethook.classic.on_call import OnCall
+from nethook.editing.changes import ChangeOutput
+from nethook.editing.entries import Entry
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.hook import Owner
+from nethook.tracing.keep import keep_value, read_value, snapshots
+
+_Values = MutableMapping[str, Any]
+_keep = snapshots(detach=True)
 
 
 def retain_layer_output(dest: MutableMapping[str, Any], layer: nn.Module, name: str) -> Attachment:
     """Lets `dest[name]` hold what a layer returns, detached, after each of its calls."""
     hooks = Attachment(Owner("nethook.retain_layers"))
     dest[name] = None
-    hooks.forward(layer, _Retain(hooks, name, dest))
+    hooks.forward(layer, OnCall(hooks.owner, name, partial(_retain, hooks, dest, name)))
     return hooks
 
 
@@ -36,8 +43,24 @@ def edit_layer_output(
     """
     hooks = Attachment(Owner("nethook.edit_layers"))
     alpha[name] = value[name] = None
-    hooks.forward(layer, _Blend(hooks, name, alpha, value))
+    entry = Entry("outputs", name, (), partial(_blend, hooks, alpha, value, name))
+    hooks.forward(layer, ChangeOutput(hooks.owner, name, [entry]))
     return hooks
+
+
+# Both are given their attachment only to hold it: their hooks stay where nobody else keeps it.
+
+
+def _retain(_: Attachment, dest: _Values, name: str, args: tuple[Any, ...], output: Any) -> None:  # noqa: ARG001
+    dest[name] = read_value(keep_value(_keep, output), name)
+
+
+def _blend(_: Attachment, alpha: _Values, value: _Values, name: str, output: Any) -> Any:
+    amount = get_and_match_shape(alpha, name, output)
+    if amount is None:
+        return output
+    replacement = get_and_match_shape(value, name, output)
+    return apply_ablation_replacement(output, None, amount, replacement)
 
 
 def retain_layers(model: nn.Module, layer_names: Iterable[LayerName]) -> LayerHooks:
@@ -69,55 +92,22 @@ def clear_edit(model: Any) -> None:
 def _layers(model: nn.Module, layer_names: Iterable[LayerName]) -> dict[str, nn.Module]:
     """The layers by the name to call them by; all are looked up before any is hooked."""
     tree = Tree(model)
-    found: dict[str, nn.Module] = {}
-    for each in layer_names:
-        name, aka = (each, each) if isinstance(each, str) else each
+    layers: dict[str, nn.Module] = {}
+    for name, aka in map(name_and_aka, layer_names):
         site = tree.find(name)
         if site is None:
             raise AssertionError(f"Layer {name} not found")
-        found[aka] = site.module
-    return found
+        layers[aka] = site.module
+    return layers
 
 
 class LayerHooks:
     """The handle of hooks on several layers. Letting it go leaves them on."""
 
-    def __init__(self, each: Iterable[Attachment]) -> None:
-        self._each = list(each)
+    def __init__(self, attachments: Iterable[Attachment]) -> None:
+        self._attachments = list(attachments)
 
     def remove(self) -> None:
         """Takes them all off; a second call does nothing."""
-        for hooks in self._each:
+        for hooks in self._attachments:
             hooks.remove()
-
-
-class _Retain(Hook):
-    __slots__ = ("_dest", "_hooks")
-
-    def __init__(self, hooks: Attachment, name: str, dest: MutableMapping[str, Any]) -> None:
-        super().__init__(hooks.owner, name)
-        self._hooks = hooks  # held: nobody else need keep it for the hook to stay
-        self._dest = dest
-
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        self._dest[self.address] = read(retain(output, detach=True))
-
-
-class _Blend(Hook):
-    __slots__ = ("_alpha", "_hooks", "_value")
-
-    def __init__(
-        self, hooks: Attachment, name: str,
-        alpha: MutableMapping[str, Any], value: MutableMapping[str, Any],
-    ) -> None:  # fmt: skip
-        super().__init__(hooks.owner, name)
-        self._hooks = hooks
-        self._alpha = alpha
-        self._value = value
-
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
-        amount = get_and_match_shape(self._alpha, self.address, output)
-        if amount is None:
-            return None
-        value = get_and_match_shape(self._value, self.address, output)
-        return apply_ablation_replacement(output, None, amount, value)

@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
 
+import torch
 from torch import nn
 
 from nethook.addresses.lookup import get_module
+from nethook.addresses.nested import map_tensors
 from nethook.addresses.tree import Tree
 from nethook.classic.calling import OptionalArguments
 from nethook.classic.copying import recursive_copy
-from nethook.classic.retained import note, read, retain, retain_objects
+from nethook.classic.on_call import put_on
+from nethook.editing.calling import call_unseen
 from nethook.errors import OptionError
 from nethook.hooks.attachment import Attachment
-from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
 from nethook.hooks.scope import Scope
+from nethook.hooks.threads import taken_off
 from nethook.torch_private import backward_id, in_transform
+from nethook.tracing.keep import keep_value, read_value, snapshots
+from nethook.tracing.objects import copier
+from nethook.tracing.tape.entry import Stack
 
 
 class StopForward(Exception):  # noqa: N818  the name that existing code catches
     """Ends a forward after the layer at which a `Trace` with `stop=True` stands."""
+
+
+class _Kept:
+    """An attribute that is there once a call has kept it, and that can be set and deleted."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, holder: TracedCall | Trace | None, owner: type | None = None) -> Any:
+        return self if holder is None else holder._call().read(self._name)
+
+    def __set__(self, holder: TracedCall | Trace, value: Any) -> None:
+        holder._call(to_set=True).keep(self._name, value)
+
+    def __delete__(self, holder: TracedCall | Trace) -> None:
+        holder._call().forget(self._name)
 
 
 class TracedCall:
@@ -33,10 +58,11 @@ class TracedCall:
         self._values: dict[str, Any] = {}
 
     def keep(self, name: str, value: Any) -> None:
-        """Takes in what `retain` made of a value, or a value itself."""
+        """Takes in what was kept of a value, or a value itself."""
         self._values[name] = value
 
-    def _get(self, name: str) -> Any:
+    def read(self, name: str) -> Any:
+        """The value as it was kept."""
         if name not in self._values:
             raise AttributeError(
                 f"{name!r} of layer {self._layer!r} is not there: either the layer has not run, or "
@@ -45,31 +71,20 @@ class TracedCall:
                 obj=self,
             )
         # Read once and kept: from here on it is the reader's, who may write to it.
-        value = self._values[name] = read(self._values[name])
+        value = self._values[name] = read_value(self._values[name], name)
         return value
 
-    def _del(self, name: str) -> None:
-        self._get(name)
+    def forget(self, name: str) -> None:
+        """Lets go of a value."""
+        self.read(name)
         del self._values[name]
 
-    output = property(
-        lambda self: self._get("output"),
-        lambda self, value: self.keep("output", value),
-        lambda self: self._del("output"),
-        "What the layer returned, after the edit.",
-    )
-    input = property(
-        lambda self: self._get("input"),
-        lambda self, value: self.keep("input", value),
-        lambda self: self._del("input"),
-        "The only argument by position, or the tuple of all of them.",
-    )
-    input_kw = property(
-        lambda self: self._get("input_kw"),
-        lambda self, value: self.keep("input_kw", value),
-        lambda self: self._del("input_kw"),
-        "The arguments by name, as a dict.",
-    )
+    def _call(self, *, to_set: bool = False) -> Self:
+        return self
+
+    output = _Kept("What the layer returned, after the edit.")
+    input = _Kept("The only argument by position, or the tuple of all of them.")
+    input_kw = _Kept("The arguments by name, as a dict.")
 
 
 class Trace:
@@ -131,77 +146,80 @@ class Trace:
         self._all = calls == "all"
         self._retain_output = retain_output
         self._retain_input = retain_input
-        self._clone = clone
-        self._detach = detach
+        self._clone = bool(clone)
         self._grad = retain_grad
         self._edit = OptionalArguments(edit_output) if edit_output else None
-        self._begun: list[tuple[tuple[Any, ...], Any, Any]] = []
+        # An edit may write to the input, which is then kept as it is after that.
+        self._input_after_edit = self._edit is not None and not self._input_before_edit
+        self._keep = snapshots(copy=self._clone, detach=bool(detach))
+        self._keep_input = self._keep
+        if self._input_after_edit or not (clone or detach or self._edit):
+            self._keep_input = snapshots(itself=True)
+        self._begun: Stack[tuple[tuple[Any, ...], Any, Any]] = Stack()
         tree = Tree(module) if _tree is None else _tree
         # As the originals: the calls of every thread.
-        scope = Scope("nethook.Trace", tree, threads="all", stays=True)
+        scope = Scope("nethook.Trace", tree, threads="all")
         self.registered_hook = scope.hooks
         scope.open(lambda hooks: self._attach(module, tree, hooks))
 
     def _attach(self, model: nn.Module, tree: Tree, hooks: Attachment) -> None:
-        address = self.layer or ""
         module = model
         if self.layer is not None:
             site = tree.find(self.layer)
             module = get_module(model, self.layer) if site is None else site.module
-        # A module that cannot carry a hook of its own can be watched, but not edited.
-        changes = self._edit is not None or self._grad
-        place: Attachment | RouterPair = hooks
-        if not changes and id(module) in routed_modules(tree):
-            place = RouterPair(hooks)
-        if self._retain_input:
-            place.forward_pre(module, _Before(hooks.owner, address, self))
-        after = _After(hooks.owner, address, self)
-        if isinstance(place, RouterPair):
-            place.forward(module, after)
-        else:
-            place.forward(module, after, with_kwargs=True)
+        put_on(
+            hooks,
+            tree,
+            module,
+            self.layer or "",
+            before=self._begins if self._retain_input else None,
+            after=self._returns,
+            changes=self._edit is not None or bool(self._grad),
+        )
 
     # -- what the hooks call ------------------------------------------------------------------
 
-    def _begins(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        # Noted now, for a layer that works in place writes to its input.
-        if backward_id() == -1:
-            self._begun.append((args, self._note(args), self._note(kwargs)))
+    def _begins(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+        # Kept now, for a layer that works in place writes to its input.
+        if backward_id() == -1 and not in_transform():
+            kept_kw = keep_value(self._keep_input, kwargs) if kwargs else {}
+            self._begun.append((args, keep_value(self._keep_input, args), kept_kw))
 
-    def _note(self, value: Any) -> Any:
-        return note(value, clone=self._clone) if value else value
-
-    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the call that returns was given, as it was noted then."""
+    def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """What the call that returns was given, as it was kept then."""
         while self._begun:  # calls that raised are still in it
-            began, noted, named = self._begun.pop()
-            if len(began) == len(args) and all(map(_is, began, args)):
-                # A global hook is not told keyword arguments before the call.
-                given = noted, named if named or not kwargs else self._note(kwargs)
-                break
-        else:
-            given = self._note(args), self._note(kwargs)
-        if self._clone or self._detach or self._edit is not None:
-            return read(given)  # the very tensors, but for those that the layer wrote to
+            began, kept, kept_kw = self._begun.pop()
+            if len(began) == len(args) and all(map(operator.is_, began, args)):
+                if kwargs and not kept_kw:  # a global hook is not told of them before the call
+                    kept_kw = keep_value(self._keep_input, kwargs)
+                return kept, kept_kw
+        given: tuple[Any, Any] = keep_value(self._keep_input, (args, kwargs))
         return given
 
-    def _returns(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+    def _returns(self, args: tuple[Any, ...], *told: Any) -> Any:
+        if taken_off(told):
+            return None
+        kwargs, output = told
         # What is computed again in backward is edited again, and not recorded: nor is what
         # happens inside a transform of torch.func, whose values do not outlive it.
         records = backward_id() == -1 and not in_transform()
         call = TracedCall(self.layer)
         given = self._given(args, kwargs) if self._retain_input and records else None
-        if given is not None and self._input_before_edit:
-            self._keep_input(call, *given)
+        if given is not None and self._input_after_edit:
+            given = read_value(given, "input")  # the very tensors, unless the layer wrote to them
         new = self._edited(args, kwargs, output)
-        if given is not None and not self._input_before_edit:
-            self._keep_input(call, *given)
+        if given is not None:
+            if self._input_after_edit:
+                given = keep_value(self._keep, given)
+            call.keep("input", given[0][0] if len(args) == 1 else given[0])
+            call.keep("input_kw", given[1])
         if self._retain_output and self._grad:
             kept = recursive_copy(new, clone=self._clone, retain_grad=True)
-            call.keep("output", retain_objects(kept, clone=self._clone))
+            # The very tensors, which get the gradients; the objects around them as they are now.
+            call.keep("output", map_tensors(_same, kept, copier(snapshots(copy=self._clone))))
             new = recursive_copy(kept, clone=True)  # later in-place writes go to this one
         elif self._retain_output and records:
-            call.keep("output", retain(new, clone=self._clone, detach=self._detach))
+            call.keep("output", keep_value(self._keep, new))
         if records:
             if self._all:
                 self.calls.append(call)
@@ -215,53 +233,29 @@ class Trace:
     def _edited(self, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
         if self._edit is None:
             return output
-        known = {"output": output, "layer": self.layer, "inputs": args, "inputs_kw": kwargs}
-        new = self._edit((), {name: known[name] for name in self._offers})
+        offered = {"output": output, "layer": self.layer, "inputs": args, "inputs_kw": kwargs}
+        new = call_unseen(self._edit, (), {name: offered[name] for name in self._offers})
         return output if new is None else new
-
-    def _keep_input(self, call: TracedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        value = args[0] if len(args) == 1 else args
-        for name, each in (("input", value), ("input_kw", kwargs)):
-            if self._clone or self._detach or self._edit is not None:
-                # Kept as it is now: an edit may have written to it, or may be about to.
-                each = retain(each, clone=self._clone, detach=self._detach)
-            call.keep(name, each)
 
     # -- what was kept ------------------------------------------------------------------------
 
-    def _last(self) -> TracedCall:
-        return self.calls[-1] if self.calls else TracedCall(self.layer)
+    def _call(self, *, to_set: bool = False) -> TracedCall:
+        """The latest call; an empty one before the layer has run."""
+        call = self.calls[-1] if self.calls else TracedCall(self.layer)
+        if to_set and not self.calls:
+            self.calls = [call]
+        return call
 
-    def _set(self, name: str, value: Any) -> None:
-        if not self.calls:
-            self.calls = [TracedCall(self.layer)]
-        self.calls[-1].keep(name, value)
-
-    output = property(
-        lambda self: self._last().output,
-        lambda self, value: self._set("output", value),
-        lambda self: self._last()._del("output"),
-        "What the layer returned in its latest call, after the edit.",
-    )
-    input = property(
-        lambda self: self._last().input,
-        lambda self, value: self._set("input", value),
-        lambda self: self._last()._del("input"),
-        "What the layer was given by position in its latest call.",
-    )
-    input_kw = property(
-        lambda self: self._last().input_kw,
-        lambda self, value: self._set("input_kw", value),
-        lambda self: self._last()._del("input_kw"),
-        "What the layer was given by name in its latest call.",
-    )
+    output = _Kept("What the layer returned in its latest call, after the edit.")
+    input = _Kept("What the layer was given by position in its latest call.")
+    input_kw = _Kept("What the layer was given by name in its latest call.")
 
     # -- the scope ----------------------------------------------------------------------------
 
     def close(self) -> None:
         """Takes the hook off; what was kept stays. A second call does nothing."""
         self.registered_hook.remove()
-        self._begun.clear()
+        self._begun.take(every=True)
 
     def __enter__(self) -> Self:
         return self
@@ -279,37 +273,5 @@ class Trace:
         return f"<{type(self).__name__} of layer {self.layer!r}, called {self.called} times>"
 
 
-def _is(one: object, other: object) -> bool:
-    return one is other
-
-
-class _Before(Hook):
-    """Before the forward of a layer whose input is kept."""
-
-    __slots__ = ("_trace",)
-
-    def __init__(self, owner: Owner, address: str, trace: Trace) -> None:
-        super().__init__(owner, address)
-        # Held, and with it the attachment: the hook is to stay until it is closed, also where
-        # nobody kept the trace. That is what a trace outside a `with` block always did.
-        self._trace = trace
-
-    def __call__(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
-    ) -> None:
-        self._trace._begins(args, kwargs or {})
-
-
-class _After(Hook):
-    """After the forward of a layer."""
-
-    __slots__ = ("_trace",)
-
-    def __init__(self, owner: Owner, address: str, trace: Trace) -> None:
-        super().__init__(owner, address)
-        self._trace = trace
-
-    def __call__(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
-    ) -> Any:
-        return self._trace._returns(args, kwargs, output)
+def _same(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor

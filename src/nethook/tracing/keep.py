@@ -9,6 +9,7 @@ numpy array, another library through DLPack, further views) is copied at once.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ import torch
 from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
 from nethook.hooks.autograd.compact import compact_clone, compactly
-from nethook.hooks.autograd.lazy_copy import lazy_copy
+from nethook.hooks.autograd.lazy_copy import cheap_copy, lazy_copy
 from nethook.hooks.layouts.dtensor import arrived, is_spread
 from nethook.hooks.modes import quiet, unnoticed
 from nethook.hooks.ops.mode import unseen
@@ -54,6 +55,22 @@ class Reference:
         return self.tensor
 
 
+class Snapshot(Reference):
+    """A reference with a copy beside it, which is read once somebody has written to the tensor."""
+
+    __slots__ = ("_copy",)
+
+    def __init__(self, tensor: torch.Tensor, copy: Keep) -> None:
+        self._copy = copy(tensor)
+        self.tensor = tensor
+        self.version = _ask(_version, tensor)
+
+    def read(self, what: str) -> torch.Tensor:
+        """The very tensor, or the copy if somebody has written to it since."""
+        same = self.version is not None and self.version == _ask(_version, self.tensor)
+        return self.tensor if same else self._copy
+
+
 def keeper(
     *,
     copy: bool | None,
@@ -79,6 +96,47 @@ def keeper(
         return keep_moved
     give = _unnoticed(own if copy else _detached_lazy if detach else _lazy)
     return _Transformed(give, transform, keep_moved)
+
+
+@functools.cache
+def snapshots(*, copy: bool = False, detach: bool = False, itself: bool = False) -> Keep:
+    """The function that keeps one tensor so that it can be read whatever was written to it since.
+
+    Arguments:
+        copy: whether it is copied at once; a lazy copy is made otherwise.
+        detach: whether it is taken out of its graph.
+        itself: whether the tensor itself is given back as long as nobody writes to it. That is done
+            for tensors in a graph in any case, unless one of the other options is set:
+            `torch.autograd.grad` can be taken of no other.
+    """
+    own: Keep = _Tensor.clone if copy else cheap_copy
+    own_copy = _unnoticed((lambda tensor: own(tensor.detach())) if detach else own)
+    if itself:
+        return lambda tensor: Snapshot(tensor, own_copy)
+    if copy or detach:
+        return own_copy
+
+    def kept(tensor: torch.Tensor) -> Any:
+        in_graph = _ask(_requires_grad, tensor)
+        return Snapshot(tensor, own_copy) if in_graph else own_copy(tensor)
+
+    return kept
+
+
+def _ask(question: Keep, tensor: torch.Tensor) -> Any:
+    """What a tensor says of itself, unnoticed by modes and tensor subclasses of the user's."""
+    if type(tensor) is _Tensor and not function_modes() and not dispatch_modes():
+        return question(tensor)  # the hot path
+    with quiet():
+        return question(tensor)
+
+
+def _requires_grad(tensor: torch.Tensor) -> bool:
+    return tensor.requires_grad
+
+
+def _version(tensor: torch.Tensor) -> int | None:
+    return None if tensor.is_inference() else version_of(tensor)
 
 
 class _Transformed:
@@ -148,6 +206,8 @@ def keep_value(keep: Keep, value: Any) -> Any:
     Objects that are no containers are copied with the tensors in them; where a function of the
     user's makes tensors smaller, keeping whole objects beside them would be for nothing.
     """
+    if type(value) is _Tensor:
+        return keep(value)
     other = copier(refuse if isinstance(keep, _Transformed) else keep)
     return map_tensors(keep, value, other, fresh=True, attributes="map")
 
@@ -201,12 +261,12 @@ def _same(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _read(each: Any, what: str) -> Any:
-    if isinstance(each, Reference):
-        return each.read(what)
-    if isinstance(each, Held):
-        return each.read({Reference: lambda reference: reference.read(what)})
-    return each
+def _read(member: Any, what: str) -> Any:
+    if isinstance(member, Reference):
+        return member.read(what)
+    if isinstance(member, Held):
+        return member.read(dict.fromkeys((Reference, Snapshot), lambda kept: kept.read(what)))
+    return member
 
 
 _QUICKEST: dict[Keep, Keep] = {

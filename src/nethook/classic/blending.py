@@ -37,10 +37,11 @@ def make_matching_tensor(valuedict: MutableMapping[str, Any], name: str, data: t
     that of the channels: shape (C,) becomes (1, C, 1, 1) for an image. What was made is put into
     the dict, for the next time, unless a gradient is to flow to what was there.
     """
-    found = valuedict.get(name)
-    if found is None:
+    value = valuedict.get(name)
+    if value is None:
         return None
-    value = found if isinstance(found, torch.Tensor) else torch.from_numpy(np.array(found))
+    if not isinstance(value, torch.Tensor):
+        value = torch.from_numpy(np.array(value))
     value = value.to(device=data.device, dtype=data.dtype)
     if value.ndim < data.ndim:
         value = value.reshape(1, *value.shape, *[1] * (data.ndim - value.ndim - 1))

@@ -40,9 +40,9 @@ class _Choose(Hook):
             return None
         # A part that calls the whole again finds all children: those that were there at first.
         everything = self.children[0] if self.children else children_of(module)
-        part = _part(everything, *(kwargs.get(option) for option in _OPTIONS))
+        chosen = _chosen_children(everything, *(kwargs.get(option) for option in _OPTIONS))
         self.children.append(children_of(module))
-        module.__dict__[CHILDREN] = part
+        module.__dict__[CHILDREN] = chosen
         return args, {name: value for name, value in kwargs.items() if name not in _OPTIONS}
 
 
@@ -61,7 +61,7 @@ class _GiveBack(Hook):
             module.__dict__[CHILDREN] = self._choose.children.pop()
 
 
-def _part(children: dict[str, Any], layer: Any, first: Any, last: Any) -> dict[str, Any]:
+def _chosen_children(children: dict[str, Any], layer: Any, first: Any, last: Any) -> dict[str, Any]:
     """The children from `first` to `last`, or `layer` alone."""
     if layer is not None:
         if first is not None or last is not None:

@@ -46,8 +46,8 @@ def subsequence(
         None if name is None else str(name).split(".")
         for name in (first_layer, last_layer, after_layer, upto_layer)
     )
-    found = hierarchical_subsequence(sequential, first, last, after, upto, share_weights)
-    return cast(nn.Sequential, found)
+    cut = hierarchical_subsequence(sequential, first, last, after, upto, share_weights)
+    return cast(nn.Sequential, cut)
 
 
 def hierarchical_subsequence(
@@ -109,15 +109,15 @@ def _cut(
     kept = OrderedDict((name, child) for name, child in cut.items() if child is not None)
     if not kept and depth:
         return None
-    part = nn.Sequential(kept)
-    part.training = layer.training
-    return part
+    sequence = nn.Sequential(kept)
+    sequence.training = layer.training
+    return sequence
 
 
 def _range(names: list[str], ends: _Ends, depth: int) -> tuple[int, int]:
     """From which child on, and up to which."""
 
-    def place(end: list[str]) -> int:
+    def index_of(end: list[str]) -> int:
         if end[depth] not in names:
             raise ValueError(f"Layer {'.'.join(end)} not found")
         return names.index(end[depth])
@@ -127,20 +127,20 @@ def _range(names: list[str], ends: _Ends, depth: int) -> tuple[int, int]:
 
     begin, stop = 0, len(names)
     if ends.first is not None:
-        begin = place(ends.first)
+        begin = index_of(ends.first)
     if ends.after is not None:
-        begin = place(ends.after) + innermost(ends.after)
+        begin = index_of(ends.after) + innermost(ends.after)
     if ends.last is not None:
-        stop = place(ends.last) + 1
+        stop = index_of(ends.last) + 1
     if ends.upto is not None:
-        stop = place(ends.upto) + (not innermost(ends.upto))
+        stop = index_of(ends.upto) + (not innermost(ends.upto))
     start, end = ends.first or ends.after, ends.last or ends.upto
     if start is not None and end is not None:
         # The layers are compared, not the numbers: between two neighbours there is nothing, and
         # there would be nothing either in a part whose last layer stands just before its first.
-        if place(end) < place(start):
+        if index_of(end) < index_of(start):
             raise ValueError(f"Layer {'.'.join(end)} comes before {'.'.join(start)}")
-        if place(end) == place(start):  # one layer twice, or one of the two inside the other
+        if index_of(end) == index_of(start):  # one layer twice, or one of the two inside the other
             behind = start is ends.after and innermost(start)
             before = end is ends.upto and innermost(end) and not innermost(start)
             if behind or before:

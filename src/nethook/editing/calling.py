@@ -119,4 +119,4 @@ def _versions(value: Any) -> list[int]:
     if type(value) is torch.Tensor and not modes_are_active():
         return [0 if value.is_inference() else version_of(value)]
     with quiet():
-        return [0 if each.is_inference() else version_of(each) for _, each in tensors(value)]
+        return [0 if tensor.is_inference() else version_of(tensor) for _, tensor in tensors(value)]

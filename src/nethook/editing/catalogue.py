@@ -62,10 +62,10 @@ class Edit:
 def _is(value: Any, hint: Any) -> bool:
     """Whether a value is of a type, as far as the types of edits go."""
     if get_origin(hint) in (Union, UnionType):
-        return any(_is(value, each) for each in get_args(hint))
+        return any(_is(value, option) for option in get_args(hint))
     if get_origin(hint) in (Sequence, tuple):
-        each = get_args(hint)[0]
-        return isinstance(value, list | tuple) and all(_is(item, each) for item in value)
+        inner = get_args(hint)[0]
+        return isinstance(value, list | tuple) and all(_is(item, inner) for item in value)
     if hint is float:
         return type(value) is float
     return type(value) is hint if hint is int else isinstance(value, hint)

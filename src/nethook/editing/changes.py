@@ -8,6 +8,7 @@ others do with the input is not changed along.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -142,7 +143,9 @@ class Arguments:
         """The only argument, or the only one that is a tensor: its place or its name."""
         given: dict[Any, Any] = dict(enumerate(self.args)) | self.kwargs
         if len(given) != 1:
-            given_tensors = [k for k, each in given.items() if isinstance(each, torch.Tensor)]
+            given_tensors = [
+                k for k, argument in given.items() if isinstance(argument, torch.Tensor)
+            ]
             if len(given_tensors) != 1:
                 names = ", ".join(f'["{k}"]' if isinstance(k, str) else f"[{k}]" for k in given)
                 raise EditError(
@@ -171,16 +174,16 @@ class ChangeOutputGradient(Change):
 
     def on_gradients(self, value: Any, entries: list[Entry], given: list[torch.Tensor]) -> Any:
         """`value` with a hook on the gradient of each tensor that an entry means."""
-        found = iter(tensors(value))
+        paths = iter(tensors(value))
 
         def hooked(tensor: torch.Tensor) -> torch.Tensor:
-            path, _ = next(found)
+            path, _ = next(paths)
             meant = [entry for entry in entries if entry.means(value, path, self.address)]
             for entry in meant:
                 entry.note_tensor(requires_grad=tensor.requires_grad)
             if not meant or not tensor.requires_grad:
                 return tensor
-            if tensor.is_leaf or is_view(tensor) or any(tensor is each for each in given):
+            if tensor.is_leaf or is_view(tensor) or is_among(tensor, given):
                 with unseen():
                     tensor = compact_clone(tensor)
             register_on_tensor(tensor, ChangeGradient(self.owner, self.address, meant, self.calls))
@@ -203,9 +206,9 @@ class ChangeInputGradient(ChangeOutputGradient):
             return None
         given = [tensor for _, tensor in tensors((args, kwargs))]
         by_name = [e for e in self.entries if e.path and isinstance(e.path[0].key, str)]
-        by_place = [e for e in self.entries if e.path and e not in by_name]
+        by_position = [e for e in self.entries if e.path and e not in by_name]
         both = [entry for entry in self.entries if not entry.path]
-        args = self.on_gradients(args, [*both, *by_place], given)
+        args = self.on_gradients(args, [*both, *by_position], given)
         kwargs = self.on_gradients(kwargs, [*both, *by_name], given)
         self.calls += 1
         return args, kwargs
@@ -309,3 +312,8 @@ def changed_gradient(entry: Entry, grad: torch.Tensor, site: str, call: int) -> 
             f"{grad.dtype}."
         )
     return new
+
+
+def is_among(tensor: torch.Tensor, others: Sequence[torch.Tensor]) -> bool:
+    """Whether a tensor is one of others: the object, not its values."""
+    return any(tensor is other for other in others)

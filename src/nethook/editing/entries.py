@@ -85,11 +85,11 @@ class Entry:
         if not self.path:
             return self.change(value, site, call)
         try:
-            part = get(value, self.path)
+            old = get(value, self.path)
         except LookupError as error:
             raise self.no_such_part(site, error) from None
-        new = self.change(part, site, call)
-        return value if new is part else replace(value, self.path, new)
+        new = self.change(old, site, call)
+        return value if new is old else replace(value, self.path, new)
 
     def means(self, value: Any, path: Path, site: str) -> bool:
         """Whether the tensor at `path` in a value is one that this entry is meant for."""

@@ -18,6 +18,7 @@ from nethook.editing.changes import (
     ChangeInputGradient,
     ChangeOutput,
     ChangeOutputGradient,
+    is_among,
 )
 from nethook.editing.entries import Entry
 from nethook.hooks.hook import Owner
@@ -63,7 +64,7 @@ class OpEdits:
 
     def why_unfired(self, entry: Entry, pattern: OpPattern, met: Met | None) -> str:
         """Why no operation of an entry was met."""
-        reasons = [why_no_op(met, each, pattern.name or "") for each in self._modules[entry]]
+        reasons = [why_no_op(met, address, pattern.name or "") for address in self._modules[entry]]
         more = f" (and {len(reasons) - 1} more modules)" if len(reasons) > 1 else ""
         return f"no such operation has run inside the scope{more}: {reasons[0]}"
 
@@ -83,44 +84,44 @@ class ChangeOps(OpConsumer):
         for entry in entries:
             if op.address not in entry.sites:
                 entry.sites.append(op.address)
-        op.data = _AtOp(self._owner, op.address, entries)
+        op.data = _OpHooks(self._owner, op.address, entries)
         return True
 
     def before(
         self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs
     ) -> tuple[_Args, _Kwargs] | None:
         """The new arguments; None where nothing changed."""
-        at: _AtOp = op.data
-        if at.nodes is not None:
-            at.nodes.begun.append(next_node_number())
-        if not at.before:
+        hooks: _OpHooks = op.data
+        if hooks.nodes is not None:
+            hooks.nodes.begun.append(next_node_number())
+        if not hooks.before:
             return None
-        own = _Own(written_arguments(function, args, kwargs))
+        own = _OwnCopies(written_arguments(function, args, kwargs))
         new = given = (own.copies(args), own.copies(kwargs))
-        for change in at.before:
+        for change in hooks.before:
             new = change(None, *new) or new
         return None if new is given else own.originals(new)
 
     def after(self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs, result: Any) -> Any:
         """The new result; None where nothing changed."""
-        at: _AtOp = op.data
+        hooks: _OpHooks = op.data
         written = written_arguments(function, args, kwargs)
         new = result
-        if at.output is not None:
-            own = _Own(written)
-            edited = at.output(None, args, own.copies(result))
+        if hooks.output is not None:
+            own = _OwnCopies(written)
+            edited = hooks.output(None, args, own.copies(result))
             new = result if edited is None else own.originals(edited)
-        if at.gradient is not None:
+        if hooks.gradient is not None:
             # The result of an operation in place is its own, although it is one of the arguments.
-            others = map_tensors(lambda each: None if _among(each, written) else each, args)
-            hooked = at.gradient(None, others, kwargs, new)
+            others = map_tensors(lambda tensor: None if is_among(tensor, written) else tensor, args)
+            hooked = hooks.gradient(None, others, kwargs, new)
             new = new if hooked is None else hooked
-        if at.nodes is not None:
-            new = at.nodes.put_on((args, kwargs), new, written)
+        if hooks.nodes is not None:
+            new = hooks.nodes.put_on((args, kwargs), new, written)
         return None if new is result else new
 
 
-class _AtOp:
+class _OpHooks:
     """The hooks of one operation, in the order in which they apply."""
 
     __slots__ = ("before", "gradient", "nodes", "output")
@@ -145,7 +146,7 @@ class _AtOp:
             self.gradient = ChangeOutputGradient(owner, address, by_quantity["grads"])
 
 
-class _Own:
+class _OwnCopies:
     """Gives an edit copies of what is written in place.
 
     The edit's own operations may keep what they are given for the backward pass, and what it
@@ -161,7 +162,7 @@ class _Own:
         return map_tensors(self._copy, value) if self._written else value
 
     def _copy(self, tensor: torch.Tensor) -> torch.Tensor:
-        if not _among(tensor, self._written):
+        if not is_among(tensor, self._written):
             return tensor
         copied = tensor.clone()
         self._originals[id(copied)] = (copied, tensor)
@@ -171,8 +172,6 @@ class _Own:
         """A value with the originals in the place of copies that were not changed."""
         if not self._originals:
             return value
-        return map_tensors(lambda each: self._originals.get(id(each), (each, each))[1], value)
-
-
-def _among(tensor: torch.Tensor, others: list[torch.Tensor]) -> bool:
-    return any(tensor is each for each in others)
+        return map_tensors(
+            lambda tensor: self._originals.get(id(tensor), (tensor, tensor))[1], value
+        )

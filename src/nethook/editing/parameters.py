@@ -65,15 +65,15 @@ def preserve(model: nn.Module, *patterns: Pattern) -> Iterator[None]:
         sites = [site for site, _ in find_parameters(tree, index, patterns).values()]
     else:
         sites = index.sites
-    kept = [_Kept(tree, site) for site in sites]
+    kept = [_KeptParameter(tree, site) for site in sites]
     try:
         yield
     finally:
-        for each in kept:
-            each.restore()
+        for parameter in kept:
+            parameter.restore()
 
 
-class _Kept:
+class _KeptParameter:
     """A parameter as it was: the object, its value, and where it was registered."""
 
     def __init__(self, tree: Tree, site: ParameterSite) -> None:

@@ -47,7 +47,9 @@ def save(path: str | Path, **given: Mapping[Any, Any]) -> None:
 
     Only edits of the catalogue and patterns that are strings can be saved: a function is code.
     """
-    entries = [entry for name, each in given.items() for entry in read(_quantity(name), each)]
+    entries = [
+        entry for name, by_pattern in given.items() for entry in read(_quantity(name), by_pattern)
+    ]
     save_entries(path, entries)
 
 
@@ -125,7 +127,7 @@ def _to_data(value: Any, tensors: dict[str, torch.Tensor], what: str) -> Any:
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, list | tuple):
-        return [_to_data(each, tensors, what) for each in value]
+        return [_to_data(item, tensors, what) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return _number(value)  # what could not be loaded is not saved
     raise RecipeError(f"{value!r} in the edit at {what} cannot be written as data.")
@@ -149,8 +151,8 @@ def _load(path: Path) -> dict[str, Any]:
         quantity, pattern, inside, edit = _read_row(row, number, tensors)
         sites = given.setdefault(quantity, {})
         sites.setdefault(pattern, {}).setdefault(inside, []).append(edit)
-    for name, each in given.items():
-        read(_quantity(name), each)  # the paths, too, must be ones that can be read
+    for name, by_pattern in given.items():
+        read(_quantity(name), by_pattern)  # the paths, too, must be ones that can be read
     return given
 
 
@@ -180,7 +182,7 @@ def _read_row(
             f"entry {number}: {row['edit']} has the arguments {sorted(names)}, all of them."
         )
     try:
-        values = {name: _from_data(each, tensors) for name, each in arguments.items()}
+        values = {name: _from_data(data, tensors) for name, data in arguments.items()}
         calls: Limit = _from_data(row["calls"], tensors)
         edit = cls(**values, calls=calls)
         edit.check()
@@ -198,11 +200,11 @@ def _from_data(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
             return tensors[value["tensor"]]
         parts: Any = value.get("slice")
         three = set(value) == {"slice"} and isinstance(parts, list) and len(parts) == 3
-        if three and all(part is None or type(part) is int for part in parts) and parts[2] != 0:
-            return slice(*(_number(part) for part in parts))
+        if three and all(bound is None or type(bound) is int for bound in parts) and parts[2] != 0:
+            return slice(*(_number(bound) for bound in parts))
         raise RecipeError("a value that is neither a number, a text, a tensor nor a slice.")
     if isinstance(value, list):
-        return [_from_data(each, tensors) for each in value]
+        return [_from_data(item, tensors) for item in value]
     return _number(value)
 
 
@@ -217,13 +219,13 @@ def _number(value: Any) -> Any:
 
 
 def _check_index(index: Any) -> None:
-    for each in index if isinstance(index, list | tuple) else ():
-        if isinstance(each, slice) and each.step is not None and each.step < 0:
+    for item in index if isinstance(index, list | tuple) else ():
+        if isinstance(item, slice) and item.step is not None and item.step < 0:
             raise RecipeError("a slice of a tensor cannot go backwards: its step must be positive.")
 
 
 def _quantity(name: str) -> Quantity:
-    known = [each for each in get_args(Quantity) if each != "calls"]
-    if name not in known:
-        raise RecipeError(f"{name!r} is not one of {', '.join(known)}.")
+    names = [quantity for quantity in get_args(Quantity) if quantity != "calls"]
+    if name not in names:
+        raise RecipeError(f"{name!r} is not one of {', '.join(names)}.")
     return name  # type: ignore[return-value]

@@ -229,8 +229,8 @@ class EditScope:
                 f"clip_norm(joint=True) at {entry.what} needs all gradients at once, which only "
                 "param_grads= has, when a backward pass has ended."
             )
-        found = find_parameters(tree, tree.parameters(), [entry.pattern]).values()
-        sites = [site for site, _ in found if site.tensor.requires_grad]
+        matches = find_parameters(tree, tree.parameters(), [entry.pattern]).values()
+        sites = [site for site, _ in matches if site.tensor.requires_grad]
         together = ClipTogether(entry, [site.tensor for site in sites])
         for site in sites:
             hooks.tensor(site.tensor, JoinClipping(hooks.owner, site.address, together))
@@ -280,8 +280,8 @@ class EditScope:
             )
         elif ops and self._ops is not None and not self._ops.met(entry):
             why = self._ops.why_unfired(entry, ops[0], self._met).removesuffix(".")
-        elif isinstance(entry, NodeEntry) and entry.kind is not None and entry.came:
-            why = f"{sites} made no node {entry.kind!r}, but {', '.join(sorted(entry.came))}"
+        elif isinstance(entry, NodeEntry) and entry.kind is not None and entry.made_names:
+            why = f"{sites} made no node {entry.kind!r}, but {', '.join(sorted(entry.made_names))}"
         elif entry.is_without_grad:
             why = (
                 f"what came by at {sites} did not require a gradient: it ran under no_grad or "

@@ -31,6 +31,7 @@ from nethook.stats.native import readable
 from nethook.stats.summary import summarise
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Registered = TypeVar("_Registered", bound=tuple[Any, ...])  # its priority first
 
 
 class Callbacks:
@@ -226,11 +227,11 @@ class Callbacks:
 
         def check(value: Any, site: str, kind: str) -> None:
             for _, tensor in tensors(value):
-                for part in pieces(tensor):
-                    numbers = part.is_floating_point() or part.is_complex()
-                    if not numbers or not readable.is_readable(part):
+                for piece in pieces(tensor):
+                    numbers = piece.is_floating_point() or piece.is_complex()
+                    if not numbers or not readable.is_readable(piece):
                         continue
-                    seen = summarise(part.detach(), histogram=False)
+                    seen = summarise(piece.detach(), histogram=False)
                     if seen.finite < seen.count:
                         raise NotFiniteError(
                             f"the {kind} of {site!r} has {seen.count - seen.finite} of "
@@ -269,7 +270,7 @@ class Callbacks:
     def attach(self) -> Self:
         """Starts calling; `remove` ends it, and so does leaving a `with`."""
         self._check_not_attached()
-        entries = [entry for _, entry in sorted(self._entries, key=lambda each: -each[0])]
+        entries = [entry for _, entry in _by_priority(self._entries)]
         edits = EditScope(self._model, entries, strict=False)
         tree = Tree(self._model)
 
@@ -278,7 +279,7 @@ class Callbacks:
             hooks.forward_pre(tree.root, _Begins(hooks.owner, self._forwards))
             hooks.add(edits.attach())
             hooks.forward(tree.root, _Ends(hooks.owner, self._forwards), always_call=True)
-            for _, optimizer, function in sorted(self._steps, key=lambda each: -each[0]):
+            for _, optimizer, function in _by_priority(self._steps):
                 hooks.optimizer_step(optimizer, _Step(hooks.owner, function))
 
         scope = Scope("nethook.Callbacks", tree, stays=True)
@@ -311,6 +312,11 @@ class Callbacks:
         state = "attached" if self._scope is not None else "not attached"
         called = ", ".join(f"{what}: {count}" for what, count in self.firings.items())
         return f"<callbacks ({state}), called: {called or 'none'}>"
+
+
+def _by_priority(registered: list[_Registered]) -> list[_Registered]:
+    """The highest priority first; among equals, in the order of registration."""
+    return sorted(registered, key=lambda row: -row[0])
 
 
 def _callable(function: Any) -> Callable[..., Any]:

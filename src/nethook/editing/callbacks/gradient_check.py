@@ -105,9 +105,9 @@ def _check(
         return GradientCheck(site.address, "not finite", norm, None)
     # The largest elements are compared: there a difference of losses is well above rounding.
     largest = grad.abs().flatten().topk(min(samples, grad.numel())).indices.tolist()
-    numeric = [_difference(model, site.tensor, at, loss) for at in largest]
-    exact = [float(grad.flatten()[at]) for at in largest]
-    scale = max([abs(each) for each in (*exact, *numeric)], default=0.0)
+    numeric = [_difference(model, site.tensor, index, loss) for index in largest]
+    exact = [float(grad.flatten()[index]) for index in largest]
+    scale = max([abs(slope) for slope in (*exact, *numeric)], default=0.0)
     if scale == 0.0:
         return GradientCheck(site.address, "zero", norm, 0.0 if samples else None)
     error = (
@@ -119,16 +119,16 @@ def _check(
 
 
 def _difference(
-    model: nn.Module, parameter: torch.Tensor, at: int, loss: Callable[[], torch.Tensor]
+    model: nn.Module, parameter: torch.Tensor, index: int, loss: Callable[[], torch.Tensor]
 ) -> float:
     """The slope of the loss along one element, from the loss a little above and a little below."""
     values: list[float] = []
     flat = parameter.data.view(-1)
-    old = flat[at].item()
+    old = flat[index].item()
     step = 1e-2 * max(abs(old), 1e-1) if parameter.dtype != torch.float64 else 1e-5
     for way in (step, -step):
-        flat[at] = old + way
+        flat[index] = old + way
         with unchanged(model), torch.no_grad():
             values.append(float(loss()))
-    flat[at] = old
+    flat[index] = old
     return (values[0] - values[1]) / (2 * step)

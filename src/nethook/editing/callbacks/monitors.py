@@ -46,11 +46,11 @@ class Monitor(Generic[_Kept]):
 
     def __call__(self, output: Any, site: str) -> None:
         """Takes in one output: the first tensor in it."""
-        found = tensors(output)
-        if found:
+        held = tensors(output)
+        if held:
             calls = self._seen.setdefault(site, {})
             call = self._call(site)
-            calls[call] = self._fold(calls.get(call), found[0][1].detach(), site)
+            calls[call] = self._fold(calls.get(call), held[0][1].detach(), site)
 
     def _call(self, site: str) -> int:
         if not self._forwards.running:
@@ -60,7 +60,7 @@ class Monitor(Generic[_Kept]):
         self._now[site] = (self._forwards.number, call + 1)
         return call
 
-    def _fold(self, known: _Kept | None, value: torch.Tensor, site: str) -> _Kept:
+    def _fold(self, so_far: _Kept | None, value: torch.Tensor, site: str) -> _Kept:
         raise TypeError(f"{type(self).__name__} is not a monitor by itself")
 
     def __iter__(self) -> Iterator[str]:
@@ -98,9 +98,9 @@ class ActivationStats(Monitor[list[torch.Tensor]]):
     NAMES = ("mean", "std", "min", "max")
 
     def _fold(
-        self, known: list[torch.Tensor] | None, value: torch.Tensor, site: str
+        self, so_far: list[torch.Tensor] | None, value: torch.Tensor, site: str
     ) -> list[torch.Tensor]:
-        rows = [] if known is None else known
+        rows = [] if so_far is None else so_far
         if value.numel() and readable.is_readable(value):
             rows.append(_numbers(value))
         return rows
@@ -155,9 +155,9 @@ class DeadUnits(Monitor[Slot]):
         self._unit_dim = unit_dim
         self._module_at = module_at
 
-    def _fold(self, known: Slot | None, value: torch.Tensor, site: str) -> Slot:
+    def _fold(self, slot: Slot | None, value: torch.Tensor, site: str) -> Slot:
         value = torch.atleast_1d(value)
-        if known is None:
+        if slot is None:
             dim = self._unit_dim
             if dim is None:
                 dim = unit_dim(self._module_at(site), value.dim())
@@ -166,9 +166,9 @@ class DeadUnits(Monitor[Slot]):
                     f"`unit_dim` must be a dimension of the output of {site!r}, which has "
                     f"{value.dim()}; got {dim}."
                 )
-            known = Rows(1).slot(0, unit_dim=dim, histogram=False)
-        known.fold(value)
-        return known
+            slot = Rows(1).slot(0, unit_dim=dim, histogram=False)
+        slot.fold(value)
+        return slot
 
     def __getitem__(self, name: str) -> torch.Tensor:
         """For each unit of a site (or call of it), whether it is dead."""

@@ -12,7 +12,7 @@ from torch.autograd.graph import Node
 from nethook.addresses.glob import translate
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.editing.calling import parameters_of
-from nethook.editing.changes import Change
+from nethook.editing.changes import Change, is_among
 from nethook.editing.entries import Entry
 from nethook.errors import EditError, InPlaceEditError
 from nethook.hooks.attachment import register_on_node
@@ -28,14 +28,16 @@ Gradients = tuple[torch.Tensor | None, ...]
 class NodeEntry(Entry):
     """One callback on the nodes of one pattern."""
 
-    __slots__ = ("_call", "before", "came", "kind")
+    __slots__ = ("_call", "before", "kind", "made_names")
 
     def __init__(
         self, pattern: Any, function: Callable[..., Any], *, before: bool, kind: str | None
     ) -> None:
         self.before = before
         self.kind = kind
-        self.came: set[str] = set()  # names of nodes that the calls made, if `kind` chose none
+        self.made_names: set[str] = (
+            set()
+        )  # names of nodes that the calls made, if `kind` chose none
         super().__init__("nodes", pattern, (), function)
         assert self.apply is not None  # it is a function
         self._call: Callable[..., Any] = self.apply
@@ -65,10 +67,10 @@ class NodeEntry(Entry):
         self.seen += 1
         self.fired += 1
         # A function that writes in place would reach gradients of others that share this memory.
-        given = [_copies(each) for each in (changeable, *rest)]
+        given = [_copies(grads) for grads in (changeable, *rest)]
         new = self._call(*given, site)
         if new is None:
-            if any(each is not None and version_of(each) for grads in given for each in grads):
+            if any(grad is not None and version_of(grad) for grads in given for grad in grads):
                 raise InPlaceEditError(
                     f"the callback at {self.what} wrote to a gradient of {site!r} in place and "
                     "returned None. Return the new gradients instead."
@@ -88,23 +90,25 @@ class NodeEntry(Entry):
                 f"the callback at {self.what} must return None or a tuple of {len(old)} gradients, "
                 f"as many as {which} of {site!r} has; got {came}."
             )
-        for at, (was, now) in enumerate(zip(old, new, strict=True)):
+        for number, (was, now) in enumerate(zip(old, new, strict=True)):
             if now is None:
                 continue
             if was is None:
                 raise EditError(
-                    f"the callback at {self.what} returned a gradient as number {at} of {which} of "
-                    f"{site!r}, where there is none because nothing needs it. Return None there."
+                    f"the callback at {self.what} returned a gradient as number {number} of "
+                    f"{which} of {site!r}, where there is none because nothing needs it. Return "
+                    "None there."
                 )
             if not isinstance(now, torch.Tensor):
                 raise EditError(
-                    f"the callback at {self.what} returned a {type(now).__name__} as number {at} "
-                    f"of {which} of {site!r}; a gradient is a tensor, or None for no change."
+                    f"the callback at {self.what} returned a {type(now).__name__} as number "
+                    f"{number} of {which} of {site!r}; a gradient is a tensor, or None for no "
+                    "change."
                 )
             if (now.shape, now.dtype, now.device) != (was.shape, was.dtype, was.device):
                 raise EditError(
                     f"the callback at {self.what} returned a gradient of shape "
-                    f"{tuple(now.shape)}, type {now.dtype} on {now.device} as number {at} of "
+                    f"{tuple(now.shape)}, type {now.dtype} on {now.device} as number {number} of "
                     f"{which} of {site!r}; it must have shape {tuple(was.shape)}, type "
                     f"{was.dtype} on {was.device}."
                 )
@@ -145,8 +149,8 @@ class ChangeNodes(Change):
                 return tensor
             # Reading it first also lets torch 2.13 settle the history of views (pytorch#196459).
             made = tensor.grad_fn
-            in_place = any(tensor is each for each in written)
-            foreign = made is None or (not in_place and any(tensor is each for each in inputs))
+            in_place = is_among(tensor, written)
+            foreign = made is None or (not in_place and is_among(tensor, inputs))
             copied = foreign or (is_view(tensor) and not in_place)
             flows_on = compact_clone(tensor) if copied else tensor
             last = flows_on.grad_fn if foreign else made
@@ -161,12 +165,14 @@ class ChangeNodes(Change):
     def hook(self, lasts: list[Node], begin: int) -> None:
         """Registers the entries on the nodes that they mean."""
         entries = [entry for entry in self.entries if isinstance(entry, NodeEntry)]
-        inner = made_since(lasts, begin) if any(each.kind is not None for each in entries) else []
+        inner = made_since(lasts, begin) if any(entry.kind is not None for entry in entries) else []
         by_node: dict[Node, list[NodeEntry]] = {}
         for entry in entries:
-            meant = lasts if entry.kind is None else [e for e in inner if entry.means_node(e)]
+            meant = (
+                lasts if entry.kind is None else [node for node in inner if entry.means_node(node)]
+            )
             if not meant:
-                entry.came.update(node.name() for node in inner)
+                entry.made_names.update(node.name() for node in inner)
             for node in meant:
                 by_node.setdefault(node, []).append(entry)
         for node, chosen in by_node.items():
@@ -228,4 +234,4 @@ class AfterNode(BeforeNode):
 
 
 def _copies(grads: Gradients) -> Gradients:
-    return tuple(None if each is None else each.clone() for each in grads)
+    return tuple(None if grad is None else grad.clone() for grad in grads)

@@ -48,7 +48,7 @@ def test_what_is_not_there_is_not_added():
     model = Top()
     with pytest.raises(LookupError, match="tip"):
         nethook.replace_module(model, "tip", nn.Identity())
-    with pytest.raises(PatternError, match="in itself"):
+    with pytest.raises(PatternError, match="inside the model; got ''"):
         nethook.replace_module(model, "", nn.Identity())
 
 

@@ -80,7 +80,7 @@ def test_patch_takes_a_recorded_value_over_whole_or_in_part(value):
 def test_patch_takes_each_call_its_own_value(value):
     patch = edits.patch([value * 0, value * 1])
     assert torch.equal(patch(value, call=1), value)
-    with pytest.raises(EditError, match=r"2 calls were recorded. Limit the edit: calls=slice\(2\)"):
+    with pytest.raises(EditError, match=r"got 2 values. Limit the edit: calls=slice\(2\)"):
         patch(value, call=2)
 
 
@@ -103,22 +103,20 @@ def test_the_type_of_the_value_is_kept(edit, dtype, value):
 
 
 def test_what_does_not_fit_is_refused_with_both_shapes(value):
-    with pytest.raises(
-        EditError, match=r"\(3,\) cannot take the place of one of shape \(2, 5, 4\)"
-    ):
+    with pytest.raises(EditError, match=r"broadcasts to \(2, 5, 4\); got \(3,\)"):
         edits.replace(torch.zeros(3))(value)
-    with pytest.raises(EditError, match=r"the direction has shape \(3,\).*wants \(4,\)"):
+    with pytest.raises(EditError, match=r"last dimension, \(4,\); got \(3,\)"):
         edits.steer(torch.zeros(3))(value)
-    with pytest.raises(EditError, match=r"shape \(1,\), the one to be patched \(2, 5, 4\)"):
+    with pytest.raises(EditError, match=r"shape of the value, \(2, 5, 4\); got \(1,\)"):
         edits.patch(torch.zeros(1))(value)
     with pytest.raises(EditError, match="5 units along dimension 1; got 5"):
         edits.zero_units([5])(value)
 
 
 def test_arguments_are_checked_when_the_edit_is_made():
-    with pytest.raises(OptionError, match="min=, max= or both"):
+    with pytest.raises(OptionError, match="got None for both"):
         edits.clamp()
-    with pytest.raises(OptionError, match="a slice of them; got 'first'"):
+    with pytest.raises(OptionError, match="a slice of calls; got 'first'"):
         edits.zero(calls="first")
 
 

@@ -354,10 +354,10 @@ def test_errors(x: Tensor) -> None:
     with pytest.raises(UnfiredError, match=r"run inside the scope: the module 'fc1' has not been"):
         with nethook.edit(net, outputs={"fc1/linear#0": half}):
             pass
-    with pytest.raises(UnfiredError, match=r"no gradient came back to '/relu#0' inside the scope"):
+    with pytest.raises(UnfiredError, match=r"no gradient reached '/relu#0' inside the scope"):
         with nethook.edit(net, grads={"/relu": half}):
             net(x)
-    with pytest.raises(UnfiredError, match=r"'/relu#0' came by 1 times, and calls=3 let none of"):
+    with pytest.raises(UnfiredError, match=r"'/relu#0' ran 1 time, and calls=3 means none of"):
         with nethook.edit(net, outputs={"/relu": edits.zero(calls=3)}):
             net(x)
     with pytest.raises(NoSuchSiteError, match="no module matches 'fc3'"):

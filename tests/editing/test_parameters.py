@@ -26,7 +26,7 @@ def test_set_parameter_writes_into_the_same_tensor(model):
 
 
 def test_set_parameter_refuses_another_shape_and_another_name(model):
-    with pytest.raises(EditError, match=r"'0.weight' has shape \(3, 3\); the new value has \(2,\)"):
+    with pytest.raises(EditError, match=r"the shape of '0.weight', \(3, 3\); got \(2,\)"):
         nethook.set_parameter(model, "0.weight", torch.ones(2))
     with pytest.raises(NoSuchSiteError, match=r"0\.weigth"):
         nethook.set_parameter(model, "0.weigth", 0)

@@ -28,7 +28,10 @@ def replace_module(model: nn.Module, name: str, new_module: nn.Module) -> None:
         NoSuchSiteError: a `LookupError`, where the model has no such module.
     """
     if name == "":
-        raise PatternError("a model cannot be replaced in itself; name a module inside it.")
+        raise PatternError(
+            "`name` must name a module inside the model; got ''. To replace the model itself, "
+            "assign the new one to its variable."
+        )
     get_module(model, name)  # one that is not there would be added, and never called
     parent, _, own = name.rpartition(".")
     setattr(get_module(model, parent), own, new_module)
@@ -47,5 +50,6 @@ def set_requires_grad(requires_grad: bool, *models: nn.Module | torch.Tensor) ->
             model.requires_grad = requires_grad
         else:
             raise InputsError(
-                f"set_requires_grad takes modules and tensors; got {type(model).__name__}."
+                f"`models` must be modules and tensors; got {type(model).__name__}. For a list, "
+                "write set_requires_grad(flag, *list)."
             )

@@ -65,7 +65,10 @@ def _chosen_children(children: dict[str, Any], layer: Any, first: Any, last: Any
     """The children from `first` to `last`, or `layer` alone."""
     if layer is not None:
         if first is not None or last is not None:
-            raise AssertionError("give layer, or first_layer and last_layer, not both.")
+            raise AssertionError(
+                "`layer` must be given alone; got first_layer or last_layer as well. Give one or "
+                "the other, not both."
+            )
         first = last = layer
     names = list(children)
     for wanted in (first, last):

@@ -40,7 +40,10 @@ def subsequence(
     """
     if single_layer is not None:
         if not (first_layer is last_layer is after_layer is upto_layer is None):
-            raise AssertionError("single_layer is given, so no other layer can be.")
+            raise AssertionError(
+                "`single_layer` must be given alone; got another layer as well. Leave the others "
+                "out."
+            )
         first_layer = last_layer = single_layer
     first, last, after, upto = (
         None if name is None else str(name).split(".")
@@ -65,7 +68,10 @@ def hierarchical_subsequence(
     Sequential.
     """
     if (first is not None and after is not None) or (last is not None and upto is not None):
-        raise AssertionError("give first or after, not both; and last or upto, not both.")
+        raise AssertionError(
+            "`first` must be given without `after`, and `last` without `upto`; got both. Give one, "
+            "not both."
+        )
     return _cut(sequential, _Ends(first, last, after, upto), depth, None if share_weights else {})
 
 

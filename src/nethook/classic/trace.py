@@ -138,7 +138,7 @@ class Trace:
         _tree: Tree | None = None,
     ) -> None:
         if calls not in ("last", "all"):
-            raise OptionError(f"calls is 'last' or 'all'; got {calls!r}.")
+            raise OptionError(f"`calls` must be 'last' or 'all'; got {calls!r}.")
         self.layer = layer
         self.stop = stop
         self.calls: list[TracedCall] = []

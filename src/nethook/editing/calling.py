@@ -41,8 +41,8 @@ def call_form(function: Callable[..., Any], written: Written) -> Apply:
         return lambda value, site: function(value, site=site)
     if required > 2:
         raise EditError(
-            f"the edit at {written.what} takes {required} arguments that must be given; an edit is "
-            "called with the value, and with the address of its site if it takes a second one."
+            f"The edit at {written.what} must take the value, and may take the address of its "
+            f"site; got a function that requires {required} arguments. Give the others defaults."
         )
     return function if required == 2 else lambda value, _: function(value)
 

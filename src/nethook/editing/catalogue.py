@@ -34,7 +34,8 @@ class Edit:
     def __post_init__(self) -> None:
         if self.calls is not None and type(self.calls) is not int and type(self.calls) is not slice:
             raise OptionError(
-                f"calls is the number of a call or a slice of them; got {self.calls!r}."
+                f"`calls` must be the number of a call or a slice of calls; got {self.calls!r}. "
+                "Write calls=0 or calls=slice(1, None)."
             )
 
     def check(self) -> None:
@@ -43,7 +44,10 @@ class Edit:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if not _is(value, hints[field.name]):
-                raise OptionError(f"{field.name} of {type(self).__name__} cannot be {value!r:.80}.")
+                raise OptionError(
+                    f"`{field.name}` of {type(self).__name__} must be of type "
+                    f"{_type_name(hints[field.name])}; got {value!r:.80}."
+                )
 
     def __call__(self, value: torch.Tensor) -> torch.Tensor:
         """The new value."""
@@ -69,6 +73,15 @@ def _is(value: Any, hint: Any) -> bool:
     if hint is float:
         return type(value) is float
     return type(value) is hint if hint is int else isinstance(value, hint)
+
+
+def _type_name(hint: Any) -> str:
+    """A type as it is written in code."""
+    if get_origin(hint) in (Union, UnionType):
+        return " | ".join(_type_name(option) for option in get_args(hint))
+    if isinstance(hint, type) and not get_args(hint):
+        return "None" if hint is type(None) else hint.__name__
+    return str(hint).removeprefix("collections.abc.")
 
 
 def _same(one: Any, two: Any) -> bool:
@@ -118,7 +131,9 @@ class clamp(Edit):  # noqa: N801
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.min is None and self.max is None:
-            raise OptionError("clamp needs min=, max= or both.")
+            raise OptionError(
+                "`min` or `max` must be a number; got None for both. Write clamp(min=0)."
+            )
 
     def __call__(self, value: torch.Tensor) -> torch.Tensor:
         """The bounded value."""
@@ -180,8 +195,8 @@ class replace(Edit):  # noqa: N801
             return other.to(value.dtype).expand(value.shape).clone()
         except RuntimeError:
             raise EditError(
-                f"a value of shape {tuple(other.shape)} cannot take the place of one of shape "
-                f"{tuple(value.shape)}."
+                f"`value` of replace must have a shape that broadcasts to {tuple(value.shape)}; "
+                f"got {tuple(other.shape)}. Reshape it, or give a number."
             ) from None
 
 
@@ -206,8 +221,8 @@ class patch(Edit):  # noqa: N801
         source = self.source if isinstance(self.source, torch.Tensor) else self._of_call(call)
         if source.shape != value.shape:
             raise EditError(
-                f"the value recorded has shape {tuple(source.shape)}, the one to be patched "
-                f"{tuple(value.shape)}."
+                f"`source` of patch must have the shape of the value, {tuple(value.shape)}; got "
+                f"{tuple(source.shape)}. Record it with inputs of the same shape."
             )
         source = source.to(value.device, value.dtype)
         if self.index is None:
@@ -219,8 +234,8 @@ class patch(Edit):  # noqa: N801
     def _of_call(self, call: int) -> torch.Tensor:
         if call >= len(self.source):
             raise EditError(
-                f"call {call} is to be patched, and {len(self.source)} calls were recorded. Limit "
-                f"the edit: calls=slice({len(self.source)})."
+                f"`source` of patch must have a value for call {call}; got {len(self.source)} "
+                f"values. Limit the edit: calls=slice({len(self.source)})."
             )
         return self.source[call]
 
@@ -255,9 +270,9 @@ class add_low_rank(Edit):  # noqa: N801
         outputs, inputs = value.shape[0], value[0].numel() if len(value) else 0
         if left.shape[0] != outputs or right.shape[1] != inputs or left.shape[1] != right.shape[0]:
             raise EditError(
-                f"left {tuple(self.left.shape)} and right {tuple(self.right.shape)} do not fit a "
-                f"weight with {outputs} outputs and {inputs} inputs: they must be "
-                f"({outputs}, rank) and (rank, {inputs})."
+                f"`left` and `right` must have shapes ({outputs}, rank) and (rank, {inputs}) for a "
+                f"weight with {outputs} outputs and {inputs} inputs; got {tuple(self.left.shape)} "
+                f"and {tuple(self.right.shape)}."
             )
         delta = left.to(value.device, value.dtype) @ right.to(value.device, value.dtype)
         return value + delta.reshape(value.shape)
@@ -329,8 +344,9 @@ def _in_type(new: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
 def _vector(direction: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     if direction.shape != value.shape[-1:]:
         raise EditError(
-            f"the direction has shape {tuple(direction.shape)}; the last dimension of the value, "
-            f"of shape {tuple(value.shape)}, wants ({value.shape[-1] if value.ndim else ''},)."
+            f"`direction` must have the shape of the value's last dimension, "
+            f"{tuple(value.shape[-1:])}; got {tuple(direction.shape)}. The value has shape "
+            f"{tuple(value.shape)}."
         )
     return direction.to(value.device, value.dtype)
 
@@ -339,5 +355,8 @@ def _index(units: Sequence[int], value: torch.Tensor, dim: int) -> torch.Tensor:
     count = value.shape[dim]
     wrong = [unit for unit in units if not -count <= unit < count]
     if wrong:
-        raise EditError(f"there are {count} units along dimension {dim}; got {wrong[0]}.")
+        raise EditError(
+            f"`units` must lie between {-count} and {count - 1}, for there are {count} units along "
+            f"dimension {dim}; got {wrong[0]}. `dim` says where the units are."
+        )
     return torch.tensor([unit % count for unit in units], device=value.device, dtype=torch.long)

@@ -149,7 +149,7 @@ class Arguments:
             if len(given_tensors) != 1:
                 names = ", ".join(f'["{k}"]' if isinstance(k, str) else f"[{k}]" for k in given)
                 raise EditError(
-                    f"the edit at {entry.what} wants one argument, and {site!r} was called with "
+                    f"the edit at {entry.what} needs one argument, and {site!r} was called with "
                     f"{names or 'none'}. Name one: {{{entry.pattern!r}: {{'[0]': ...}}}}."
                 )
             given = dict.fromkeys(given_tensors)

@@ -57,17 +57,17 @@ class Entry:
             self.apply = self.form(edit)
             self._is_simple = takes_value_alone(edit)
         self.sites: list[str] = []
-        self.seen = 0  # how often a value of its sites came by
+        self.seen = 0  # how often a value of its sites was seen
         self.fired = 0  # how often it was applied
         self._with_grad: bool | None = None
 
     def note_tensor(self, *, requires_grad: bool) -> None:
-        """A tensor came by whose gradient this entry would change."""
+        """A tensor was seen whose gradient this entry would change."""
         self._with_grad = self._with_grad or requires_grad
 
     @property
     def is_without_grad(self) -> bool:
-        """Whether tensors came by, and none of them required a gradient."""
+        """Whether tensors were seen, and none of them required a gradient."""
         return self._with_grad is False
 
     def form(self, function: OneEdit) -> Apply:
@@ -179,8 +179,8 @@ def read(quantity: Quantity, given: Mapping[Any, Any] | None) -> list[Entry]:
         return []
     if not _is_mapping(given):
         raise EditError(
-            f"{quantity} is a mapping from a pattern to an edit, as in "
-            f"{quantity}={{'fc1': edits.scale(0.5)}}; got {type(given).__name__}."
+            f"`{quantity}` must be a mapping from a pattern to an edit; got "
+            f"{type(given).__name__}. Write {quantity}={{'fc1': edits.scale(0.5)}}."
         )
     entries: list[Entry] = []
     for pattern, edits in given.items():
@@ -205,12 +205,12 @@ def _list(edits: Any, pattern: Any) -> list[OneEdit]:
     for one in several:
         if isinstance(one, type) and issubclass(one, Edit):
             raise EditError(
-                f"edits.{one.__name__} at {pattern!r} is not called: write "
-                f"edits.{one.__name__}(...)."
+                "An edit must be a function or one of nethook.edits; got the class "
+                f"edits.{one.__name__} at {pattern!r}. Call it: edits.{one.__name__}(...)."
             )
         if not callable(one):
             raise EditError(
-                f"an edit is a function or one of nethook.edits; got {type(one).__name__} at "
+                f"An edit must be a function or one of nethook.edits; got {type(one).__name__} at "
                 f"{pattern!r}. To put a fixed value there, write edits.replace(value)."
             )
     return several

@@ -37,7 +37,8 @@ def set_parameter(model: nn.Module, name: str, value: torch.Tensor | float) -> N
         return
     if value.shape != tensor.shape:
         raise EditError(
-            f"{name!r} has shape {tuple(tensor.shape)}; the new value has {tuple(value.shape)}."
+            f"`value` must have the shape of {name!r}, {tuple(tensor.shape)}; got "
+            f"{tuple(value.shape)}. A number fills the whole parameter."
         )
     tensor.data.copy_(value.detach())
 

@@ -171,7 +171,7 @@ def _read_row(
         raise RecipeError(f"entry {number} must have exactly the fields {sorted(_FIELDS)}.")
     for name in ("quantity", "pattern", "path", "edit"):
         if not isinstance(row[name], str):
-            raise RecipeError(f"entry {number}: {name} must be a text.")
+            raise RecipeError(f"entry {number}: {name} must be a string.")
     cls = _EDITS.get(row["edit"])
     if cls is None:
         raise RecipeError(f"entry {number}: {row['edit']!r} is not one of nethook.edits.")
@@ -202,7 +202,9 @@ def _from_data(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
         three = set(value) == {"slice"} and isinstance(parts, list) and len(parts) == 3
         if three and all(bound is None or type(bound) is int for bound in parts) and parts[2] != 0:
             return slice(*(_number(bound) for bound in parts))
-        raise RecipeError("a value that is neither a number, a text, a tensor nor a slice.")
+        raise RecipeError(
+            "a value must be a number, a string, a tensor or a slice; got another JSON object."
+        )
     if isinstance(value, list):
         return [_from_data(item, tensors) for item in value]
     return _number(value)
@@ -227,5 +229,5 @@ def _check_index(index: Any) -> None:
 def _quantity(name: str) -> Quantity:
     names = [quantity for quantity in get_args(Quantity) if quantity != "calls"]
     if name not in names:
-        raise RecipeError(f"{name!r} is not one of {', '.join(names)}.")
+        raise RecipeError(f"A quantity must be one of {', '.join(names)}; got {name!r}.")
     return name  # type: ignore[return-value]

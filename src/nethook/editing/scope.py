@@ -113,7 +113,9 @@ def edit(
     if params is not None:
         entries += read("params", params)
     if not entries:
-        raise EditError("nothing to edit: give outputs=, inputs=, grads= or another of its kind.")
+        raise EditError(
+            "There is nothing to edit: give outputs=, inputs=, grads= or another quantity."
+        )
     check_threads(threads)
     return EditScope(model, entries, strict=strict, threads=threads)
 
@@ -275,20 +277,21 @@ class EditScope:
         ops = split_patterns([entry.pattern])[1] if entry.quantity in _KINDS else []
         if entry.seen:
             why = (
-                f"{sites} came by {entry.seen} times, and calls={entry.limit!r} let none of them "
-                "pass"
+                f"{sites} ran {entry.seen} {'time' if entry.seen == 1 else 'times'}, and "
+                f"calls={entry.limit!r} means none of these calls"
             )
         elif ops and self._ops is not None and not self._ops.met(entry):
             why = self._ops.why_unfired(entry, ops[0], self._met).removesuffix(".")
         elif isinstance(entry, NodeEntry) and entry.kind is not None and entry.made_names:
-            why = f"{sites} made no node {entry.kind!r}, but {', '.join(sorted(entry.made_names))}"
+            made = ", ".join(sorted(entry.made_names))
+            why = f"{sites} made no node {entry.kind!r}; it made {made}"
         elif entry.is_without_grad:
             why = (
-                f"what came by at {sites} did not require a gradient: it ran under no_grad or "
-                "inference_mode, or nothing before it requires one"
+                f"the values at {sites} did not require a gradient: they were computed under "
+                "no_grad or inference_mode, or nothing before them requires one"
             )
         elif entry.quantity.endswith("grads") or entry.quantity == "nodes":
-            why = f"no gradient came back to {sites} inside the scope: backward() belongs inside it"
+            why = f"no gradient reached {sites} inside the scope: call backward() inside it"
         else:
             why = f"{sites} did not run inside the scope"
         others = "" if self._scope is None else others_ran(self._scope.owner, "edit")

@@ -193,7 +193,7 @@ def test_a_kind_that_no_node_has_is_told_with_those_there_are(model, x):
     with pytest.warns(UserWarning, match="never applied") as caught, cb:
         model(x).sum().backward()
     assert str(caught[0].message) == (
-        "the edit at nodes['fc1'] was never applied: 'fc1' made no node 'Conv*', but "
+        "the edit at nodes['fc1'] was never applied: 'fc1' made no node 'Conv*'; it made "
         "AddmmBackward0, TBackward0."
     )
 
@@ -201,7 +201,7 @@ def test_a_kind_that_no_node_has_is_told_with_those_there_are(model, x):
 def test_a_callback_that_no_gradient_reached_is_told(model, x):
     cb = nethook.Callbacks(model)
     cb.on_node("fc1")(lambda gi, go: None)
-    with pytest.warns(UserWarning, match="no gradient came back to 'fc1'"), cb:
+    with pytest.warns(UserWarning, match="no gradient reached 'fc1'"), cb:
         model(x)
 
 
@@ -339,10 +339,10 @@ def test_wrong_functions_and_patterns_are_refused_at_once(model, cb):
     with pytest.raises(EditError) as caught:
         cb.on_node("fc1")(lambda a, b, c, d: None)
     assert str(caught.value) == (
-        "the callback at nodes['fc1'] takes 4 arguments that must be given; it is called with "
-        "grad_inputs and grad_outputs, and with the address of its site if it takes one more."
+        "The callback at nodes['fc1'] must take grad_inputs and grad_outputs, and may take the "
+        "address of its site; got a function that requires 4 arguments. Give the others defaults."
     )
-    with pytest.raises(EditError, match="a callback is a function; got int"):
+    with pytest.raises(EditError, match="A callback must be a function; got int"):
         cb.on_node("fc1")(3)
     with pytest.raises(PatternError):
         cb.on_node("fc1", kind="Addmm[")(lambda gi, go: None)

@@ -321,7 +321,10 @@ def _by_priority(registered: list[_Registered]) -> list[_Registered]:
 
 def _callable(function: Any) -> Callable[..., Any]:
     if not callable(function):
-        raise EditError(f"a callback is a function; got {type(function).__name__}.")
+        raise EditError(
+            f"A callback must be a function; got {type(function).__name__}. Register one with "
+            "@cb.after(pattern), or cb.after(pattern)(function)."
+        )
     checked: Callable[..., Any] = function
     return checked
 

@@ -80,7 +80,15 @@ def check_gradients(
         with unchanged(model):  # each evaluation starts from the same buffers and random numbers
             value: object = loss()
             if not isinstance(value, torch.Tensor) or value.numel() != 1:
-                raise EditError("the loss is a function that returns one number as a tensor.")
+                returned = (
+                    f"a tensor of shape {tuple(value.shape)}"
+                    if isinstance(value, torch.Tensor)
+                    else type(value).__name__
+                )
+                raise EditError(
+                    "`loss` must be a function that returns one number as a tensor; got "
+                    f"{returned}. Return criterion(model(x), y)."
+                )
             value.backward()
             grads = [site.tensor.grad for site in sites]
         return GradientReport(

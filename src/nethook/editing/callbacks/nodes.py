@@ -53,8 +53,9 @@ class NodeEntry(Entry):
         if required > given + 1:
             names = "grad_outputs" if self.before else "grad_inputs and grad_outputs"
             raise EditError(
-                f"the callback at {self.what} takes {required} arguments that must be given; it is "
-                f"called with {names}, and with the address of its site if it takes one more."
+                f"The callback at {self.what} must take {names}, and may take the address of its "
+                f"site; got a function that requires {required} arguments. Give the others "
+                "defaults."
             )
         return function if required == given + 1 else lambda *values: function(*values[:-1])
 

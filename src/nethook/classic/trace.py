@@ -31,6 +31,28 @@ class StopForward(Exception):  # noqa: N818  the name that existing code catches
     """Ends a forward after the layer at which a `Trace` with `stop=True` stands."""
 
 
+class UntilClosed:
+    """A block that ends with `close()`, and swallows a `StopForward` where it is to stop."""
+
+    stop: Any
+
+    def close(self) -> None:
+        """Takes the hooks off."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        self.close()
+        return bool(self.stop) and isinstance(error, StopForward)
+
+
 class _Kept:
     """An attribute that is there once a call has kept it, and that can be set and deleted."""
 
@@ -87,7 +109,7 @@ class TracedCall:
     input_kw = _Kept("The arguments by name, as a dict.")
 
 
-class Trace:
+class Trace(UntilClosed):
     """Keeps or edits the output of one layer.
 
         with nethook.Trace(model, "layer1.0.conv1") as ret:
@@ -256,18 +278,6 @@ class Trace:
         """Takes the hook off; what was kept stays. A second call does nothing."""
         self.registered_hook.remove()
         self._begun.take(every=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
-        self.close()
-        return bool(self.stop) and isinstance(error, StopForward)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of layer {self.layer!r}, called {self.called} times>"

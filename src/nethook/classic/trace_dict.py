@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from types import TracebackType
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from torch import nn
 
 from nethook.addresses.tree import Tree
-from nethook.classic.trace import StopForward, Trace
+from nethook.classic.trace import Trace, UntilClosed
 
 T = TypeVar("T")
 Flag = bool | None | Mapping[str, bool | None]
 
 
-class TraceDict(OrderedDict[Any, Trace]):
+class TraceDict(UntilClosed, OrderedDict[Any, Trace]):
     """A `Trace` for each of several layers, by name, in the order in which they are listed.
 
         with nethook.TraceDict(model, ["layer1", "layer2"]) as ret:
@@ -84,18 +83,6 @@ class TraceDict(OrderedDict[Any, Trace]):
         """Takes all hooks off, the last one first; what was kept stays."""
         for trace in reversed(self.values()):
             trace.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
-        self.close()
-        return bool(self.stop) and isinstance(error, StopForward)
 
 
 def _of(layer: str | None, option: T | Mapping[str, T | None]) -> T | None:

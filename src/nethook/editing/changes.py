@@ -69,8 +69,8 @@ class ChangeOutput(Change):
         return None if new is output else new
 
 
-class ChangeInput(Change):
-    """Before a forward. Without a path, an edit is given the only argument, or the only tensor."""
+class ChangeBefore(Change):
+    """Before a forward."""
 
     __slots__ = ()
 
@@ -80,6 +80,20 @@ class ChangeInput(Change):
         """The new arguments; None where nothing changed."""
         if not self.owner.alive or elsewhere(self.owner, module) or kwargs is None:
             return None  # without keyword arguments: another thread has taken it off meanwhile
+        return self.arguments(args, kwargs)
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The new arguments of one call; None where nothing changed."""
+        raise NotImplementedError
+
+
+class ChangeInput(ChangeBefore):
+    """Without a path, an edit is given the only argument, or the only tensor."""
+
+    __slots__ = ()
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The arguments with each entry applied to the one that it means."""
         given = Arguments(args, kwargs)
         call = self.next_call()
         for entry in self.entries:
@@ -87,17 +101,13 @@ class ChangeInput(Change):
         return None if given.args is args and given.kwargs is kwargs else (given.args, given.kwargs)
 
 
-class ChangeCall(Change):
-    """Before a forward: gives all arguments at once, as `Inputs`."""
+class ChangeCall(ChangeBefore):
+    """Gives all arguments at once, as `Inputs`."""
 
     __slots__ = ()
 
-    def __call__(
-        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """The new arguments; None where nothing changed."""
-        if not self.owner.alive or elsewhere(self.owner, module) or kwargs is None:
-            return None  # without keyword arguments: another thread has taken it off meanwhile
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the entries make of all arguments."""
         given = Inputs(args, kwargs)
         new = self.changed(given)
         if new is given:
@@ -193,17 +203,13 @@ class ChangeOutputGradient(Change):
         return map_tensors(hooked, value)
 
 
-class ChangeInputGradient(ChangeOutputGradient):
-    """Before a forward: lets the gradients that the module passes back be changed."""
+class ChangeInputGradient(ChangeBefore, ChangeOutputGradient):
+    """Lets the gradients that the module passes back be changed."""
 
     __slots__ = ()
 
-    def __call__(
-        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Arguments whose tensors are our own: what others do with them is not concerned."""
-        if not self.owner.alive or elsewhere(self.owner, module) or kwargs is None:
-            return None
         given = [tensor for _, tensor in tensors((args, kwargs))]
         by_name = [e for e in self.entries if e.path and isinstance(e.path[0].key, str)]
         by_position = [e for e in self.entries if e.path and e not in by_name]

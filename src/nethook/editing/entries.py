@@ -9,7 +9,7 @@ path inside the value to either.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, Literal, TypeAlias
 
@@ -153,6 +153,14 @@ class Entry:
                 f"{type(value).__name__} with tensors at: {paths}. Name one of them: "
                 f"{{{self.pattern!r}: {{'[0]': edits.{name}(...)}}}}."
             )
+
+
+def firings(entries: Iterable[Entry]) -> dict[str, int]:
+    """How often entries were applied, by what was written; one pattern may have several edits."""
+    counts: dict[str, int] = {}
+    for entry in entries:
+        counts[entry.what] = counts.get(entry.what, 0) + entry.fired
+    return counts
 
 
 def show_pattern(pattern: Any) -> str:

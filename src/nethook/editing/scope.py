@@ -26,7 +26,7 @@ from nethook.editing.changes import (
     ClipTogether,
     JoinClipping,
 )
-from nethook.editing.entries import Entry, Quantity, read
+from nethook.editing.entries import Entry, Quantity, firings, read
 from nethook.editing.ops import ChangeOps, OpEdits
 from nethook.editing.parameters import ChangedParameter
 from nethook.editing.recipes import save_entries
@@ -99,19 +99,18 @@ def edit(
         EditError: for an edit that cannot be applied; `InPlaceEditError` for one that wrote to its
             argument; `UnfiredError` on leaving the scope normally, for one that never applied.
     """
+    given: dict[Quantity, Mapping[Any, Any] | None] = {
+        "outputs": outputs,
+        "inputs": inputs,
+        "grads": grads,
+        "input_grads": input_grads,
+        "param_grads": param_grads,
+        "params": params,
+    }
     entries: list[Entry] = []
-    if outputs is not None:
-        entries += read("outputs", outputs)
-    if inputs is not None:
-        entries += read("inputs", inputs)
-    if grads is not None:
-        entries += read("grads", grads)
-    if input_grads is not None:
-        entries += read("input_grads", input_grads)
-    if param_grads is not None:
-        entries += read("param_grads", param_grads)
-    if params is not None:
-        entries += read("params", params)
+    for quantity, edits in given.items():
+        if edits is not None:  # nearly all of them are
+            entries += read(quantity, edits)
     if not entries:
         raise EditError(
             "There is nothing to edit: give outputs=, inputs=, grads= or another quantity."
@@ -140,10 +139,7 @@ class EditScope:
     @property
     def firings(self) -> dict[str, int]:
         """How often each edit was applied, by what was written for it."""
-        counts: dict[str, int] = {}
-        for entry in self._entries:
-            counts[entry.what] = counts.get(entry.what, 0) + entry.fired
-        return counts
+        return firings(self._entries)
 
     def attach(self) -> Self:
         """Starts changing; `remove` ends it. `with` does both and checks that each edit applied."""

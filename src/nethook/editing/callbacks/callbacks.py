@@ -19,7 +19,7 @@ from nethook.editing.callbacks.monitors import ActivationStats, DeadUnits, Forwa
 from nethook.editing.callbacks.nodes import NodeEntry
 from nethook.editing.callbacks.penalties import Penalty
 from nethook.editing.catalogue import clip_norm
-from nethook.editing.entries import Entry, Quantity
+from nethook.editing.entries import Entry, Quantity, firings
 from nethook.editing.scope import EditScope
 from nethook.errors import EditError, NotFiniteError, ScopeError
 from nethook.hooks.attachment import Attachment
@@ -262,10 +262,7 @@ class Callbacks:
     @property
     def firings(self) -> dict[str, int]:
         """How often each callback was called, by what it was registered for."""
-        counts: dict[str, int] = {}
-        for _, entry in self._entries:
-            counts[entry.what] = counts.get(entry.what, 0) + entry.fired
-        return counts
+        return firings(entry for _, entry in self._entries)
 
     def attach(self) -> Self:
         """Starts calling; `remove` ends it, and so does leaving a `with`."""

@@ -12,31 +12,6 @@ import nethook
 from nethook.errors import EditError, NoSuchSiteError, NotFiniteError, ScopeError
 
 
-class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.fc1, self.relu, self.fc2 = nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)
-
-    def forward(self, x):
-        return self.fc2(self.relu(self.fc1(x)))
-
-
-@pytest.fixture
-def model():
-    torch.manual_seed(0)
-    return Net()
-
-
-@pytest.fixture
-def cb(model):
-    return nethook.Callbacks(model)
-
-
-@pytest.fixture
-def x():
-    return torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
-
-
 def test_functions_observe_in_the_order_of_the_run(model, cb, x):
     seen = []
     cb.before("fc1")(lambda inputs, site: seen.append(("before", site, len(inputs))))

@@ -9,31 +9,7 @@ from torch import nn
 
 import nethook
 from nethook.errors import EditError, InPlaceEditError, NoSuchSiteError, PatternError, ScopeError
-
-
-class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.fc1, self.relu, self.fc2 = nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)
-
-    def forward(self, x):
-        return self.fc2(self.relu(self.fc1(x)))
-
-
-@pytest.fixture
-def model():
-    torch.manual_seed(0)
-    return Net()
-
-
-@pytest.fixture
-def cb(model):
-    return nethook.Callbacks(model)
-
-
-@pytest.fixture
-def x():
-    return torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
+from tests.editing.callbacks.net import Net
 
 
 def grads_of(model):

@@ -32,7 +32,7 @@ class _Choose(Hook):
 
     def __init__(self, *owner_and_address: Any) -> None:
         super().__init__(*owner_and_address)
-        self.children: list[dict[str, Any]] = []  # what to give back, one a call that is running
+        self.children: list[dict[str, Any]] = []  # what to give back, one per call that is running
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The arguments without ours; None where there are none of ours."""

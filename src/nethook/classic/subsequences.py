@@ -36,7 +36,7 @@ def subsequence(
 
     Raises:
         ValueError: where there is no such layer, or the end comes before the start.
-        AssertionError: where a name leads through something that is no Sequential.
+        AssertionError: where a name leads through something that is not a Sequential.
     """
     if single_layer is not None:
         if not (first_layer is last_layer is after_layer is upto_layer is None):

@@ -57,7 +57,7 @@ class TraceDict(UntilClosed, OrderedDict[Any, Trace]):
         if layers is None:
             listed = [site.address for site in tree.leaves()]
         else:
-            # The name of one layer is no list of its letters.
+            # The name of one layer is not a list of its letters.
             listed = list(dict.fromkeys([layers] if isinstance(layers, str) else layers))
         try:
             for layer in listed:

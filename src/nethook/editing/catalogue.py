@@ -159,6 +159,7 @@ class clip_norm(Edit):  # noqa: N801
 
     def factor(self, norm: torch.Tensor) -> torch.Tensor:
         """By how much a value of that norm is shortened."""
+        # 1e-6 as in `torch.nn.utils.clip_grad_norm_`: the same gradients give the same numbers.
         return (self.max_norm / (norm + 1e-6)).clamp(max=1.0)
 
 

@@ -193,6 +193,8 @@ class ChangeOutputGradient(Change):
                 entry.note_tensor(requires_grad=tensor.requires_grad)
             if not meant or not tensor.requires_grad:
                 return tensor
+            # A hook on a leaf or on an input would see the gradients of its other uses as well,
+            # and one on a view is dropped by the next write in place.
             if tensor.is_leaf or is_view(tensor) or is_among(tensor, given):
                 with unseen():
                     tensor = compact_clone(tensor)
@@ -248,7 +250,7 @@ class ClipTogether:
     def __init__(self, entry: Entry, parameters: list[torch.Tensor]) -> None:
         self._entry = entry
         self._parameters = [weakref.ref(parameter) for parameter in parameters]
-        self._waiting = False
+        self._waiting = False  # whether the end of the pass that runs now is waited for
 
     def arrived(self) -> None:
         """A gradient of one of them has come: all will be there when the pass has ended."""

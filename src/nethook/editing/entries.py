@@ -104,6 +104,8 @@ class Entry:
 
     def change(self, value: Any, site: str, call: int) -> Any:
         """The edit applied to a value; the same object where nothing changed."""
+        # Checkpointing runs a forward a second time inside backward. The edit must apply again, or
+        # the two passes would differ; but it is the same call, and is counted once.
         recomputed = backward_id() != -1 and self.quantity in ("outputs", "inputs", "calls")
         if recomputed and self.limit is not None:
             raise EditError(

@@ -80,7 +80,7 @@ class _KeptParameter:
     def __init__(self, tree: Tree, site: ParameterSite) -> None:
         self._tensor = site.tensor
         self._value = cheap_copy(site.tensor, detach=True)
-        self._places = [
+        self._registered_in = [
             (own, key)
             for module in [*tree.modules, *(wrapper for _, wrapper in tree.wrappers)]
             for own in cast(list[dict[str, Any]], [parameters_of(module), buffers_of(module)])
@@ -89,8 +89,10 @@ class _KeptParameter:
         ]
 
     def restore(self) -> None:
-        for own, key in self._places:
+        for own, key in self._registered_in:
             own[key] = self._tensor
+        # The value comes back in the memory that the parameter has now, where it fits: others
+        # may hold that memory. Two that still share it were not written, and need no copy.
         now = self._tensor.data
         if (
             now.shape != self._value.shape
@@ -117,6 +119,7 @@ class ChangedParameter:
         turned = value.ndim >= 2 and _inputs_come_first(owner)
         for entry in entries:
             seen = value.transpose(0, 1) if turned else value
+            # A copy: an edit may write to what it is given, and the old memory comes back as it is.
             new = entry.on(seen.clone(), site.address, 0)
             if not isinstance(new, torch.Tensor) or new.shape != seen.shape:
                 came = tuple(new.shape) if isinstance(new, torch.Tensor) else type(new).__name__

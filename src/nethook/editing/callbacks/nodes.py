@@ -71,6 +71,7 @@ class NodeEntry(Entry):
         given = [_copies(grads) for grads in (changeable, *rest)]
         new = self._call(*given, site)
         if new is None:
+            # The copies are new, at version 0: any other number is a write of the function's.
             if any(grad is not None and version_of(grad) for grads in given for grad in grads):
                 raise InPlaceEditError(
                     f"the callback at {self.what} wrote to a gradient of {site!r} in place and "

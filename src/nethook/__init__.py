@@ -54,12 +54,12 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook.editing.parameters import preserve as preserve
     from nethook.editing.parameters import set_parameter as set_parameter
     from nethook.editing.scope import edit as edit
-    from nethook.examining.checkup.checkup import checkup as checkup
     from nethook.extracting.dataset import load_features as load_features
     from nethook.extracting.extract import extract as extract
     from nethook.extracting.features import features as features
     from nethook.hooks.audit import audit as audit
     from nethook.hooks.suspend import suspended as suspended
+    from nethook.preflight import checkup as checkup
     from nethook.runs.reading.run import open_run as open_run
     from nethook.tracing.attention.probs import attention_probs as attention_probs
     from nethook.tracing.autograd.graph import autograd_graph as autograd_graph
@@ -113,7 +113,7 @@ _SOURCES = {
     "attention_probs": "nethook.tracing.attention.probs",
     "audit": "nethook.hooks.audit",
     "autograd_graph": "nethook.tracing.autograd.graph",
-    "checkup": "nethook.examining.checkup.checkup",
+    "checkup": "nethook.preflight",
     "diagnose": "nethook.doctor.diagnose",
     "edit": "nethook.editing.scope",
     "extract": "nethook.extracting.extract",

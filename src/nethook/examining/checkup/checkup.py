@@ -1,8 +1,7 @@
-"""`checkup`: what is wrong with a model before it is trained, from one batch."""
+"""The pre-flight check of `nethook.checkup`: every experiment on copies, and their result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,60 +15,41 @@ from nethook.examining.checkup.copies import Copies, set_apart
 from nethook.examining.checkup.dead_units import silent_units
 from nethook.examining.checkup.modes import compare
 from nethook.examining.checkup.result import Checkup
-from nethook.examining.checkup.trial import joined, look, trials
+from nethook.examining.checkup.trial import Recorder, joined, look, trials
 from nethook.init.proof.measure import verify
 from nethook.stats.native import readable
 from nethook.stats.summary import summarise
 
 
-def checkup(
+def check_up(
     model: nn.Module,
     batch: Any,
-    loss_fn: Callable[[Any, Any], torch.Tensor] | None = None,
-    optimizer: torch.optim.Optimizer | None = None,
+    loss_fn: Any,
+    optimizer: torch.optim.Optimizer | None,
     *,
-    steps: int = 40,
+    steps: int,
+    record: Recorder,
 ) -> Checkup:
-    """Looks at a model before it is trained: one batch, a few seconds. The model is not changed.
-
-        print(nethook.checkup(model, (x, y), nn.CrossEntropyLoss()))
-        assert nethook.checkup(model, (x, y), loss_fn, optimizer).ok        # in a test
-
-    Looked at are: the scale of signal and gradient over depth, units that start equal, the first
-    loss against what it should be, the scale of the inputs, whether output, loss and target fit
-    each other, whether every parameter gets a gradient, dead units, whether evaluation
-    agrees with training where it should, and whether sixteen samples can be learnt by heart.
-
-    Arguments:
-        model: any `nn.Module`. Copies of it are run and trained; everything is left as it was
-            (docs/sites.md says what that means).
-        batch: `(inputs, targets)`; inputs are a tensor, a tuple, a mapping, or
-            `nethook.inputs(...)`. Without a `loss_fn` the inputs alone.
-        loss_fn: called with output and targets. None: the output has a `.loss`.
-        optimizer: the one that is to train the model. It is copied, too: which parameters it has,
-            and whether its settings learn, is then part of the check-up.
-        steps: how many steps a few samples are trained for.
-
-    Returns:
-        A `Checkup`: `.ok`, `.findings` (as of `diagnose`), `.checks`, `.scales`, `.to_dict()`.
+    """What `nethook.checkup` returns; `record` writes the run files that the doctor's rules read.
 
     Raises:
-        InputsError: a batch, a loss or a model that cannot be checked up, and why.
+        InputsError: a batch, a loss or a model that cannot be checked, and why.
+        OptionError: too few steps.
     """
     if steps < 12:
         raise OptionError(f"steps is 12 or more; got {steps!r}.")
     given = as_batch(batch, loss_fn)
     with set_apart(model, given, loss_fn, optimizer) as copies:
-        return _checked(copies, given, steps)
+        return _checked(copies, given, steps, record)
 
 
-def _checked(copies: Copies, batch: Batch, steps: int) -> Checkup:
+def _checked(copies: Copies, batch: Batch, steps: int, record: Recorder) -> Checkup:
     _try_out(copies, batch)
-    first = look(copies, batch)
+    first = look(copies, batch, record)
     mine = copies.again()
     mine.model.train()
     report = verify(mine.model, batch.inputs, lambda output: batch.loss(mine.loss, output))
-    made, tried = trials(copies, batch, steps)
+    made, tried = trials(copies, batch, steps, record)
     found = joined(first.found, tried)
     named = [each for finding in found for each in (finding, *finding.consequences)]
     trained = sum(each.requires_grad for each in copies.model.parameters())

@@ -1,4 +1,8 @@
-"""A copy is trained on a few samples under a watch; rules read that run as they read any other."""
+"""A copy is trained on a few samples; the doctor's rules read that run as they read any other.
+
+What writes the run down is handed in (`Recorder`): a watch does it, and stands above this room.
+Trials that no rule reads, and the losses of all, are of a loop of their own.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,11 @@ import dataclasses
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import torch
 from torch import nn
@@ -25,7 +30,11 @@ from nethook.doctor.signals.first_loss import first_loss
 from nethook.examining.checkup.batch import Batch
 from nethook.examining.checkup.copies import Copies
 from nethook.runs.reading.run import open_run
-from nethook.watching.watch import Watch, watch
+
+Recorder: TypeAlias = Callable[
+    [nn.Module, torch.optim.Optimizer, Path], AbstractContextManager[object]
+]
+"""Records what the model does in a block, in full and in silence, to a run file at the path."""
 
 SAMPLES: Final = 16
 LOOKS: Final = 6
@@ -88,13 +97,13 @@ class Look:
     loss: float
 
 
-def look(copies: Copies, batch: Batch) -> Look:
+def look(copies: Copies, batch: Batch, record: Recorder) -> Look:
     """A few steps that change nothing, on the whole batch."""
     with tempfile.TemporaryDirectory(prefix="nethook-") as folder:
         path = Path(folder) / "look.db"
         mine = copies.again()
         optimizer = torch.optim.SGD(_trained(mine), lr=0.0)
-        with _watched(mine.model, optimizer, path):
+        with record(mine.model, optimizer, path):
             losses = _train(mine, optimizer, batch, LOOKS)
         rules = [r for r in own_rules() if r.code in _AT_ONCE or r.cause == Cause.LOSS]
         if copies.optimizer is None:
@@ -105,7 +114,9 @@ def look(copies: Copies, batch: Batch) -> Look:
     return Look(tuple(found), first, losses[0])
 
 
-def trials(copies: Copies, batch: Batch, steps: int) -> tuple[list[Trial], list[Finding]]:
+def trials(
+    copies: Copies, batch: Batch, steps: int, record: Recorder
+) -> tuple[list[Trial], list[Finding]]:
     """Training on a few samples until it goes well, and what rules say of the first try."""
     few = batch.first(SAMPLES)
     with tempfile.TemporaryDirectory(prefix="nethook-") as folder:
@@ -113,7 +124,7 @@ def trials(copies: Copies, batch: Batch, steps: int) -> tuple[list[Trial], list[
         mine = copies.again()
         optimizer = mine.optimizer or torch.optim.Adam(_trained(mine), lr=RATES[0])
         name = _name(optimizer)
-        with _watched(mine.model, optimizer, path):
+        with record(mine.model, optimizer, path):
             made = [Trial(name, tuple(_train(mine, optimizer, few, steps)))]
         left_out = _LEFT_OUT | (_OF_OPTIMIZERS if copies.optimizer is None else frozenset())
         found, _ = examine(path, rules=[r for r in own_rules() if r.code not in left_out])
@@ -145,13 +156,6 @@ def joined(*sources: Iterable[Finding]) -> list[Finding]:
         return [*facts, *root_causes(symptoms)]
     cause = dataclasses.replace(serious[0], consequences=tuple(root_causes(symptoms)))
     return [cause if each is serious[0] else each for each in facts]
-
-
-def _watched(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> Watch:
-    """A watch that says nothing on the way."""
-    begun = watch(model, optimizer, path, budget=None, batches=1)
-    begun._session.silent = begun._session.guard.silent = True
-    return begun
 
 
 def _train(mine: Copies, optimizer: Any, batch: Batch, steps: int) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -89,6 +90,35 @@ def test_the_types_that_people_annotate_with() -> None:
     for name in types.__all__:
         assert isinstance(getattr(types, name), type)
         assert getattr(types, name).__name__ == name
+
+
+def public_functions() -> list[tuple[str, str]]:
+    """Every public function and class, with the package that users read it from."""
+    pairs = [("nethook", name) for name in [*nethook._SOURCES, *CLASSIC]]
+    for name in ("classic", "edits", "figures", "init"):
+        package = nethook._MODULES[name]
+        values = vars(importlib.import_module(package))
+        pairs += [(package, key) for key, value in values.items() if is_public(key, value)]
+    return pairs
+
+
+def is_public(name: str, value: object) -> bool:
+    return callable(value) and not name.startswith("_")
+
+
+@pytest.mark.parametrize(("package", "name"), public_functions())
+def test_no_module_has_the_name_of_a_public_function(package: str, name: str) -> None:
+    """A module of that name would take the function's place when it is imported."""
+    before = getattr(importlib.import_module(package), name)
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(f"{package}.{name}")
+    assert getattr(importlib.import_module(package), name) is before
+
+
+def test_the_functions_that_once_were_modules_are_among_them() -> None:
+    pairs = public_functions()
+    assert {("nethook.init", name) for name in ("plan", "verify", "sweep", "moments")} <= {*pairs}
+    assert {("nethook.figures", name) for name in ("compare", "report")} <= {*pairs}
 
 
 def test_dir_lists_every_name() -> None:

@@ -1,0 +1,27 @@
+"""The rule `learning-rate-too-high`: when it reports, and when it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.doctor.ill import bad
+from tests.doctor.synthetic import Made
+
+
+def test_a_rate_that_spoils_a_run_in_two_steps() -> None:
+    losses = np.r_[2.3, 1e30, np.full(30, np.nan)]
+    made = Made(32).loss(losses).loop("update_ratio", np.r_[4e5, np.full(31, np.nan)])
+    (finding,) = made.found("learning-rate-too-high")
+    assert "by 4e+05 times their size" in finding.message
+    assert "the loss began at 2.3 and is not finite at the end" in finding.message
+
+
+def test_a_first_step_larger_than_the_weights_is_the_cause_of_what_follows() -> None:
+    leap = np.concatenate(([2.35, 50.0, 23.0, 18.0, 13.0, 9.0, 6.0], np.full(193, 2.2)))
+    leap += np.random.default_rng(0).normal(0, 0.05, 200)
+    ratio = np.concatenate(([3.0, 0.66, 0.37, 0.26], np.full(196, 0.004)))
+    assert [f.code for f in bad(leap).loop("update_ratio", ratio).found("learning-rate-too-high")]
+    calm = np.linspace(2.35, 2.0, 200) + 0.01 * np.sin(np.arange(200))  # no leap
+    assert not bad(calm).loop("update_ratio", ratio).found("learning-rate-too-high")
+    learns = np.concatenate((leap[:7], np.geomspace(2.2, 0.05, 193)))
+    assert not bad(learns).loop("update_ratio", ratio).found("learning-rate-too-high")

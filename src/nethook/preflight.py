@@ -34,7 +34,7 @@ def checkup(
     Looked at are: the scale of signal and gradient over depth, units that start equal, the first
     loss against what it should be, the scale of the inputs, whether output, loss and target fit
     each other, whether every parameter gets a gradient, dead units, whether evaluation
-    agrees with training where it should, and whether sixteen samples can be learnt by heart.
+    agrees with training where it should, and whether the model can overfit sixteen samples.
 
     Arguments:
         model: any `nn.Module`. Copies of it are run and trained; everything is left as it was
@@ -43,14 +43,14 @@ def checkup(
             `nethook.inputs(...)`. Without a `loss_fn` the inputs alone.
         loss_fn: called with output and targets. None: the output has a `.loss`.
         optimizer: the one that is to train the model. It is copied, too: which parameters it has,
-            and whether its settings learn, is then part of the check-up.
+            and whether its settings learn, is then part of the check.
         steps: how many steps a few samples are trained for.
 
     Returns:
         A `Checkup`: `.ok`, `.findings` (as of `diagnose`), `.checks`, `.scales`, `.to_dict()`.
 
     Raises:
-        InputsError: a batch, a loss or a model that cannot be checked up, and why.
+        InputsError: a batch, a loss or a model that cannot be checked, and why.
     """
     return check_up(model, batch, loss_fn, optimizer, steps=steps, record=_silent_watch)
 

@@ -9,7 +9,7 @@ from torch import nn
 import nethook
 from nethook.errors import NotFiniteError, OptionError
 from nethook.examining.checkup.batch import Batch
-from nethook.examining.checkup.dead_units import silent_units
+from nethook.examining.checkup.dead_units import dead_units
 from nethook.kinds.modules import bounds, is_rectifier, kind_of, unit_dim
 from nethook.stats.rows import Rows
 from nethook.stats.summary import summarise
@@ -133,7 +133,7 @@ def test_a_dead_unit_is_the_same_everywhere(activation, inputs, dead):
     # The check-up, which asks rectifiers alone.
     if is_rectifier(activation):
         given = nethook.Inputs((x,), {})
-        silent = silent_units(model, Batch(given, None))
+        silent = dead_units(model, Batch(given, None))
         assert silent["0"] == (sum(expected), 2)
 
 

@@ -1,8 +1,8 @@
-"""Root cause over symptom: one finding a cause, its consequences under it.
+"""Root cause over symptom: one finding per cause, its consequences under it.
 
 What explains what is the order of `Cause`: the contract of the loop before loss and target, these
 before data, data before the start, that before settings of the optimizer, and symptoms last; that
-nothing is learnt at all is said when nothing else is. What is lower in this order and does not
+nothing is learnt at all is reported when nothing else is. What is lower in this order and does not
 begin earlier is a consequence. Two findings of one cause stand side by side, unless one names the
 other as its consequence (`LEADS_TO`). Of an explosion and a NaN, which may each lead to the other,
 the one that came first is the cause.
@@ -64,7 +64,7 @@ def _explains(above: Cause, root: Finding, cause: Cause, finding: Finding, slack
     # Good advice explains nothing: an unused module does not make a loss diverge.
     if root.severity == "info":
         return False
-    if cause == Cause.REST:  # said when nothing else is, whenever that began
+    if cause == Cause.REST:  # reported when nothing else is, whenever that began
         return above < cause
     if finding.code == "non-finite" and above == cause:
         slack = 0  # its step is known, and not dated by patience

@@ -120,7 +120,7 @@ def _examined(
             raise
         except Exception as error:  # one rule must not hide what the others found
             failed.append(f"the rule {rule.code} failed: {error!r}.")
-    # What is ignored is no cause either: what it would explain is then told by itself.
+    # What is ignored is no cause either: what it would explain is reported on its own.
     kept = [each for each in found if each[1].code not in settings.ignore]
     return root_causes(kept, slack=max(5, history.steps // 20)), failed
 

@@ -15,7 +15,7 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One number, and the threshold that it was held against."""
+    """One number, and the threshold that it was compared with."""
 
     value: float
     threshold: float | None = None

@@ -7,7 +7,7 @@
 
 Every field is explained in docs/run-file.md. What a rule reads is noted in `history.read`, so that
 a test can hold each rule to the fields that it names. A field that the file lacks is `None` or an
-empty curve: an older run, a thinned one, or one that was cut off, is no reason to fail.
+empty curve: an older run, a thinned one, or one that was cut off, does not make a rule fail.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A number over the run: one value a window in which it was measured."""
+    """A number over the run: one value per window in which it was measured."""
 
     step: Integers  # the last step of each window
     value: Floats
@@ -271,7 +271,7 @@ class History:
         return made  # type: ignore[no-any-return]
 
     def loop(self, quantity: str, column: str = "mean") -> Curve:
-        """A number of the loop: one value a step, or the mean over a window's."""
+        """A number of the loop: one value per step, or the mean over a window."""
         return self.curve(LOOP, quantity, column)
 
     def batch(self, quantity: str, column: str = "mean") -> Curve:
@@ -323,7 +323,7 @@ class History:
         return [address for address in found if address.startswith(loss_address(""))]
 
     def scalar(self, name: str) -> Curve:
-        """What was logged under a name, a point a step or a change."""
+        """What was logged under a name: one point per step, or per change."""
         self.read.add(f"scalar.{name.split(':', 1)[0]}")
         found = self._scalars.get(name)
         if found is None:
@@ -331,7 +331,7 @@ class History:
         return self._cut(Curve(found.step, found.value, np.ones(len(found), np.int64)))
 
     def rates(self) -> dict[str, Curve]:
-        """Every learning rate, a point a change, by `optimizer.group`."""
+        """Every learning rate, one point per change, by `optimizer.group`."""
         names = [name for name in self._scalars if name.startswith("lr:")]
         return {name.removeprefix("lr:"): self.scalar(name) for name in names}
 

@@ -1,4 +1,4 @@
-"""What a rule is: a function that reads a history and says what it found."""
+"""What a rule is: a function that reads a history and reports what it finds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Cause(IntEnum):
     START = 3  # the network as it starts
     SETTINGS = 4  # of the optimizer
     SYMPTOM = 5  # what all of these lead to
-    REST = 6  # what is said when nothing else explains a run
+    REST = 6  # what is reported when nothing else explains a run
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

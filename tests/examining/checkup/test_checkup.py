@@ -1,4 +1,4 @@
-"""A check-up tells what is wrong before training, and leaves everything as it was."""
+"""The pre-flight check reports what is wrong before training, and leaves everything as it was."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_model_that_is_well() -> None:
 def test_what_it_shows() -> None:
     found = nethook.checkup(mlp(nn.Softmax(1)), data(), CE, steps=12)
     text, html, plain = repr(found), found._repr_html_(), found.to_dict()
-    assert text.startswith("check-up of Sequential: 1 finding\n")
+    assert text.startswith("pre-flight check of Sequential: 1 finding\n")
     assert "✗  output, loss and target  softmax-before-cross-entropy" in text
     assert "(test_checkup.py:" in text  # the line of the user's code
     assert "<table>" in html

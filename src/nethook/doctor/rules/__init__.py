@@ -1,4 +1,4 @@
-"""One file a rule; each has a `RULE`, and its docstring is its documentation."""
+"""One file per rule; each has a `RULE`, and its docstring is its documentation."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 
 
 def signal_before_training(address: str, relative: float) -> Finding:
-    """The finding of a check-up: the signal at a layer, by what keeps its scale."""
+    """A finding of the pre-flight check: the signal at a layer, by what keeps its scale."""
     word = "large" if relative > 1 else "small"
     return Finding(
         "bad-init-scale",
@@ -93,7 +93,7 @@ def signal_before_training(address: str, relative: float) -> Finding:
 
 
 def loss_before_training(value: float, usual: float) -> Finding:
-    """The finding of a check-up: the first loss, by what is usual."""
+    """A finding of the pre-flight check: the first loss, by what is usual."""
     return Finding(
         "bad-init-scale",
         "warning",

@@ -4,7 +4,7 @@ Cause: a step or a bias that pushed them below zero for every input; no gradient
 Evidence: units that were zero for every sample and position over the whole second half of the run,
 not over one batch; for activations without a module of their own, units whose bias got no gradient
 at all in that time.
-Fix: a lower rate, another start, a leaky rectifier.
+Fix: a lower rate, another initialisation, a leaky rectifier.
 Silent: where the run does its job, for zeros in single batches (half of all outputs is usual), and
 for less than a third of a layer.
 """
@@ -81,7 +81,7 @@ def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
             active = history.active_units(module.address, min(since, int(part.step[0])))
             if active is not None and active.size:
                 yield module.address, 1.0 - float(active.mean()), int(active.size)
-    # Rectifiers without a module: what feeds them has biases, one a unit, without gradient.
+    # Rectifiers without a module: what feeds them has biases, one per unit, without gradient.
     for parameter in history.parameters:
         shape, owners = parameter.fact("shape", []), parameter.fact("owners", [])
         if (
@@ -138,7 +138,7 @@ def _onset(history: History, address: str, since: int) -> int:
 
 
 def before_training(dead: Mapping[str, tuple[int, int]], samples: int) -> Finding:
-    """The finding of a check-up: per layer its dead units and all its units, over a batch."""
+    """A finding of the pre-flight check: per layer its dead units and all units, over a batch."""
     limit = Thresholds()
     shares = {address: count / max(1, units) for address, (count, units) in dead.items()}
     worst = max(shares, key=lambda address: shares[address])

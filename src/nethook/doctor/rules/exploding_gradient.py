@@ -1,9 +1,9 @@
 """The signal grows with depth or with steps.
 
-Cause: recurrent weights above one, a start that is too large, no clipping.
+Cause: recurrent weights above one, initial weights that are too large, no clipping.
 Evidence: the norm of the gradient beyond its own usual size by orders of magnitude, or its profile
 over depth upwards, in a run that does not do its job.
-Fix: clipping, another start, a lower rate.
+Fix: clipping, another initialisation, a lower rate.
 Silent: where the run does its job, and for steps that a loss scaler left out.
 """
 
@@ -74,7 +74,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 
 
 def before_training(first: str, last: str, ratio: float, layers: int) -> Finding:
-    """The finding of a check-up: the gradient of the first layer by that of the last, above 1."""
+    """A finding of the pre-flight check: `ratio` is the first layer's gradient by the last's."""
     return Finding(
         "exploding-gradient",
         "warning",

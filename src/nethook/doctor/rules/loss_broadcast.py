@@ -1,10 +1,10 @@
-"""Predictions and targets are compared each with each.
+"""Predictions and targets are broadcast against each other.
 
 Cause: predictions are (N, 1) and targets (N,), so that their difference is N × N.
 Evidence: the shapes that enter the loss, in every record.
 Fix: bring both to one shape.
 Silent: where one of them is expanded and nothing is multiplied out (a target of one number, a
-weight a channel), and, where the target's shape is not known, for a run that does its job.
+weight per channel), and, where the target's shape is not known, for a run that does its job.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "loss-broadcast",
         "error",
         f"the loss{where} compares predictions of shape {given} with targets of shape "
-        f"{wanted}: each with each, and the best answer is then the mean of all targets.",
+        f"{wanted}: they are broadcast against each other, and the best answer is then the mean of "
+        "all targets.",
         "Bring both to one shape, as in criterion(output.squeeze(1), target).",
         first_step=first.step,
         last_step=bad[-1].step,

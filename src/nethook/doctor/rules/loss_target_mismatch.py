@@ -4,7 +4,7 @@ Cause: squared error on the numbers of classes, a binary loss on several classes
 a single column of logits.
 Evidence: the kind of loss, and type, range and count of different targets, in every record.
 Fix: the loss that fits the target.
-Silent: for regression to whole numbers that are no classes (ages, counts: many different values,
+Silent: for regression to whole numbers that are not classes (ages, counts: many different values,
 some much rarer than others, or not from 0 on), and for one-hot targets.
 """
 
@@ -71,7 +71,7 @@ def _mismatch(record: LossFacts) -> tuple[str, str] | None:
     if kind in ("bce", "bce_with_logits") and (high > 1 or low < 0):
         return (
             f"its targets are whole numbers from {low:g} to {high:g}: a binary loss knows 0 and 1",
-            "Use CrossEntropyLoss with one output a class, or one-hot targets.",
+            "Use CrossEntropyLoss with one output per class, or one-hot targets.",
         )
     return None
 
@@ -89,7 +89,7 @@ def _may_be_classes(record: LossFacts) -> bool:
 
 
 def _count(records: list[LossFacts], limit: Thresholds) -> int:
-    """How many classes the targets of all these losses are; 0 where they are no classes.
+    """How many classes the targets of all these losses are; 0 where they are not classes.
 
     A small batch does not have all of them. Each is about as frequent as any other: counts are not.
     """

@@ -46,7 +46,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             f"{often:.0f} of {seen:.0f} steps used gradients that were added to those of the step "
             f"before: nobody clears them{backward_place(history)}, and they pile up since step "
             f"{first}.",
-            "Call optimizer.zero_grad() once a step, before loss.backward().",
+            "Call optimizer.zero_grad() once per step, before loss.backward().",
             first_step=first,
             last_step=int(bad.step[-1]),
             evidence={

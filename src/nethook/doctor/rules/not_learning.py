@@ -55,7 +55,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         f"over {history.steps} steps the loss went from {went.start:.3g} to {went.end:.3g}{at}: "
         "nothing was learnt, and no other rule says why.",
         "Check on a few samples that inputs and targets belong together, and that the network can "
-        "learn one batch by heart (nethook.checkup).",
+        "overfit one batch (nethook.checkup).",
         first_step=0,
         last_step=history.steps - 1,
         evidence={"fall of the loss": Evidence(moved, limit.fall)},
@@ -63,12 +63,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 
 
 def of_few_samples(text: str, fall: float, steps: int, *, others_learn: bool) -> Finding:
-    """The finding of a check-up: a few samples were not learnt; with another optimizer perhaps."""
+    """A finding of the pre-flight check: a few samples were not learnt with this optimizer."""
     if others_learn:
         message = f"with the given optimizer the network does not learn a few samples: {text}."
         fix = "Look at its learning rate, its weight decay, and which parameters it has."
     else:
-        message = f"the network does not learn a few samples by heart: {text}."
+        message = f"the network cannot overfit a few samples: {text}."
         fix = (
             "Look at what the forward does with its input, and whether the loss compares what it "
             "is meant to."

@@ -2,7 +2,7 @@
 
 Cause: inputs or weights that are far too large for the layer before.
 Evidence: the share of outputs within 3 % of either end, over the second half of the run.
-Fix: normalised inputs, another start, a lower rate.
+Fix: normalised inputs, another initialisation, a lower rate.
 Silent: where the run does its job (gates near their ends are usual; with nearly all units at their
 ends it has to do well), and for the last layer of the network.
 """

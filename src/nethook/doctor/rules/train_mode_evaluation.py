@@ -80,7 +80,7 @@ def _in_training_mode(module: SiteFacts) -> int | None:
 
 
 def before_training(dropouts: tuple[str, ...]) -> Finding:
-    """The finding of a check-up: operations that drop although the model is in evaluation mode."""
+    """A finding of the pre-flight check: operations that drop in evaluation mode."""
     return Finding(
         "train-mode-evaluation",
         "warning",

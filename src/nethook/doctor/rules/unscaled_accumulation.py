@@ -1,10 +1,10 @@
 """Gradients of several micro-batches are added up and never divided.
 
-Cause: `loss.backward()` is called several times a step on means over micro-batches, so the
+Cause: `loss.backward()` is called several times per step on means over micro-batches, so the
 gradient is that many times too large.
-Evidence: backward passes a step, and a mean that was not divided.
+Evidence: backward passes per step, and a mean that was not divided.
 Fix: divide the loss by the number of micro-batches.
-Silent: for one backward pass a step, for losses that were divided, for sums, and for several
+Silent: for one backward pass per step, for losses that were divided, for sums, and for several
 different losses (a GAN's). It is information; a warning where the loss does not fall.
 """
 
@@ -27,7 +27,7 @@ from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
 class Thresholds:
     """What may be changed."""
 
-    passes: float = 2  # backward passes of one loss a step
+    passes: float = 2  # backward passes of one loss per step
     steps: float = 3  # steps in which that was so
 
 
@@ -38,7 +38,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     records = history.records("train")
     if len(passes) < limit.steps or not stepped.total or not records:
         return
-    if len({record.name for record in records}) != 1:  # several losses a step are several terms
+    if len({record.name for record in records}) != 1:  # several losses per step are several terms
         return
     a_step = float(np.median(passes.value))
     whole = [each for each in records if each.fact("reduction") == "mean"]
@@ -50,7 +50,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "unscaled-accumulation",
         "warning" if bad else "info",
-        f"{a_step:.0f} backward passes a step{backward_place(history)} add up mean losses that "
+        f"{a_step:.0f} backward passes per step{backward_place(history)} add up mean losses that "
         f"were not divided: gradients are {a_step:.0f} times those of the joined batch.",
         f"Write (loss / {a_step:.0f}).backward(), or divide the learning rate by {a_step:.0f}.",
         first_step=int(passes.step[0]),

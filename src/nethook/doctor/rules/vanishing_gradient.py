@@ -3,7 +3,7 @@
 Cause: many layers that each make the gradient smaller: saturating activations, small weights.
 Evidence: the profile of gradients over depth: those of the first layers by those of the last, and
 by the weights they are to change; and a run that does not improve.
-Fix: other activations, another start, norms, skip connections.
+Fix: other activations, another initialisation, norms, skip connections.
 Silent: where the run improves, and for layers behind gates that start at zero.
 """
 
@@ -67,7 +67,7 @@ def _times(large: float, small: float) -> str:
 
 
 def before_training(first: str, last: str, ratio: float, layers: int) -> Finding:
-    """The finding of a check-up: the gradient of the first layer by that of the last, below 1."""
+    """A finding of the pre-flight check: `ratio` is the first layer's gradient by the last's."""
     return Finding(
         "vanishing-gradient",
         "warning",

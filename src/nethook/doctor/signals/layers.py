@@ -20,7 +20,7 @@ def leaves(history: History) -> list[SiteFacts]:
 
 
 def weighted(history: History) -> list[SiteFacts]:
-    """Those of them that have parameters and are no norms: what a signal passes through."""
+    """Those of them that have parameters and are not norms: what a signal passes through."""
     return [
         each
         for each in leaves(history)
@@ -134,7 +134,7 @@ def stopped_layers(history: History) -> list[str]:
 def profile(
     history: History, quantity: str, column: str, chosen: list[SiteFacts], first: int, last: int
 ) -> list[tuple[str, float]]:
-    """One number a layer, the median over some steps, in order of execution."""
+    """One number per layer, the median over some steps, in order of execution."""
     return [
         (module.address, float(np.median(part.value)))
         for module in chosen

@@ -37,7 +37,7 @@ def linear_pairs(history: History) -> Iterator[tuple[str, str]]:
 
 
 def _layer_sizes(history: History) -> dict[str, tuple[int, int]]:
-    """Of each module with a weight of its own: how much goes in and comes out, a sample."""
+    """Of each module with a weight of its own: how much goes in and comes out, per sample."""
     found: dict[str, tuple[int, int]] = {}
     for parameter in history.parameters:
         shape: list[Any] = parameter.fact("shape", [])

@@ -20,7 +20,7 @@ import numpy as np
 from nethook.doctor.history import Curve, Floats, History, LossFacts
 
 ENOUGH: Final = 12
-"""Windows below which nothing is said about a trend."""
+"""With fewer windows there is no verdict on a trend."""
 
 PROGRESS_READS: Final = (
     "loss.broadcast",
@@ -123,12 +123,12 @@ def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
 
 
 def _start(values: Floats) -> float:
-    """Where a loss began. One step that is too large may spoil the second value already."""
+    """Where a loss began. One step that is too large may ruin the second value already."""
     return float(min(values[0], np.median(values[:3])))
 
 
 def progress(history: History) -> Progress | None:
-    """How the run's training loss went; None where that cannot be said.
+    """How the run's training loss went; None where that is unknown.
 
     Losses that play against each other (a GAN's) have no common direction, so none is judged; of
     those that come one after the other (a warm-up by itself), the longest is.

@@ -1,4 +1,4 @@
-"""The batch of a check-up: inputs, targets, and the loss that belongs to them."""
+"""The batch of a pre-flight check: inputs, targets, and the loss that belongs to them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Batch:
         """The loss of what the model returned.
 
         Raises:
-            InputsError: it is no number with a gradient.
+            InputsError: it is not one number with a gradient.
         """
         if loss_fn is not None:
             (targets,) = own_inputs(Inputs((self.targets,))).args

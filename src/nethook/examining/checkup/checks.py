@@ -1,4 +1,4 @@
-"""What was measured before training, held against what it should be.
+"""What was measured before training, compared with what it should be.
 
 Each function gives a `Check`, and a finding where something is wrong that no rule has found.
 """
@@ -28,7 +28,7 @@ from nethook.init.proof.report import Report
 Told: TypeAlias = tuple[Check, list[Finding]]
 
 GROWTH: Final = bad_init_scale.Thresholds().growth
-"""A layer's signal by what it should be, from which on the start is bad."""
+"""A layer's signal by what it should be, from which on the initialisation is bad."""
 DEAD: Final = dead_units.Thresholds().share
 """Share of a layer's units."""
 RAW: Final = 10.0
@@ -137,19 +137,19 @@ def reachable(found: Sequence[Finding], parameters: int) -> Told:
     return Check("parameters", worst, text), []
 
 
-def units(silent: Mapping[str, tuple[int, int]], samples: int) -> Told:
+def units(dead: Mapping[str, tuple[int, int]], samples: int) -> Told:
     """Units that no sample of the batch makes active."""
     if samples < FEWEST:
         return Check("dead units", "unknown", f"a batch of {FEWEST} or more is needed"), []
-    if not silent:
+    if not dead:
         return Check("dead units", "ok", "no rectifiers"), []
-    worst = max(silent, key=lambda each: silent[each][0] / max(1, silent[each][1]))
-    dead, all_of_them = silent[worst]
-    share = dead / max(1, all_of_them)
-    text = f"at most {dead} of {all_of_them} (`{worst}`)"
+    worst = max(dead, key=lambda address: dead[address][0] / max(1, dead[address][1]))
+    count, all_of_them = dead[worst]
+    share = count / max(1, all_of_them)
+    text = f"at most {count} of {all_of_them} (`{worst}`)"
     if share < DEAD:
         return Check("dead units", "ok", text), []
-    finding = dead_units.before_training(silent, samples)
+    finding = dead_units.before_training(dead, samples)
     return Check("dead units", "bad", text), [finding]
 
 
@@ -171,8 +171,8 @@ def modes(seen: Modes) -> Told:
     return Check("training and evaluation", "note", text), []
 
 
-def by_heart(made: Sequence[Trial], samples: int, given: bool, found: Sequence[Finding]) -> Told:
-    """Whether a few samples can be learnt by heart."""
+def overfits(made: Sequence[Trial], samples: int, given: bool, found: Sequence[Finding]) -> Told:
+    """Whether the model can overfit a few samples."""
     name = f"learns {min(samples, SAMPLES) or 'its'} samples"
     first, last = made[0], made[-1]
     text = "; ".join(

@@ -12,7 +12,7 @@ from nethook.errors import OptionError
 from nethook.examining.checkup import checks
 from nethook.examining.checkup.batch import Batch, as_batch
 from nethook.examining.checkup.copies import Copies, set_apart
-from nethook.examining.checkup.dead_units import silent_units
+from nethook.examining.checkup.dead_units import dead_units
 from nethook.examining.checkup.modes import compare
 from nethook.examining.checkup.result import Checkup
 from nethook.examining.checkup.trial import Recorder, joined, look, trials
@@ -61,9 +61,9 @@ def _checked(copies: Copies, batch: Batch, steps: int, record: Recorder) -> Chec
         checks.inputs(_scales(batch), named),
         checks.fit(named),
         checks.reachable(named, trained),
-        checks.units(silent_units(copies.again().model, batch), batch.samples),
+        checks.units(dead_units(copies.again().model, batch), batch.samples),
         checks.modes(compare(copies.again().model, batch)),
-        checks.by_heart(made, batch.samples, copies.optimizer is not None, named),
+        checks.overfits(made, batch.samples, copies.optimizer is not None, named),
     ]
     # Where a rule has found the same, it has the last word.
     every = joined((each for _, findings in reversed(told) for each in findings), found)
@@ -72,7 +72,7 @@ def _checked(copies: Copies, batch: Batch, steps: int, record: Recorder) -> Chec
 
 
 def _try_out(copies: Copies, batch: Batch) -> None:
-    """One forward and one loss: what is wrong with the call itself is said as it comes."""
+    """One forward and one loss: an error of the call itself is raised as it is."""
     mine = copies.again()
     mine.model.train()
     try:

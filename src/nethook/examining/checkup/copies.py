@@ -19,7 +19,7 @@ from nethook.examining.checkup.batch import Batch
 from nethook.hooks.process.discovery import unmet
 from nethook.restoring.unchanged import unchanged
 
-_SEED = 0  # the same for every check-up, so that two of the same model agree
+_SEED = 0  # the same for every check, so that two of the same model agree
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Copies:
         except Exception as error:
             raise InputsError(
                 "checkup trains a copy of the model, and this one cannot be copied "
-                f"(copy.deepcopy: {type(error).__name__}: {error}). Check it up before what "
+                f"(copy.deepcopy: {type(error).__name__}: {error}). Check it before what "
                 "cannot be copied is added to it."
             ) from error
         return Copies(model, self.loss if loss is None else copied, optimizer)
@@ -78,7 +78,7 @@ def _bare(model: nn.Module) -> nn.Module:
 
 
 def _refuse(model: nn.Module) -> None:
-    """Raises where there is nothing to check up."""
+    """Raises where there is nothing to check."""
     parameters = dict(model.named_parameters())
     for name, each in parameters.items():
         if isinstance(each, UninitializedTensorMixin):
@@ -87,11 +87,11 @@ def _refuse(model: nn.Module) -> None:
             )
         if each.is_meta:
             raise InputsError(
-                f"{name} is on the meta device and has no values to check up. Make them first: "
-                'model.to_empty(device="cpu") and the start that the model is to have.'
+                f"{name} is on the meta device and has no values to check. Make them first: "
+                'model.to_empty(device="cpu") and the initialisation that the model is to have.'
             )
     if not any(each.requires_grad for each in parameters.values()):
         raise InputsError(
             "no parameter of the model requires a gradient: there is nothing to train. Call "
-            "model.requires_grad_(True), or check up the model that is trained."
+            "model.requires_grad_(True), or check the model that is trained."
         )

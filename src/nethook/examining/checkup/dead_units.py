@@ -17,7 +17,7 @@ from nethook.tracing.scope import trace
 FEWEST = 8  # samples: with fewer a unit may be dead by chance
 
 
-def silent_units(model: nn.Module, batch: Batch) -> dict[str, tuple[int, int]]:
+def dead_units(model: nn.Module, batch: Batch) -> dict[str, tuple[int, int]]:
     """Address of each rectifier: units that are dead, and units in all. The model is a copy."""
     found: dict[str, tuple[int, int]] = {}
     samples = batch.samples

@@ -1,4 +1,4 @@
-"""What a check-up has found: a line a check, findings, and the scales over depth."""
+"""What a pre-flight check has found: a line per check, findings, and the scales over depth."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Checkup:
         bad = sum(finding.at_least("warning") for finding in self.findings)
         state = "all well" if self.ok else count(bad, "finding")
         rows = [(_SIGNS[check.state], check.name, check.text) for check in self.checks]
-        tables = [Table(f"check-up of {self.model}: {state}", ["", "check", "what"], rows)]
+        tables = [Table(f"pre-flight check of {self.model}: {state}", ["", "check", "what"], rows)]
         if self.findings:
             told = [
                 (each.code, each.severity, line)

@@ -42,11 +42,11 @@ LOOKS: Final = 6
 SECONDS: Final = 20.0
 """A trial takes no longer than that."""
 FALL: Final = LEARNT
-"""Of the loss, by its start: what counts as learning a few samples by heart."""
+"""Of the loss, by its start: what counts as overfitting a few samples."""
 RATES: Final = (3e-3, 3e-2, 3e-4)
 """Of Adam, where no optimizer is given, and to tell whether a given one is at fault."""
 
-# What says nothing about a run on a single batch, or is told by the check-up itself.
+# What says nothing about a run on a single batch, or is reported by the pre-flight check itself.
 _LEFT_OUT: Final = frozenset({
     "repeated-batch", "overfitting", "scheduler-collapse", "not-learning", "replica-divergence",
     "missing-step", "missing-zero-grad", "gradient-wiped", "train-mode-evaluation",
@@ -141,7 +141,7 @@ def joined(*sources: Iterable[Finding]) -> list[Finding]:
     """Findings of several sources, each code once; a later source has the last word.
 
     Symptoms are listed under what causes them. All else stands by itself: what is wrong with the
-    loss before the first step is no consequence of what is wrong with the optimizer.
+    loss before the first step does not follow from what is wrong with the optimizer.
     """
     causes = {rule.code: rule.cause for rule in own_rules()}
     found: dict[str, Finding] = {}

@@ -4,8 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.doctor.ill import bad
+from tests.doctor.ill import bad, stuck
 from tests.doctor.synthetic import Made
+
+
+def test_updates_of_three_percent_while_the_loss_rises() -> None:
+    rises = np.geomspace(2.3, 900, 200)
+    (finding,) = (
+        bad(rises).loop("update_ratio", 0.031).rate(*[1.0] * 200).found("learning-rate-too-high")
+    )
+    assert finding.evidence["update by weights"].threshold == 0.03
+    assert "by 3.1% of their size" in finding.message
+    assert "to about 0.0968," in finding.fix
+    assert not bad(rises).loop("update_ratio", 0.029).found("learning-rate-too-high")
+
+
+def test_updates_of_a_tenth_while_the_loss_stays() -> None:
+    assert stuck().loop("update_ratio", 0.11).found("learning-rate-too-high")
+    assert not stuck().loop("update_ratio", 0.09).found("learning-rate-too-high")
 
 
 def test_a_rate_that_spoils_a_run_in_two_steps() -> None:

@@ -3,8 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from tests.doctor.synthetic import Made
+from nethook.doctor.rules import not_learning
+from tests.doctor.ill import bad, stuck
+from tests.doctor.synthetic import Made, flat
+
+
+def test_sixty_steps_at_the_entropy_of_the_targets() -> None:
+    (finding,) = stuck(60).found("not-learning")
+    assert finding.severity == "error"
+    assert "one answer for all inputs would score 2.3" in finding.message
+    assert not stuck(59).found("not-learning")
+
+
+def test_a_loss_below_what_a_guess_scores() -> None:
+    assert bad(flat(200, 0.98 * np.log(10), 0.01)).found("not-learning")
+    assert not bad(flat(200, 0.90 * np.log(10), 0.01)).found("not-learning")
+
+
+@pytest.mark.parametrize(
+    ("others", "severity", "words"),
+    [(True, "warning", "with the given optimizer"), (False, "error", "cannot overfit")],
+)
+def test_what_the_pre_flight_check_reports(others: bool, severity: str, words: str) -> None:
+    finding = not_learning.of_few_samples("loss 2 → 2", 0.01, 40, others_learn=others)
+    assert finding.severity == severity
+    assert words in finding.message
+    assert finding.last_step == 39
+    assert finding.evidence["fall of the loss"].threshold == not_learning.LEARNT
 
 
 def test_a_short_run_that_begins_where_another_ended_is_a_note() -> None:

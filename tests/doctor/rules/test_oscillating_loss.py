@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.doctor.ill import swinging
 from tests.doctor.synthetic import Made
+
+
+def test_updates_that_undo_each_other() -> None:
+    made = swinging()
+    (finding,) = made.series("fc.weight", "update_cosine", mean=-0.31).found("oscillating-loss")
+    assert "successive updates undo each other (cosine -0.31)" in finding.message
+    made.series("fc.weight", "update_cosine", mean=-0.29)
+    assert not made.found("oscillating-loss")
 
 
 def test_a_loss_that_swings_to_the_last_and_ends_low_by_chance() -> None:

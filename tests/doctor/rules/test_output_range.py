@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.doctor.ill import WIDE
 from tests.doctor.synthetic import Made
+
+
+@pytest.mark.parametrize(("least", "reports"), [(-0.11, True), (-0.09, False)])
+def test_targets_a_tenth_of_their_spread_outside(least: float, reports: bool) -> None:
+    target = {**WIDE, "min": least, "std": 1.0}
+    found = (
+        Made().record(kind="mse", chain=["MseLoss", "Relu"], target=target).found("output-range")
+    )
+    assert bool(found) is reports
+    if reports:
+        assert "ends in relu and lies between 0 and inf" in found[0].message
+        assert found[0].evidence["least target"].value == least
+
+
+def test_views_after_the_activation_do_not_matter() -> None:
+    made = Made().record(kind="mse", chain=["MseLoss", "View", "Tanh"], target=WIDE)
+    assert made.found("output-range")
+    other = Made().record(kind="other", chain=["MseLoss", "View", "Tanh"], target=WIDE)
+    assert not other.found("output-range")
 
 
 def test_the_error_of_a_bounded_output_tells_of_targets_that_were_not_kept() -> None:

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.doctor.ill import decay
+
+
+@pytest.mark.parametrize(("end", "reports"), [(0.49, True), (0.51, False)])
+def test_weights_that_shrink_to_half(end: float, reports: bool) -> None:
+    made = decay(50.0).series("fc.weight", "params", rms=np.geomspace(1.0, end, 200))
+    found = made.found("weight-decay-too-strong")
+    assert bool(found) is reports
+    if reports:
+        assert found[0].sites == ("fc.weight",)
+        assert "weight decay 50 at a rate of 0.01 takes 50.00%" in found[0].message
 
 
 def test_an_optimizer_with_a_decay_that_outweighs_all_else() -> None:

@@ -1,0 +1,27 @@
+"""The rule `input-ignored`: when it reports, and when it does not."""
+
+from __future__ import annotations
+
+from tests.doctor.ill import stuck
+from tests.doctor.synthetic import Made
+
+
+def spreads(output: float, given: float = 0.7, samples: int = 32) -> Made:
+    made = stuck().batch("output_spread", output).batch("input_spread", given)
+    return made.batch("size", samples)
+
+
+def test_outputs_that_do_not_differ() -> None:
+    (finding,) = spreads(1e-5).found("input-ignored")
+    assert "different inputs (spread 0.7) give one and the same output" in finding.message
+    assert not spreads(1.1e-5).found("input-ignored")
+
+
+def test_inputs_that_do_not_differ_either() -> None:
+    assert spreads(0.0, 0.01).found("input-ignored")
+    assert not spreads(0.0, 0.009).found("input-ignored")
+
+
+def test_dead_layers_explain_it() -> None:
+    made = spreads(0.0).module("act", activation="rectifier")
+    assert not made.series("act", "outputs", zero_share=1.0).found("input-ignored")

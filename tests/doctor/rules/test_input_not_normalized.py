@@ -1,0 +1,33 @@
+"""The rule `input-not-normalized`: when it reports, and when it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.doctor.ill import CLASSES, inputs, stuck, well
+
+
+def test_inputs_that_are_too_large() -> None:
+    (finding,) = inputs(stuck(), 0.0, 10.1).found("input-not-normalized")
+    assert "mean 0 and spread 10.1, and the loss does not fall well" in finding.message
+    assert not inputs(stuck(), 0.0, 9.9).found("input-not-normalized")
+
+
+def test_inputs_far_from_zero() -> None:
+    assert inputs(stuck(), 4.0, 0.7).found("input-not-normalized")
+    assert not inputs(stuck(), 4.0, 0.9).found("input-not-normalized")  # within 5 spreads
+    assert not inputs(stuck(), 2.5, 0.4).found("input-not-normalized")  # small
+
+
+def test_a_norm_that_comes_first() -> None:
+    made = stuck().module("bn", activation="norm")
+    made.series("", "inputs", mean=100.0, std=50.0, rms=112.0, info={"dtype": "float32"})
+    assert not made.found("input-not-normalized")
+
+
+def test_the_first_loss_tells_of_it() -> None:
+    made = inputs(well(), 0.0, 20.0)
+    made.losses.clear()
+    made.record(**CLASSES, prediction={"shape": [16, 10]}, value=3.1 * np.log(10))
+    (finding,) = made.found("input-not-normalized")
+    assert "the first loss is 7.14, where 2.3 would be usual" in finding.message

@@ -1,0 +1,26 @@
+"""The rule `overfitting`: when it reports, and when it does not."""
+
+from __future__ import annotations
+
+from tests.doctor.ill import evaluated, stuck
+
+
+def test_an_evaluation_that_rises() -> None:
+    (finding,) = evaluated([2.0, 1.0, 1.0, 1.0, 1.1, 1.2, 1.3]).found("overfitting")
+    assert finding.first_step == 73  # the third of seven, from 10 to 199
+    assert "and has risen by 27% since" in finding.message
+    assert finding.evidence["evaluations"].value == 7
+
+
+def test_a_rise_of_less_than_a_tenth() -> None:
+    assert not evaluated([2.0, 1.0, 1.0, 1.0, 1.02, 1.04, 1.08]).found("overfitting")
+
+
+def test_fewer_than_five_evaluations() -> None:
+    assert not evaluated([1.0, 1.2, 1.4, 1.6]).found("overfitting")
+    assert evaluated([1.0, 1.2, 1.4, 1.6, 1.8]).found("overfitting")
+
+
+def test_a_training_loss_that_does_not_fall() -> None:
+    made = stuck().loss([1.0, 1.2, 1.4, 1.6, 1.8], "eval", "eval", at=[10, 50, 90, 130, 170])
+    assert not made.found("overfitting")

@@ -1,0 +1,31 @@
+"""The rule `scheduler-collapse`: when it reports, and when it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doctor.ill import stuck
+from tests.doctor.synthetic import Made
+
+
+def scheduled(peak_until: int, last: float = 1e-5) -> Made:
+    rates = [0.1] * peak_until + [last] * (200 - peak_until)
+    return stuck().loop("schedules", 1).rate(*rates)
+
+
+def test_half_of_the_run_at_next_to_nothing() -> None:
+    (finding,) = scheduled(100).found("scheduler-collapse")
+    assert finding.first_step == 100
+    assert "fell from 0.1 to 1e-05" in finding.message
+    assert finding.evidence["part of the run that was left"].value == pytest.approx(0.5)
+    assert not scheduled(101).found("scheduler-collapse")
+
+
+def test_a_thousandth_of_the_peak() -> None:
+    assert scheduled(50, 0.9e-4).found("scheduler-collapse")
+    assert not scheduled(50, 1.1e-4).found("scheduler-collapse")
+
+
+def test_a_rate_that_no_scheduler_changed() -> None:
+    made = stuck().rate(*[0.1] * 50, *[1e-5] * 150)
+    assert not made.found("scheduler-collapse")

@@ -1,0 +1,29 @@
+"""The rule `train-mode-evaluation`: when it reports, and when it does not."""
+
+from __future__ import annotations
+
+from nethook.doctor.rules import train_mode_evaluation
+from tests.doctor.ill import ON, modes
+
+
+def test_two_evaluations_with_dropout_on() -> None:
+    made = modes("dropout", ON, calls=30).loss([2.0, 1.9], "e", "eval")
+    (finding,) = made.found("train-mode-evaluation")
+    assert finding.message.startswith("2 evaluations ran with `modal` in training mode: dropout")
+    once = modes("dropout", ON, calls=30).loss([2.0], "e", "eval")
+    assert not once.found("train-mode-evaluation")
+
+
+def test_evaluations_without_a_loss_are_counted() -> None:
+    made = modes("norm", ON, calls=30)
+    made.info["totals"] = {"evaluations": 2}
+    (finding,) = made.found("train-mode-evaluation")
+    assert "batch norm judges each sample by its batch" in finding.message
+    made.info["totals"] = {"evaluations": 1}
+    assert not made.found("train-mode-evaluation")
+
+
+def test_what_the_pre_flight_check_reports() -> None:
+    finding = train_mode_evaluation.before_training(("fc/dropout#0",))
+    assert "two passes over one batch differ (`fc/dropout#0`)" in finding.message
+    assert finding.sites == ("fc/dropout#0",)

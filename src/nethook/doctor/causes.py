@@ -40,14 +40,14 @@ LEADS_TO: Final[dict[str, frozenset[str]]] = {
 """Which symptoms, or settings, explain others of their own kind."""
 
 
-def root_causes(found: Sequence[tuple[Cause, Finding]], slack: int = 0) -> list[Finding]:
+def root_causes(findings: Sequence[tuple[Cause, Finding]], slack: int = 0) -> list[Finding]:
     """The findings that nothing else explains, each with what it explains.
 
     `slack` is how many steps a consequence may seem to begin before its cause: a patient rule may
     date its onset a little late.
     """
-    present = {finding.code for _, finding in found}
-    ordered = sorted(found, key=lambda each: _rank(each, present))
+    present = {finding.code for _, finding in findings}
+    ordered = sorted(findings, key=lambda entry: _rank(entry, present))
     roots: list[tuple[Cause, Finding, list[Finding]]] = []
     for cause, finding in ordered:
         for above, root, consequences in roots:
@@ -57,7 +57,7 @@ def root_causes(found: Sequence[tuple[Cause, Finding]], slack: int = 0) -> list[
         else:
             roots.append((cause, finding, []))
     told = [dataclasses.replace(root, consequences=tuple(below)) for _, root, below in roots]
-    return sorted(told, key=lambda each: each.severity == "info")  # good advice comes last
+    return sorted(told, key=lambda finding: finding.severity == "info")  # good advice comes last
 
 
 def _explains(above: Cause, root: Finding, cause: Cause, finding: Finding, slack: int) -> bool:

@@ -40,10 +40,10 @@ def diagnose(
         RunFileError: the file cannot be read.
         OptionError: a code or a threshold that does not exist.
     """
-    found, failed = examine(run, ignore=ignore, thresholds=thresholds, rules=rules)
+    findings, failed = examine(run, ignore=ignore, thresholds=thresholds, rules=rules)
     for text in failed:
         warnings.warn(text, stacklevel=2)
-    return found
+    return findings
 
 
 def examine(
@@ -80,8 +80,8 @@ def assert_healthy(
     """
     if severity not in SEVERITIES:
         raise OptionError(f"severity is one of {', '.join(SEVERITIES)}; got {severity!r}.")
-    found = diagnose(run, ignore=ignore, thresholds=thresholds)
-    bad = [finding for finding in found if finding.at_least(severity)]
+    findings = diagnose(run, ignore=ignore, thresholds=thresholds)
+    bad = [finding for finding in findings if finding.at_least(severity)]
     if bad:
         lines = [f"- {finding}\n  fix: {finding.fix}" for finding in bad]
         noun = "finding" if len(bad) == 1 else "findings"
@@ -92,17 +92,17 @@ def _settled(
     rules: Sequence[Rule], ignore: Iterable[str], thresholds: Changes | None, *, all_known: bool
 ) -> Settings:
     """What the project and the call have set, checked against the rules."""
-    known = {rule.code: rule for rule in rules}
+    rule_of = {rule.code: rule for rule in rules}
     project = project_settings()
     settings = project.also(ignore, thresholds)
     for code in (*settings.ignore, *settings.thresholds):
         ours = code in project.ignore or code in project.thresholds
-        if code not in known and (all_known or not ours):
-            place = f"{project.path}: " if ours and project.path else ""
-            raise OptionError(place + _no_such_code(code, known))
+        if code not in rule_of and (all_known or not ours):
+            prefix = f"{project.path}: " if ours and project.path else ""
+            raise OptionError(prefix + _no_such_code(code, rule_of))
     for code, values in settings.thresholds.items():
-        if code in known:
-            known[code].thresholds(values)  # raises where it has no such threshold
+        if code in rule_of:
+            rule_of[code].thresholds(values)  # raises where it has no such threshold
     return settings
 
 
@@ -110,24 +110,24 @@ def _examined(
     run: Run, rules: Sequence[Rule], settings: Settings, until: int | None
 ) -> tuple[list[Finding], list[str]]:
     history = History(run, until)
-    found: list[tuple[Cause, Finding]] = []
+    caused: list[tuple[Cause, Finding]] = []
     failed: list[str] = []
     for rule in rules:
         thresholds = rule.thresholds(settings.thresholds.get(rule.code, {}))
         try:
-            found += [(rule.cause, each) for each in rule.look(history, thresholds)]
+            caused += [(rule.cause, finding) for finding in rule.look(history, thresholds)]
         except RunFileError:
             raise
         except Exception as error:  # one rule must not hide what the others found
             failed.append(f"the rule {rule.code} failed: {error!r}.")
     # What is ignored is no cause either: what it would explain is reported on its own.
-    kept = [each for each in found if each[1].code not in settings.ignore]
+    kept = [entry for entry in caused if entry[1].code not in settings.ignore]
     return root_causes(kept, slack=max(5, history.steps // 20)), failed
 
 
-def _no_such_code(code: str, known: Iterable[str]) -> str:
+def _no_such_code(code: str, codes: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(code, list(known), n=1)
+    close = get_close_matches(code, list(codes), n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"there is no rule {code!r}.{hint}"

@@ -55,10 +55,10 @@ class Finding:
             "sites": list(self.sites),
             "first_step": self.first_step,
             "last_step": self.last_step,
-            "evidence": {name: each.to_dict() for name, each in self.evidence.items()},
+            "evidence": {name: evidence.to_dict() for name, evidence in self.evidence.items()},
             "message": self.message,
             "fix": self.fix,
-            "consequences": [each.to_dict() for each in self.consequences],
+            "consequences": [finding.to_dict() for finding in self.consequences],
         }
 
     def __str__(self) -> str:

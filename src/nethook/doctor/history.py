@@ -138,7 +138,7 @@ class History:
         """Training steps so far."""
         curve = self.loop("forwards")
         ends = [int(curve.step[-1]) + 1] if len(curve) else []
-        return max([*ends, *(int(each.step[-1]) + 1 for each in self.losses() if len(each))] or [0])
+        return max([*ends, *(int(loss.step[-1]) + 1 for loss in self.losses() if len(loss))] or [0])
 
     def info(self, name: str, default: Any = None) -> Any:
         """A fact about the run as a whole."""
@@ -190,7 +190,7 @@ class History:
         is one: only ranks that hold the same part are to agree.
         """
         self.read.add(f"scalar.{PARAMS_FINGERPRINT}")
-        found: dict[str, dict[int, Curve]] = {}
+        curves: dict[str, dict[int, Curve]] = {}
         for rank in self._run.ranks:
             if rank.state in ("missing", "unreadable"):
                 continue
@@ -199,20 +199,20 @@ class History:
             for name, scalar in scalars.items():
                 if name.split(":", 1)[0] == PARAMS_FINGERPRINT:
                     curve = Curve(scalar.step, scalar.value, np.ones(len(scalar), np.int64))
-                    found.setdefault(name, {})[rank.rank] = curve
-        return found
+                    curves.setdefault(name, {})[rank.rank] = curve
+        return curves
 
     def records(self, phase: str = "train", name: str | None = None) -> tuple[LossFacts, ...]:
         """How losses were made, in the order of steps."""
         return tuple(
-            LossFacts(each.name, each.step, each.phase, each.data, self.read)
-            for each in self._losses
-            if each.phase == phase and name in (None, each.name)
+            LossFacts(loss.name, loss.step, loss.phase, loss.data, self.read)
+            for loss in self._losses
+            if loss.phase == phase and name in (None, loss.name)
         )
 
     @cached_property
     def _losses(self) -> tuple[Any, ...]:
-        return tuple(each for each in self._run.losses if self._is_known(each.step))
+        return tuple(loss for loss in self._run.losses if self._is_known(loss.step))
 
     # -- numbers ------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class History:
 
     @cached_property
     def _catalogue(self) -> set[tuple[str, str]]:
-        return {(each.address, each.quantity) for each in self._run.catalogue}
+        return {(series.address, series.quantity) for series in self._run.catalogue}
 
     def series_fact(self, address: str, quantity: str, name: str, default: Any = None) -> Any:
         """A fact about a series as a whole: the type of an input."""
@@ -319,16 +319,16 @@ class History:
     @cached_property
     def _loss_addresses(self) -> list[str]:
         # Losses of evaluations have series and are not among `info.losses`.
-        found = [each.address for each in self._run.catalogue if each.quantity == LOSS]
-        return [address for address in found if address.startswith(loss_address(""))]
+        addresses = [series.address for series in self._run.catalogue if series.quantity == LOSS]
+        return [address for address in addresses if address.startswith(loss_address(""))]
 
     def scalar(self, name: str) -> Curve:
         """What was logged under a name: one point per step, or per change."""
         self.read.add(f"scalar.{name.split(':', 1)[0]}")
-        found = self._scalars.get(name)
-        if found is None:
+        logged = self._scalars.get(name)
+        if logged is None:
             return NOTHING
-        return self._cut(Curve(found.step, found.value, np.ones(len(found), np.int64)))
+        return self._cut(Curve(logged.step, logged.value, np.ones(len(logged), np.int64)))
 
     def rates(self) -> dict[str, Curve]:
         """Every learning rate, one point per change, by `optimizer.group`."""
@@ -350,9 +350,9 @@ class History:
                 return None
             # All sites at once: their records lie together, and the next rule asks for the next.
             if address.startswith("@"):
-                same = [each for each in self._catalogue if each[0].startswith("@")]
+                same = [pair for pair in self._catalogue if pair[0].startswith("@")]
             else:
-                same = [each for each in self._catalogue if each[1] == quantity]
+                same = [pair for pair in self._catalogue if pair[1] == quantity]
             for series in self._run.many(same, phase):
                 self._series[series.address, series.quantity, phase] = series
         return self._series[key]

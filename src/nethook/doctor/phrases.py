@@ -29,9 +29,9 @@ def one_or_many(sites: Sequence[str], one: str, many: str) -> str:
     return one if len(sites) == 1 else many
 
 
-def backward_place(history: History) -> str:
-    """The line of the first backward pass, as `place` has it."""
-    return next((place(each.fact("source")) for each in history.records("train")[:1]), "")
+def backward_line(history: History) -> str:
+    """The line of the first backward pass, as `source_line` has it."""
+    return next((source_line(record.fact("source")) for record in history.records("train")[:1]), "")
 
 
 def number(value: float) -> str:
@@ -39,6 +39,6 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def place(source: object) -> str:
+def source_line(source: object) -> str:
     """A line of the user's code in brackets, " (train.py:42)"; nothing where it is not known."""
     return f" ({str(source).replace(chr(92), '/').rpartition('/')[2]})" if source else ""

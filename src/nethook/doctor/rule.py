@@ -46,9 +46,11 @@ class Rule:
         """The thresholds with what the user changed."""
         if not changed:
             return self.defaults
-        known = {each.name for each in dataclasses.fields(self.defaults)} if self.defaults else ()
+        known_names = (
+            {field.name for field in dataclasses.fields(self.defaults)} if self.defaults else ()
+        )
         for name in changed:
-            if name not in known:
-                names = ", ".join(sorted(known)) or "none"
+            if name not in known_names:
+                names = ", ".join(sorted(known_names)) or "none"
                 raise OptionError(f"{self.code} has no threshold {name!r}; it has {names}.")
         return dataclasses.replace(self.defaults, **changed)

@@ -49,8 +49,8 @@ def project_settings(folder: Path | None = None) -> Settings:
         OptionError: the file has something under `[tool.nethook]` that means nothing.
     """
     start = Path.cwd() if folder is None else folder
-    for each in (start, *start.parents):
-        path = each / "pyproject.toml"
+    for directory in (start, *start.parents):
+        path = directory / "pyproject.toml"
         if path.is_file():
             return _read(path)
     return Settings()

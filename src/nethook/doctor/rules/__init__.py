@@ -13,10 +13,10 @@ from nethook.doctor.rule import Rule
 @cache
 def own_rules() -> tuple[Rule, ...]:
     """The rules of this folder, in the order of what explains what."""
-    names = [each.name for each in pkgutil.iter_modules(__path__)]
+    names = [module.name for module in pkgutil.iter_modules(__path__)]
     # As an import statement does it, which `nethook run` can tell from the script's.
-    found = [__import__(f"{__name__}.{name}", fromlist=("RULE",)).RULE for name in names]
-    return tuple(sorted(found, key=lambda rule: (rule.cause, rule.code)))
+    rules = [__import__(f"{__name__}.{name}", fromlist=("RULE",)).RULE for name in names]
+    return tuple(sorted(rules, key=lambda rule: (rule.cause, rule.code)))
 
 
 def all_rules() -> Iterator[Rule]:

@@ -64,7 +64,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 
 
 def _is_adaptive(history: History) -> bool:
-    return any(history.has(each.address, SECOND_MOMENT) for each in history.parameters)
+    return any(history.has(parameter.address, SECOND_MOMENT) for parameter in history.parameters)
 
 
 RULE = Rule(

@@ -48,9 +48,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     entering = history.curve("", INPUTS, "rms").until(0)
     whole = str(history.series_fact("", INPUTS, "dtype", ""))
     start = float(entering.value[0]) if len(entering) and "float" in whole else sizes[0][1]
-    largest = max(sizes, key=lambda each: each[1])
+    largest = max(sizes, key=lambda layer: layer[1])
     # The last layer may be small on purpose: the answer of a fresh network is near zero.
-    smallest = min(sizes[:-1], key=lambda each: each[1])
+    smallest = min(sizes[:-1], key=lambda layer: layer[1])
     up, down = largest[1] / max(start, 1e-30), start / max(smallest[1], 1e-30)
     began = first_loss(history)
     high_loss = began[0] / began[1] if began is not None else 0.0

@@ -27,17 +27,21 @@ class Thresholds:
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every norm that sees too little."""
-    found = []
+    norms = []
     for module in leaves(history):
         least, greatest = (module.fact("batch") or [0, 0])[:2]
-        modes = [each for each in module.fact("modes", []) if len(each) == 3 and each[1] == "train"]
+        modes = [
+            change
+            for change in module.fact("modes", [])
+            if len(change) == 3 and change[1] == "train"
+        ]
         trains = any(training for _, _, training in modes)
         if module.fact("activation") == "norm" and trains and 0 < greatest <= limit.size:
-            found.append((module.address, least, greatest))
-    if not found:
+            norms.append((module.address, least, greatest))
+    if not norms:
         return
-    sites = tuple(address for address, _, _ in found)
-    greatest = max(size for _, _, size in found)
+    sites = tuple(address for address, _, _ in norms)
+    greatest = max(size for _, _, size in norms)
     yield Finding(
         "batchnorm-small-batch",
         "warning",

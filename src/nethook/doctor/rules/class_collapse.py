@@ -34,28 +34,28 @@ class Thresholds:
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
-    records = [each for each in history.records("train") if each.fact("argmax_counts")]
-    records = [each for each in records if each.fact("class_counts")]
+    records = [record for record in history.records("train") if record.fact("argmax_counts")]
+    records = [record for record in records if record.fact("class_counts")]
     # Records lie further and further apart: the second half is that of the steps.
-    late = [each for each in records if each.step >= history.steps // 2]
+    late = [record for record in records if record.step >= history.steps // 2]
     later = late if len(late) >= limit.records else records[-int(limit.records) :]
     if len(later) < limit.records or history.steps < limit.steps:
         return
-    ratios = [_ratio(each) for each in later]
-    known = [ratio for ratio in ratios if ratio is not None]
+    ratios = [_ratio(record) for record in later]
+    measured = [ratio for ratio in ratios if ratio is not None]
     went = progress(history)
-    if len(known) < limit.records or (went is not None and _is_learning(went, later, limit)):
+    if len(measured) < limit.records or (went is not None and _is_learning(went, later, limit)):
         return
     # One answer in most of them, and still at the end: a network that has just begun to tell its
     # inputs apart is on its way.
-    ratio = max(float(np.median(known)), known[-1])
+    ratio = max(float(np.median(measured)), measured[-1])
     if ratio > limit.entropy:
         return
-    every = [_ratio(each) for each in records]
+    every = [_ratio(record) for record in records]
     onset = next(
         (
-            each.step
-            for each, r in zip(records, every, strict=True)
+            record.step
+            for record, r in zip(records, every, strict=True)
             if r is not None and r <= limit.entropy
         ),
         later[0].step,
@@ -81,7 +81,7 @@ def _is_learning(went: Progress, later: list[LossFacts], limit: Thresholds) -> b
     """
     if not went.does_its_job or went.constant is not None:
         return went.does_its_job
-    right = [each.fact("accuracy") for each in later if each.fact("accuracy") is not None]
+    right = [record.fact("accuracy") for record in later if record.fact("accuracy") is not None]
     return not right or float(np.median(right)) > limit.accuracy
 
 
@@ -93,7 +93,7 @@ def _ratio(record: LossFacts) -> float | None:
 
 def _array(counts: Any) -> Floats:
     values = counts.values() if isinstance(counts, dict) else counts
-    return np.asarray([float(each) for each in values or [0]], dtype=np.float64)
+    return np.asarray([float(count) for count in values or [0]], dtype=np.float64)
 
 
 def _entropy(counts: Floats) -> float:

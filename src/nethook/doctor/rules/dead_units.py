@@ -48,11 +48,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if history.steps - since < limit.steps:
         return
     enough = limit.share if went is not None else limit.unknown
-    found = [each for each in _shares(history, since) if each[1] >= enough]
-    if not found:
+    dead = [layer for layer in _shares(history, since) if layer[1] >= enough]
+    if not dead:
         return
-    sites = tuple(address for address, _, _ in found)
-    address, share, units = max(found, key=lambda each: each[1])
+    sites = tuple(address for address, _, _ in dead)
+    address, share, units = max(dead, key=lambda layer: layer[1])
     onset = _onset(history, address, since)
     when = f"since step {onset} or before" if onset else "since the first step"
     yield Finding(
@@ -75,10 +75,10 @@ def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
         if module.fact("activation") == "rectifier":
             seen = history.curve(module.address, OUTPUTS, "zero_share")
             # Thinned, the last measurements stand for the second half.
-            part = measured(seen, seen.since(since), BATCHES)
-            if len(part) < BATCHES:
+            late = measured(seen, seen.since(since), BATCHES)
+            if len(late) < BATCHES:
                 continue
-            active = history.active_units(module.address, min(since, int(part.step[0])))
+            active = history.active_units(module.address, min(since, int(late.step[0])))
             if active is not None and active.size:
                 yield module.address, 1.0 - float(active.mean()), int(active.size)
     # Rectifiers without a module: what feeds them has biases, one per unit, without gradient.

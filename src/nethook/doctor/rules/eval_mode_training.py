@@ -31,9 +31,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every module that is in the wrong mode."""
     moving = [module for module in history.modules if module.fact("activation") in MODAL]
     trained = {
-        each.address
-        for each in history.parameters
-        if each.fact("groups") and each.fact("requires_grad") is not False
+        parameter.address
+        for parameter in history.parameters
+        if parameter.fact("groups") and parameter.fact("requires_grad") is not False
     }
     wrong: list[tuple[SiteFacts, int]] = []
     right = 0
@@ -72,13 +72,13 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 def _set_by_themselves(history: History, limit: Thresholds) -> bool:
     """Whether all other layers train: somebody has put norms alone into eval mode, and meant it."""
     others = [
-        each
-        for each in history.modules
-        if each.fact("leaf") and each.fact("modes") and each.fact("activation") not in MODAL
+        module
+        for module in history.modules
+        if module.fact("leaf") and module.fact("modes") and module.fact("activation") not in MODAL
     ]
     steps = history.steps
     return bool(others) and not any(
-        _eval_steps(each, steps)[1] >= limit.share * steps for each in others
+        _eval_steps(module, steps)[1] >= limit.share * steps for module in others
     )
 
 
@@ -91,7 +91,9 @@ MODAL = ("norm", "dropout")
 
 def _eval_steps(module: SiteFacts, steps: int) -> tuple[int, int]:
     """Since when, and for how many steps, a module trained in eval mode."""
-    changes = [each for each in module.fact("modes", []) if len(each) == 3 and each[1] == "train"]
+    changes = [
+        change for change in module.fact("modes", []) if len(change) == 3 and change[1] == "train"
+    ]
     # So many changes are kept and no more: what came after the last of them is not known.
     end = steps if len(module.fact("modes", [])) < KEPT else 0
     ends = [int(step) for step, _, _ in changes[1:]] + [end] * bool(changes)

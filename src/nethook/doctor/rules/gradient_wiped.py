@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import backward_place
+from nethook.doctor.phrases import backward_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BACKWARDS, EMPTY_GRADIENTS, WIPED
 
@@ -45,7 +45,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "gradient-wiped",
             "error",
             f"the gradients of {bad.total:.0f} of {passes:.0f} backward passes"
-            f"{backward_place(history)} were cleared before the optimizer's step could use them; "
+            f"{backward_line(history)} were cleared before the optimizer's step could use them; "
             f"{nothing:.0%} of its parameters had none.",
             "Call optimizer.zero_grad() before loss.backward(), not between it and "
             "optimizer.step().",

@@ -49,7 +49,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         evidence["size of the inputs"] = Evidence(float(np.median(rms.value)), limit.size)
     if not evidence:
         return
-    shown = ", ".join(f"{name} {each.value:.2g}" for name, each in evidence.items())
+    shown = ", ".join(f"{name} {measured.value:.2g}" for name, measured in evidence.items())
     what = "next to nothing" if list(evidence) == ["size of the inputs"] else "nearly constant"
     yield Finding(
         "input-collapsed",

@@ -48,8 +48,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     usual, peak = float(np.median(finite.value)), float(np.quantile(early, 0.9))
     beginning = float(early.max())
     # In a few steps batches that are sorted look like a loss that rises.
-    known = history.steps >= limit.steps or not went.finite
-    worse = known and went.diverges and max(usual, peak) > limit.ratio
+    enough = history.steps >= limit.steps or not went.finite
+    worse = enough and went.diverges and max(usual, peak) > limit.ratio
     stuck = not went.improves and usual > limit.stuck
     # A step larger than the weights, after which the loss is a multiple of what it was.
     thrown = beginning > limit.thrown and went.early > 3 * abs(went.start)

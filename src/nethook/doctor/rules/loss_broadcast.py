@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
-from nethook.doctor.phrases import place
+from nethook.doctor.phrases import source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
@@ -40,7 +40,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         if went is not None and went.does_its_job:
             return
         wanted = tuple(first.fact("broadcast_to"))[-1:]
-    where = place(first.fact("source"))
+    where = source_line(first.fact("source"))
     yield Finding(
         "loss-broadcast",
         "error",
@@ -62,9 +62,9 @@ def _multiplies_out(record: LossFacts) -> bool:
     shapes = [list((record.fact(side) or {}).get("shape") or []) for side in _SIDES]
     if not all(shapes):
         # A column, or a row, that has become a square.
-        known, joined = next(filter(None, shapes), []), list(record.fact("broadcast_to") or [])
-        length = max(known, default=0)
-        return length > 1 and math.prod(known) == length and joined == [length, length]
+        given, joined = next(filter(None, shapes), []), list(record.fact("broadcast_to") or [])
+        length = max(given, default=0)
+        return length > 1 and math.prod(given) == length and joined == [length, length]
     longest = max(map(len, shapes))
     padded = [[1] * (longest - len(shape)) + shape for shape in shapes]
     elements = math.prod(max(pair) for pair in zip(*padded, strict=True))

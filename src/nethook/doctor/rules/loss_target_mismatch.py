@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
-from nethook.doctor.phrases import place
+from nethook.doctor.phrases import source_line
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -33,14 +33,14 @@ class Thresholds:
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     records = history.records("train")
-    told = [(each, why) for each in records if (why := _mismatch(each))]
-    classes = [each for each in records if _may_be_classes(each)]
+    told = [(record, why) for record in records if (why := _mismatch(record))]
+    classes = [record for record in records if _may_be_classes(record)]
     if len(classes) >= max(limit.records, 0.5 * len(records)) and (count := _count(classes, limit)):
-        told = [(each, _on_classes(count)) for each in classes]
+        told = [(record, _on_classes(count)) for record in classes]
     if len(told) < limit.records or len(told) < 0.5 * len(records):
         return
     first, (message, fix) = told[0]
-    where = place(first.fact("source"))
+    where = source_line(first.fact("source"))
     yield Finding(
         "loss-target-mismatch",
         "error",
@@ -94,12 +94,12 @@ def _count(records: list[LossFacts], limit: Thresholds) -> int:
     A small batch does not have all of them. Each is about as frequent as any other: counts are not.
     """
     targets = [record.fact("target") for record in records]
-    count = int(max(each["max"] for each in targets)) + 1
-    most = max(int(each.get("distinct") or 0) for each in targets)
+    count = int(max(target["max"] for target in targets)) + 1
+    most = max(int(target.get("distinct") or 0) for target in targets)
     even = math.sqrt((count**2 - 1) / 12)
-    spread = [float(each["std"]) for each in targets if each.get("std") is not None]
+    spread = [float(target["std"]) for target in targets if target.get("std") is not None]
     wide = not spread or sorted(spread)[len(spread) // 2] >= limit.even * even
-    begins = min(each.get("min") or 0 for each in targets) == 0
+    begins = min(target.get("min") or 0 for target in targets) == 0
     fits = 3 <= count <= limit.classes and most >= limit.seen * count
     return count if begins and fits and wide else 0
 

@@ -30,13 +30,13 @@ class Thresholds:
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
-    found = list(linear_pairs(history))
-    if len(found) < limit.pairs or not found:
+    pairs = list(linear_pairs(history))
+    if len(pairs) < limit.pairs or not pairs:
         return
     went = progress(history)
     well = went is None or went.does_its_job  # of a few steps nothing is known yet
-    shown = " and ".join(f"`{site}`" for site in found[0])
-    left = len(found) - 1
+    shown = " and ".join(f"`{site}`" for site in pairs[0])
+    left = len(pairs) - 1
     more = f" (and {left} more {'pair' if left == 1 else 'pairs'})" if left else ""
     yield Finding(
         "missing-activation",
@@ -45,10 +45,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "linear layer.",
         "Put an activation between them, such as nn.ReLU(); if the pair is meant, nothing is "
         "wrong.",
-        sites=tuple(dict.fromkeys(site for pair in found for site in pair)),
+        sites=tuple(dict.fromkeys(site for pair in pairs for site in pair)),
         first_step=0,
         last_step=history.steps - 1,
-        evidence={"linear layers in a row": Evidence(len(found), limit.pairs)},
+        evidence={"linear layers in a row": Evidence(len(pairs), limit.pairs)},
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import backward_place
+from nethook.doctor.phrases import backward_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS, SKIPPED_STEPS
 
@@ -34,7 +34,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         yield Finding(
             "missing-step",
             "error",
-            f"{backwards:.0f} backward passes{backward_place(history)} computed gradients, and no "
+            f"{backwards:.0f} backward passes{backward_line(history)} computed gradients, and no "
             "optimizer ever made a step: the weights are what they were at the start.",
             "Call optimizer.step() after loss.backward(), on an optimizer that was made with "
             "model.parameters().",

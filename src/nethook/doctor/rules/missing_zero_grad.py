@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import backward_place
+from nethook.doctor.phrases import backward_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BACKWARDS, OLD_GRADIENTS
 
@@ -44,7 +44,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "missing-zero-grad",
             "error",
             f"{often:.0f} of {seen:.0f} steps used gradients that were added to those of the step "
-            f"before: nobody clears them{backward_place(history)}, and they pile up since step "
+            f"before: nobody clears them{backward_line(history)}, and they pile up since step "
             f"{first}.",
             "Call optimizer.zero_grad() once per step, before loss.backward().",
             first_step=first,

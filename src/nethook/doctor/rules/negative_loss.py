@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import place
+from nethook.doctor.phrases import source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import GROUPS
 
@@ -30,14 +30,18 @@ class Thresholds:
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     records = history.records("train")
-    bad = [each for each in records if each.fact("kind") in _FLOORED and each.fact("value", 0) < 0]
-    bad = [each for each in bad if each.fact("negated")]
+    bad = [
+        record
+        for record in records
+        if record.fact("kind") in _FLOORED and record.fact("value", 0) < 0
+    ]
+    bad = [record for record in bad if record.fact("negated")]
     if len(bad) < min(limit.records, len(records)) or len(bad) < 0.5 * len(records) or not bad:
         yield from _maximised(history, limit)
         return
     first, last = bad[0], bad[-1]
     kind = first.fact("kind")
-    where = place(first.fact("source"))
+    where = source_line(first.fact("source"))
     yield Finding(
         "negative-loss",
         "error",
@@ -58,17 +62,21 @@ def _maximised(history: History, limit: Thresholds) -> Iterator[Finding]:
         for group in event.data.get("groups") or []
         if isinstance(group, dict)
     ]
-    records = [each for each in history.records("train") if each.fact("kind") in _FLOORED]
+    records = [record for record in history.records("train") if record.fact("kind") in _FLOORED]
     upwards = bool(groups) and all(group.get("maximize") for group in groups)
-    if not upwards or len(records) < limit.records or any(each.fact("negated") for each in records):
+    if (
+        not upwards
+        or len(records) < limit.records
+        or any(record.fact("negated") for record in records)
+    ):
         return
     first, last = records[0], records[-1]
     yield Finding(
         "negative-loss",
         "error",
         f"the optimizer was told to maximise (maximize=True), and {first.fact('kind')}"
-        f"{place(first.fact('source'))} is an error: it went from {first.fact('value', 0):.3g} to "
-        f"{last.fact('value', 0):.3g}.",
+        f"{source_line(first.fact('source'))} is an error: it went from "
+        f"{first.fact('value', 0):.3g} to {last.fact('value', 0):.3g}.",
         "Leave maximize=True out.",
         first_step=first.step,
         last_step=last.step,

@@ -34,21 +34,21 @@ class Thresholds:
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every parameter that is cut off."""
     parameters = history.parameters
-    fed = [each for each in parameters if each.fact("with_grad", 0) > 0]
+    fed = [parameter for parameter in parameters if parameter.fact("with_grad", 0) > 0]
     if not fed:
         return
     calls = {module.address: _training_calls(module) for module in history.modules}
-    cut = [each for each in parameters if _is_cut_off(each, calls, limit)]
+    cut = [parameter for parameter in parameters if _is_cut_off(parameter, calls, limit)]
     if not cut:
         return
-    frozen = [each for each in cut if each.fact("requires_grad") is False]
+    frozen = [parameter for parameter in cut if parameter.fact("requires_grad") is False]
     if frozen and _is_frozen_on_purpose(history, frozen, fed):
-        cut = [each for each in cut if each.fact("requires_grad") is not False]
+        cut = [parameter for parameter in cut if parameter.fact("requires_grad") is not False]
         frozen = []
     if not cut:
         return
-    sites = tuple(each.address for each in cut)
-    steps = max(int(each.fact("steps", 0)) for each in cut)
+    sites = tuple(parameter.address for parameter in cut)
+    steps = max(int(parameter.fact("steps", 0)) for parameter in cut)
     if len(frozen) == len(cut):
         why = "although the optimizer has them: requires_grad is False"
         fix = "Set requires_grad_(True) on them, or leave them out of the optimizer."
@@ -94,13 +94,18 @@ def _is_frozen_on_purpose(history: History, frozen: list[SiteFacts], fed: list[S
         for module in history.modules
         if module.fact("first_call") is not None
     }
-    places = [
-        [calls[owner] for each in group for owner in each.fact("owners", []) if owner in calls]
+    orders = [
+        [
+            calls[owner]
+            for parameter in group
+            for owner in parameter.fact("owners", [])
+            if owner in calls
+        ]
         for group in (frozen, fed)
     ]
     went = progress(history)
     learns = went is None or went.improves
-    return learns and all(places) and max(places[0]) < max(places[1])
+    return learns and all(orders) and max(orders[0]) < max(orders[1])
 
 
 def _training_calls(module: SiteFacts) -> int:

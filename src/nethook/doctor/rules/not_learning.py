@@ -48,11 +48,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         if moved > limit.fall and went.start - went.best > 2 * went.noise:
             return
     guess = went.constant
-    at = f" (one answer for all inputs would score {guess:.3g})" if guess is not None else ""
+    score = f" (one answer for all inputs would score {guess:.3g})" if guess is not None else ""
     yield Finding(
         "not-learning",
         "error" if guess is not None or history.steps >= limit.sure else "info",
-        f"over {history.steps} steps the loss went from {went.start:.3g} to {went.end:.3g}{at}: "
+        f"over {history.steps} steps the loss went from {went.start:.3g} to {went.end:.3g}{score}: "
         "nothing was learnt, and no other rule says why.",
         "Check on a few samples that inputs and targets belong together, and that the network can "
         "overfit one batch (nethook.checkup).",

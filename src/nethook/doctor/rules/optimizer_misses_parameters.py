@@ -31,12 +31,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every parameter that is missed."""
     if not history.loop(OPTIMIZER_STEPS).total:
         return  # nothing moves at all: `missing-step`
-    missed = [each for each in history.parameters if _is_missed(each, limit)]
+    missed = [parameter for parameter in history.parameters if _is_missed(parameter, limit)]
     if not missed:
         return
-    elements = sum(int(each.fact("elements", 0)) for each in missed)
-    everything = sum(int(each.fact("elements", 0)) for each in history.parameters)
-    sites = tuple(each.address for each in missed)
+    elements = sum(int(parameter.fact("elements", 0)) for parameter in missed)
+    everything = sum(int(parameter.fact("elements", 0)) for parameter in history.parameters)
+    sites = tuple(parameter.address for parameter in missed)
     yield Finding(
         "optimizer-misses-parameters",
         "error",

@@ -86,12 +86,12 @@ def _is_wild(
 
 def _cosine(history: History) -> float | None:
     """The median over parameters of the cosine of successive updates."""
-    found = [
+    cosines = [
         float(np.median(curve.value))
-        for each in history.parameters
-        if len(curve := history.curve(each.address, UPDATE_COSINE)) >= 5
+        for parameter in history.parameters
+        if len(curve := history.curve(parameter.address, UPDATE_COSINE)) >= 5
     ]
-    return float(np.median(found)) if found else None
+    return float(np.median(cosines)) if cosines else None
 
 
 def _swings(history: History, limit: Thresholds) -> list[int]:
@@ -99,7 +99,7 @@ def _swings(history: History, limit: Thresholds) -> list[int]:
 
     Medians of five values take the noise of single batches out.
     """
-    if not all(each.fact("floored") for each in history.records("train")):
+    if not all(record.fact("floored") for record in history.records("train")):
         return []
     (_, curve) = next(history.named_losses())
     values = curve.value[np.isfinite(curve.value)]
@@ -109,14 +109,14 @@ def _swings(history: History, limit: Thresholds) -> list[int]:
     low = high = float(smooth[0])
     turns: list[int] = []
     direction = 0
-    for at, value in enumerate(smooth.tolist()):
+    for index, value in enumerate(smooth.tolist()):
         low, high = min(low, value), max(high, value)
         if direction <= 0 and value > limit.wide * low:
             direction, high = 1, value
-            turns.append(int(curve.step[at]))
+            turns.append(int(curve.step[index]))
         elif direction >= 0 and value * limit.wide < high:
             direction, low = -1, value
-            turns.append(int(curve.step[at]))
+            turns.append(int(curve.step[index]))
     return turns
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
-from nethook.doctor.phrases import place
+from nethook.doctor.phrases import source_line
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -30,15 +30,15 @@ class Thresholds:
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     records = history.records("train")
-    told = [(each, found) for each in records if (found := _out_of_reach(each, limit))]
+    told = [(record, ranges) for record in records if (ranges := _out_of_reach(record, limit))]
     if len(told) < min(limit.records, len(records)) or not told:
         return
     first, (name, low, high, least, greatest) = told[0]
-    where = place(first.fact("source"))
-    known = not math.isnan(least)
+    where = source_line(first.fact("source"))
+    kept = not math.isnan(least)
     targets = (
         f"the targets{where} between {least:.3g} and {greatest:.3g}"
-        if known
+        if kept
         else f"the targets{where} are {greatest:.3g} away from it on average"
     )
     yield Finding(
@@ -50,7 +50,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         first_step=first.step,
         last_step=told[-1][0].step,
         evidence={"least target": Evidence(least, low), "greatest target": Evidence(greatest, high)}
-        if known
+        if kept
         else {"error": Evidence(greatest, high - low)},
     )
 

@@ -42,8 +42,8 @@ def _differ(ranks: dict[int, Curve], limit: Thresholds) -> list[int]:
     for rank, curve in ranks.items():
         for step, value in zip(curve.step.tolist(), curve.value.tolist(), strict=True):
             values.setdefault(step, {})[rank] = value
-    common = {step: each for step, each in values.items() if len(each) == len(ranks)}
-    differ = sorted(step for step, each in common.items() if len(set(each.values())) > 1)
+    common = {step: by_rank for step, by_rank in values.items() if len(by_rank) == len(ranks)}
+    differ = sorted(step for step, by_rank in common.items() if len(set(by_rank.values())) > 1)
     if len(differ) < limit.steps or differ[-1] != max(common):
         return []
     return differ

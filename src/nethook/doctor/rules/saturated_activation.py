@@ -43,13 +43,13 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     called = leaves(history)
     last = called[-1].address if called else None
     saturated = saturated_layers(history, limit.share)
-    near = {each: share for each, share in saturated.items() if each != last}
+    near = {address: share for address, share in saturated.items() if address != last}
     if not near:
         return
-    worst = max(near, key=lambda each: near[each])
+    worst = max(near, key=lambda address: near[address])
     if went.does_its_job and near[worst] < limit.beyond:
         return
-    module = next(each for each in called if each.address == worst)
+    module = next(layer for layer in called if layer.address == worst)
     early = near_ends(history, module, activated_by(history))
     full = np.flatnonzero(early.value >= limit.share)
     yield Finding(

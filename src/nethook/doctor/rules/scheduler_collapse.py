@@ -39,8 +39,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     fell = [
         (step, peak, last)
         for curve in history.rates().values()
-        if (found := _collapse(curve, history.steps, limit)) is not None
-        for step, peak, last in [found]
+        if (collapse := _collapse(curve, history.steps, limit)) is not None
+        for step, peak, last in [collapse]
     ]
     if not fell:
         return

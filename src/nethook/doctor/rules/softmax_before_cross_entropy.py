@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
-from nethook.doctor.phrases import place
+from nethook.doctor.phrases import source_line
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -34,7 +34,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     first = bad[0]
     twice = _doubled(first)
     own = "softmax" if first.fact("kind") == "cross_entropy" else "sigmoid"
-    where = place(first.fact("source"))
+    where = source_line(first.fact("source"))
     yield Finding(
         "softmax-before-cross-entropy",
         "error",
@@ -55,7 +55,7 @@ def _doubled(record: LossFacts) -> str:
     # What the model returns may be a view of what it computed last.
     chain = [str(node) for node in (*record.fact("chain", []), *record.fact("inside", []))]
     if kind == "cross_entropy":
-        own = next((at for at, node in enumerate(chain) if node == "LogSoftmax"), None)
+        own = next((index for index, node in enumerate(chain) if node == "LogSoftmax"), None)
         behind = chain[own + 1 :] if own is not None else []
         behind = [node for node in behind if node not in _MOVES]
         if behind and behind[0] in ("Softmax", "LogSoftmax", "Sigmoid"):

@@ -28,20 +28,22 @@ class Thresholds:
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every weight that is symmetric."""
-    found = [each.address for each in history.parameters if _is_symmetric(each, limit)]
-    if not found:
+    symmetric = [
+        parameter.address for parameter in history.parameters if _is_symmetric(parameter, limit)
+    ]
+    if not symmetric:
         return
     yield Finding(
         "symmetric-init",
         "error",
-        f"the units of {some(found, 'weight')} start with the same weights and get the same "
+        f"the units of {some(symmetric, 'weight')} start with the same weights and get the same "
         "gradients: they will always compute the same thing.",
         "Start with random weights: torch.nn.init.kaiming_normal_(layer.weight), or "
         "nethook.init.apply_ for the whole model.",
-        sites=tuple(found),
+        sites=tuple(symmetric),
         first_step=0,
         last_step=history.steps - 1,
-        evidence={"weights with equal rows": Evidence(len(found), 1)},
+        evidence={"weights with equal rows": Evidence(len(symmetric), 1)},
     )
 
 

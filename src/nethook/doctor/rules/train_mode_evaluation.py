@@ -70,7 +70,7 @@ def _in_training_mode(module: SiteFacts) -> int | None:
     calls = module.fact("calls", {})
     if not (isinstance(calls, dict) and calls.get("eval")):
         return None
-    modes = [each for each in module.fact("modes", []) if len(each) == 3]
+    modes = [change for change in module.fact("modes", []) if len(change) == 3]
     in_eval = [(step, training) for step, phase, training in modes if phase == "eval"]
     # A mode that never changed is noted once, for the phase in which it was seen first.
     flags = [training for _, training in in_eval] or [training for _, _, training in modes]

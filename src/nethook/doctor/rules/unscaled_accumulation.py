@@ -17,7 +17,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import backward_place
+from nethook.doctor.phrases import backward_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
@@ -41,8 +41,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len({record.name for record in records}) != 1:  # several losses per step are several terms
         return
     a_step = float(np.median(passes.value))
-    whole = [each for each in records if each.fact("reduction") == "mean"]
-    undivided = [each for each in whole if each.fact("divided_by") is None]
+    whole = [record for record in records if record.fact("reduction") == "mean"]
+    undivided = [record for record in whole if record.fact("divided_by") is None]
     if a_step < limit.passes or not whole or len(undivided) < len(whole):
         return
     went = progress(history)
@@ -50,7 +50,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "unscaled-accumulation",
         "warning" if bad else "info",
-        f"{a_step:.0f} backward passes per step{backward_place(history)} add up mean losses that "
+        f"{a_step:.0f} backward passes per step{backward_line(history)} add up mean losses that "
         f"were not divided: gradients are {a_step:.0f} times those of the joined batch.",
         f"Write (loss / {a_step:.0f}).backward(), or divide the learning rate by {a_step:.0f}.",
         first_step=int(passes.step[0]),

@@ -29,8 +29,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every such module."""
     if history.steps < limit.steps:
         return
-    fed = {each.address for each in history.parameters if each.fact("with_grad", 0)}
-    trained = {each.address for each in history.parameters if each.fact("requires_grad")}
+    fed = {parameter.address for parameter in history.parameters if parameter.fact("with_grad", 0)}
+    trained = {
+        parameter.address for parameter in history.parameters if parameter.fact("requires_grad")
+    }
     idle = []
     for module in history.modules:
         own = set(module.fact("parameters", []))

@@ -36,10 +36,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if went is None or went.improves:
         return
     steps = history.steps
-    sizes = [each for each in gradient_profile(history, steps // 4, steps) if each[1] >= 0]
+    sizes = [layer for layer in gradient_profile(history, steps // 4, steps) if layer[1] >= 0]
     if len(sizes) < limit.depth:
         return
-    (first, early), (last, end) = sizes[0], max(sizes[len(sizes) // 2 :], key=lambda each: each[1])
+    first, early = sizes[0]
+    last, end = max(sizes[len(sizes) // 2 :], key=lambda layer: layer[1])
     if not (np.isfinite(end) and end > 0) or early / end > limit.ratio:
         return
     # Nothing at all comes through where something is cut, and that is another finding.

@@ -40,17 +40,17 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     rates = [float(np.median(curve.value)) for curve in history.rates().values() if len(curve)]
     taken = 1 - (1 - min(1.0, decay * max(rates, default=0.0))) ** history.steps
     shrunk = []
-    for each in history.parameters:
-        size = history.curve(each.address, PARAMS, "rms")
-        if len(each.fact("shape", [])) >= 2 and each.fact("groups") and len(size) >= 5:
-            shrunk.append((size.value[-1] / max(size.value[0], 1e-30), each.address))
+    for parameter in history.parameters:
+        size = history.curve(parameter.address, PARAMS, "rms")
+        if len(parameter.fact("shape", [])) >= 2 and parameter.fact("groups") and len(size) >= 5:
+            shrunk.append((size.value[-1] / max(size.value[0], 1e-30), parameter.address))
     if not shrunk or taken < limit.taken:
         return
     middle = float(np.median([share for share, _ in shrunk]))
     ratio = history.loop(UPDATE_RATIO)
     update = float(np.median(ratio.value)) if len(ratio) else 0.0
-    part = min(1.0, decay * max(rates, default=0.0) / update) if update > 0 else 0.0
-    if middle > limit.shrink and (part < limit.part or middle > 1):
+    by_decay = min(1.0, decay * max(rates, default=0.0) / update) if update > 0 else 0.0
+    if middle > limit.shrink and (by_decay < limit.part or middle > 1):
         return
     sites = tuple(address for share, address in shrunk if share <= max(limit.shrink, middle))
     yield Finding(
@@ -67,20 +67,20 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         evidence={
             "weights at the end by those at the start": Evidence(middle, limit.shrink),
             "what decay alone would take": Evidence(taken, limit.taken),
-            "decay by the whole update": Evidence(part, limit.part),
+            "decay by the whole update": Evidence(by_decay, limit.part),
         },
     )
 
 
 def _decay(history: History) -> float:
     """The largest weight decay of any group."""
-    found = 0.0
+    largest = 0.0
     for event in history.events(GROUPS):
         for group in event.data.get("groups") or []:
             value = group.get("weight_decay") if isinstance(group, dict) else None
             if isinstance(value, int | float):
-                found = max(found, float(value))
-    return found
+                largest = max(largest, float(value))
+    return largest
 
 
 RULE = Rule(

@@ -14,17 +14,17 @@ from nethook.runs.names import GRADS, INPUTS, OUTPUTS, PARAMS
 
 def leaves(history: History) -> list[SiteFacts]:
     """Modules without modules below them that were called, in the order of their first calls."""
-    called = [each for each in history.modules if each.fact("leaf")]
-    called = [each for each in called if each.fact("first_call") is not None]
-    return sorted(called, key=lambda each: int(each.fact("first_call")))
+    called = [module for module in history.modules if module.fact("leaf")]
+    called = [module for module in called if module.fact("first_call") is not None]
+    return sorted(called, key=lambda module: int(module.fact("first_call")))
 
 
 def weighted(history: History) -> list[SiteFacts]:
     """Those of them that have parameters and are not norms: what a signal passes through."""
     return [
-        each
-        for each in leaves(history)
-        if each.fact("parameters") and each.fact("activation") != "norm"
+        module
+        for module in leaves(history)
+        if module.fact("parameters") and module.fact("activation") != "norm"
     ]
 
 
@@ -42,24 +42,28 @@ def late(curve: Curve, steps: int) -> Curve:
     return measured(curve, curve.since(steps // 2))
 
 
-def measured(curve: Curve, part: Curve, least: int = 3) -> Curve:
+def measured(curve: Curve, chosen: Curve, least: int = 3) -> Curve:
     """A part of a curve; where a budget has left next to nothing of it, the end of all there is."""
-    return part if len(part) >= least else curve.where(np.arange(len(curve)) >= len(curve) - least)
+    return (
+        chosen if len(chosen) >= least else curve.where(np.arange(len(curve)) >= len(curve) - least)
+    )
 
 
 def activated_by(history: History) -> dict[str, str]:
     """Layers whose output goes straight into a function: `torch.tanh(self.fc1(x))`."""
-    ops = [each for each in history.info("ops", []) if isinstance(each, dict)]
-    kinds = {each.address: each.fact("activation") for each in leaves(history)}
-    found: dict[str, str] = {}
+    ops = [op for op in history.info("ops", []) if isinstance(op, dict)]
+    kinds = {module.address: module.fact("activation") for module in leaves(history)}
+    functions: dict[str, str] = {}
     for op in ops:
-        sources = [each for each in op.get("from") or [] if isinstance(each, int) and each >= 0]
+        sources = [
+            source for source in op.get("from") or [] if isinstance(source, int) and source >= 0
+        ]
         if op.get("op") in _FUNCTIONS and len(sources) == 1 and sources[0] < len(ops):
             site = str(ops[sources[0]].get("site"))
             # An activation that is a module has numbers of its own.
             if kinds.get(site) == "linear" and str(op.get("site")) not in kinds:
-                found[site] = str(op["op"])
-    return found
+                functions[site] = str(op["op"])
+    return functions
 
 
 def near_ends(history: History, module: SiteFacts, functions: dict[str, str]) -> Curve:
@@ -76,8 +80,8 @@ def near_ends(history: History, module: SiteFacts, functions: dict[str, str]) ->
         return NOTHING
     apart = np.maximum(std.value, 1e-30) * math.sqrt(2)
     share = [
-        1 - 0.5 * (math.erf((end - at) / by) - math.erf((-end - at) / by))
-        for at, by in zip(mean.value.tolist(), apart.tolist(), strict=True)
+        1 - 0.5 * (math.erf((end - center) / by) - math.erf((-end - center) / by))
+        for center, by in zip(mean.value.tolist(), apart.tolist(), strict=True)
     ]
     return Curve(mean.step, np.asarray(share), mean.steps)
 
@@ -104,18 +108,18 @@ STOPPED_READS: Final = (*NEAR_READS, "series.outputs.max", "series.outputs.zero_
 def saturated_layers(history: History, share: float = 0.8) -> dict[str, float]:
     """Layers of bounded activations of which most outputs are near their ends, for long."""
     functions = activated_by(history)
-    found = {}
+    shares = {}
     for module in leaves(history):
         near = late(near_ends(history, module, functions), history.steps)
         if len(near) >= 3 and float(np.median(near.value)) >= share:
-            found[module.address] = float(np.median(near.value))
-    return found
+            shares[module.address] = float(np.median(near.value))
+    return shares
 
 
 def stopped_layers(history: History) -> list[str]:
     """Layers that pass nothing on from the first step: dead rectifiers, units at their ends."""
     functions = activated_by(history)
-    found = []
+    stopped = []
     for module in leaves(history):
         if module.fact("activation") == "rectifier":
             share = history.curve(module.address, OUTPUTS, "zero_share")
@@ -127,8 +131,8 @@ def stopped_layers(history: History) -> list[str]:
             share = near_ends(history, module, functions)
             stops = len(share) and float(share.value[0]) > 0.99
         if stops:
-            found.append(module.address)
-    return found
+            stopped.append(module.address)
+    return stopped
 
 
 def profile(
@@ -136,9 +140,9 @@ def profile(
 ) -> list[tuple[str, float]]:
     """One number per layer, the median over some steps, in order of execution."""
     return [
-        (module.address, float(np.median(part.value)))
+        (module.address, float(np.median(values.value)))
         for module in chosen
-        if len(part := history.curve(module.address, quantity, column).since(first).until(last))
+        if len(values := history.curve(module.address, quantity, column).since(first).until(last))
     ]
 
 
@@ -147,22 +151,22 @@ def gradient_profile(history: History, first: int, last: int) -> list[tuple[str,
 
     Where a budget has left nothing of these steps, what was measured last.
     """
-    found = []
+    sizes = []
     for module in weighted(history):
         curve = history.curve(module.address, GRADS, "rms")
-        part = measured(curve, curve.since(first).until(last), least=1)
-        if len(part):
-            found.append((module.address, float(np.median(part.value))))
-    return found
+        chosen = measured(curve, curve.since(first).until(last), least=1)
+        if len(chosen):
+            sizes.append((module.address, float(np.median(chosen.value))))
+    return sizes
 
 
 def norm_of_weights(history: History) -> float:
     """The norm of all parameters when they were measured first; 1 where they were not."""
     total = 0.0
-    for each in history.parameters:
-        rms = history.curve(each.address, PARAMS, "rms")
+    for parameter in history.parameters:
+        rms = history.curve(parameter.address, PARAMS, "rms")
         if len(rms) and np.isfinite(rms.value[0]):
-            total += float(rms.value[0]) ** 2 * int(each.fact("elements", 0))
+            total += float(rms.value[0]) ** 2 * int(parameter.fact("elements", 0))
     return math.sqrt(total) or 1.0
 
 

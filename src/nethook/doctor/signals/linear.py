@@ -17,12 +17,16 @@ def linear_pairs(history: History) -> Iterator[tuple[str, str]]:
     found through operations that are linear, too, and take one input. A pair whose space between is
     narrower than both sides is a factorised layer, and is meant.
     """
-    ops = [each for each in history.info("ops", []) if isinstance(each, dict)]
+    ops = [op for op in history.info("ops", []) if isinstance(op, dict)]
     sizes = _layer_sizes(history)
     behind: list[set[int]] = []  # of each operation: the layers it is a linear function of
-    for at, op in enumerate(ops):
-        sources = [each for each in op.get("from") or [] if isinstance(each, int) and each < at]
-        reached: set[int] = set().union(*(behind[each] for each in sources)) if sources else set()
+    for index, op in enumerate(ops):
+        sources = [
+            source for source in op.get("from") or [] if isinstance(source, int) and source < index
+        ]
+        reached: set[int] = (
+            set().union(*(behind[source] for source in sources)) if sources else set()
+        )
         # A sum of two ways (a skip connection) is more than one linear layer could be.
         if not op.get("linear") or len(set(sources)) > 1:
             behind.append(set())
@@ -31,22 +35,22 @@ def linear_pairs(history: History) -> Iterator[tuple[str, str]]:
                 pair = str(ops[first].get("site")), str(op.get("site"))
                 if pair[0] != pair[1] and not _is_factorised(sizes[pair[0]], sizes[pair[1]]):
                     yield pair
-            behind.append({at})
+            behind.append({index})
         else:
             behind.append(reached)
 
 
 def _layer_sizes(history: History) -> dict[str, tuple[int, int]]:
     """Of each module with a weight of its own: how much goes in and comes out, per sample."""
-    found: dict[str, tuple[int, int]] = {}
+    sizes: dict[str, tuple[int, int]] = {}
     for parameter in history.parameters:
         shape: list[Any] = parameter.fact("shape", [])
         if len(shape) >= 2:
             for owner in parameter.fact("owners", []):
                 grouped = len(shape) > 2 and shape[1] == 1  # depthwise: each channel by itself
                 if not grouped:
-                    found.setdefault(str(owner), (math.prod(shape[1:]), int(shape[0])))
-    return found
+                    sizes.setdefault(str(owner), (math.prod(shape[1:]), int(shape[0])))
+    return sizes
 
 
 def _is_factorised(first: tuple[int, int], second: tuple[int, int]) -> bool:

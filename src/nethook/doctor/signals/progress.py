@@ -138,11 +138,11 @@ def progress(history: History) -> Progress | None:
 
 def _progress(history: History) -> Progress | None:
     curves = [(name, curve) for name, curve in history.named_losses() if len(curve) >= ENOUGH]
-    curves.sort(key=lambda each: int(each[1].step[0]))
+    curves.sort(key=lambda named: int(named[1].step[0]))
     apart = all(a.step[-1] < b.step[0] for (_, a), (_, b) in itertools.pairwise(curves))
     if not curves or not apart:
         return None
-    name, curve = max(curves, key=lambda each: len(each[1]))  # of several phases the longest
+    name, curve = max(curves, key=lambda named: len(named[1]))  # of several phases the longest
     went = progress_of(curve, constant_score(history, name))
     if went is None or went.improves or _has_a_meaning(history, name, went):
         return went
@@ -163,8 +163,8 @@ def _has_a_meaning(history: History, name: str, went: Progress) -> bool:
 
 def constant_score(history: History, name: str | None = None) -> float | None:
     """What the best answer that is the same for all inputs would score; None where not known."""
-    records = [each for each in history.records("train", name) if _is_plain(each)]
-    if not records or len({each.fact("kind") for each in records}) != 1:
+    records = [record for record in history.records("train", name) if _is_plain(record)]
+    if not records or len({record.fact("kind") for record in records}) != 1:
         return None
     if records[0].fact("kind") in ("cross_entropy", "nll"):
         return _entropy(records)
@@ -246,9 +246,9 @@ def _variance(records: list[LossFacts]) -> float | None:
 def medians(values: Floats, width: int) -> Floats:
     """The median of each stretch of `width` values, the last one full."""
     starts = range(0, max(1, len(values) - width + 1), max(1, width // 2))
-    found = [np.median(values[begin : begin + width]) for begin in starts]
-    found[-1] = np.median(values[-width:])
-    return np.asarray(found)
+    smooth = [np.median(values[begin : begin + width]) for begin in starts]
+    smooth[-1] = np.median(values[-width:])
+    return np.asarray(smooth)
 
 
 def _trend(values: Floats, width: int) -> Floats:

@@ -22,7 +22,7 @@ from nethook.doctor.rules import (
 from nethook.examining.checkup.dead_units import FEWEST
 from nethook.examining.checkup.modes import Modes
 from nethook.examining.checkup.result import Check, State
-from nethook.examining.checkup.trial import SAMPLES, Look, Trial
+from nethook.examining.checkup.trial import SAMPLES, FirstSteps, Trial
 from nethook.init.proof.report import Report
 
 Told: TypeAlias = tuple[Check, list[Finding]]
@@ -72,15 +72,15 @@ def gradient(report: Report) -> Told:
     return Check("gradient over depth", "bad", text), [finding]
 
 
-def initial_loss(look: Look) -> Told:
+def initial_loss(first: FirstSteps) -> Told:
     """The first loss, against what it should be for that many classes."""
-    if not math.isfinite(look.loss):
-        return Check("first loss", "bad", f"it is {look.loss}"), []
-    if look.first is None:
+    if not math.isfinite(first.loss):
+        return Check("first loss", "bad", f"it is {first.loss}"), []
+    if first.first_loss is None:
         return Check(
-            "first loss", "unknown", f"{number(look.loss)}; what is usual is not known"
+            "first loss", "unknown", f"{number(first.loss)}; what is usual is not known"
         ), []
-    value, usual = look.first
+    value, usual = first.first_loss
     text = f"{number(value)}, where {number(usual)} is usual"
     if value <= bad_init_scale.HIGH_LOSS * usual:
         # One that is much lower knows the answers already: a model that was trained before.
@@ -89,9 +89,9 @@ def initial_loss(look: Look) -> Told:
     return Check("first loss", "bad", text), [finding]
 
 
-def inputs(scales: Mapping[str, tuple[float, float]], found: Sequence[Finding]) -> Told:
+def inputs(scales: Mapping[str, tuple[float, float]], findings: Sequence[Finding]) -> Told:
     """Mean and spread of what enters, with what rules have found about it."""
-    bad = [each for each in found if each.code.startswith("input-")]
+    bad = [finding for finding in findings if finding.code.startswith("input-")]
     shown = "; ".join(
         f"{name} mean {number(mean)}, spread {number(std)}" for name, (mean, std) in scales.items()
     )
@@ -104,11 +104,13 @@ def inputs(scales: Mapping[str, tuple[float, float]], found: Sequence[Finding]) 
     return Check("inputs", "note" if large else "ok", shown + hint), []
 
 
-def fit(found: Sequence[Finding]) -> Told:
+def fit(findings: Sequence[Finding]) -> Told:
     """Whether loss, output and targets fit together; rules have looked at that."""
-    bad = [each for each in found if each.code in _OF_LOSS]
+    bad = [finding for finding in findings if finding.code in _OF_LOSS]
     if bad:
-        return Check("output, loss and target", "bad", ", ".join(each.code for each in bad)), []
+        return Check(
+            "output, loss and target", "bad", ", ".join(finding.code for finding in bad)
+        ), []
     return Check("output, loss and target", "ok", "they fit each other, as far as is known"), []
 
 
@@ -118,22 +120,22 @@ _OF_LOSS: Final = frozenset({
 })  # fmt: skip
 
 
-def start(found: Sequence[Finding]) -> Told:
+def start(findings: Sequence[Finding]) -> Told:
     """Whether units start different from each other."""
-    same = [each for each in found if each.code == "symmetric-init"]
+    same = [finding for finding in findings if finding.code == "symmetric-init"]
     if same:
         return Check("units at the start", "bad", f"equal in {some(same[0].sites, 'weight')}"), []
     return Check("units at the start", "ok", "different from each other"), []
 
 
-def reachable(found: Sequence[Finding], parameters: int) -> Told:
+def reachable(findings: Sequence[Finding], parameters: int) -> Told:
     """Whether every parameter gets a gradient."""
     codes = ("no-gradient", "unused-module", "optimizer-misses-parameters")
-    bad = [each for each in found if each.code in codes]
+    bad = [finding for finding in findings if finding.code in codes]
     if not bad:
         return Check("parameters", "ok", f"all {parameters} that are trained get a gradient"), []
-    worst: State = "bad" if any(each.severity != "info" for each in bad) else "note"
-    text = "; ".join(f"{each.code}: {some(each.sites, 'site')}" for each in bad)
+    worst: State = "bad" if any(finding.severity != "info" for finding in bad) else "note"
+    text = "; ".join(f"{finding.code}: {some(finding.sites, 'site')}" for finding in bad)
     return Check("parameters", worst, text), []
 
 
@@ -171,18 +173,18 @@ def modes(seen: Modes) -> Told:
     return Check("training and evaluation", "note", text), []
 
 
-def overfits(made: Sequence[Trial], samples: int, given: bool, found: Sequence[Finding]) -> Told:
+def overfits(made: Sequence[Trial], samples: int, given: bool, findings: Sequence[Finding]) -> Told:
     """Whether the model can overfit a few samples."""
     name = f"learns {min(samples, SAMPLES) or 'its'} samples"
     first, last = made[0], made[-1]
     text = "; ".join(
-        f"loss {number(each.start)} → {number(each.end)} in {len(each.losses)} steps of "
-        f"{each.optimizer}"
-        for each in (made if given else [min(made, key=lambda t: _order(t.end))])
+        f"loss {number(trial.start)} → {number(trial.end)} in {len(trial.losses)} steps of "
+        f"{trial.optimizer}"
+        for trial in (made if given else [min(made, key=lambda t: _order(t.end))])
     )
     if first.learns or (last.learns and not given):
         return Check(name, "ok", text), []
-    if any(each.severity == "error" for each in found):
+    if any(finding.severity == "error" for finding in findings):
         return Check(name, "bad", text), []  # that is the cause
     fall = (first.start - first.end) / max(abs(first.start), 1e-12)
     steps = len(first.losses)

@@ -15,7 +15,7 @@ from nethook.examining.checkup.copies import Copies, set_apart
 from nethook.examining.checkup.dead_units import dead_units
 from nethook.examining.checkup.modes import compare
 from nethook.examining.checkup.result import Checkup
-from nethook.examining.checkup.trial import Recorder, joined, look, trials
+from nethook.examining.checkup.trial import Recorder, first_steps, joined, trials
 from nethook.init.proof.measure import verify
 from nethook.stats.native import readable
 from nethook.stats.summary import summarise
@@ -45,14 +45,14 @@ def check_up(
 
 def _checked(copies: Copies, batch: Batch, steps: int, record: Recorder) -> Checkup:
     _try_out(copies, batch)
-    first = look(copies, batch, record)
+    first = first_steps(copies, batch, record)
     mine = copies.again()
     mine.model.train()
     report = verify(mine.model, batch.inputs, lambda output: batch.loss(mine.loss, output))
     made, tried = trials(copies, batch, steps, record)
-    found = joined(first.found, tried)
-    named = [each for finding in found for each in (finding, *finding.consequences)]
-    trained = sum(each.requires_grad for each in copies.model.parameters())
+    by_rules = joined(first.findings, tried)
+    named = [one for finding in by_rules for one in (finding, *finding.consequences)]
+    trained = sum(parameter.requires_grad for parameter in copies.model.parameters())
     told = [
         checks.signal(report),
         checks.gradient(report),
@@ -66,7 +66,7 @@ def _checked(copies: Copies, batch: Batch, steps: int, record: Recorder) -> Chec
         checks.overfits(made, batch.samples, copies.optimizer is not None, named),
     ]
     # Where a rule has found the same, it has the last word.
-    every = joined((each for _, findings in reversed(told) for each in findings), found)
+    every = joined((finding for _, findings in reversed(told) for finding in findings), by_rules)
     name = type(copies.model).__name__
     return Checkup(name, tuple(check for check, _ in told), tuple(every), report)
 
@@ -92,10 +92,10 @@ def _scales(batch: Batch) -> dict[str, tuple[float, float]]:
     """Mean and spread of each floating-point input."""
     given = (batch.inputs.args, dict(batch.inputs.kwargs))
     floats = [tensor for _, tensor in tensors(given) if tensor.is_floating_point()]
-    found: dict[str, tuple[float, float]] = {}
-    for at, tensor in enumerate(floats):
-        name = "input" if len(floats) == 1 else f"input {at}"
+    scales: dict[str, tuple[float, float]] = {}
+    for index, tensor in enumerate(floats):
+        name = "input" if len(floats) == 1 else f"input {index}"
         if readable.is_readable(tensor) and tensor.numel():
             seen = summarise(tensor.detach(), histogram=False)
-            found[name] = seen.mean, seen.std
-    return found
+            scales[name] = seen.mean, seen.std
+    return scales

@@ -72,25 +72,25 @@ def set_apart(
 
 def _bare(model: nn.Module) -> nn.Module:
     """The model inside of wrappers: a copy needs no compiler and no process group."""
-    while (found := inside(model)) is not None:
-        model = found[1]
+    while (wrapped := inside(model)) is not None:
+        model = wrapped[1]
     return model
 
 
 def _refuse(model: nn.Module) -> None:
     """Raises where there is nothing to check."""
     parameters = dict(model.named_parameters())
-    for name, each in parameters.items():
-        if isinstance(each, UninitializedTensorMixin):
+    for name, parameter in parameters.items():
+        if isinstance(parameter, UninitializedTensorMixin):
             raise InputsError(
                 f"{name} has no shape yet: run the model once, model(inputs), before checkup."
             )
-        if each.is_meta:
+        if parameter.is_meta:
             raise InputsError(
                 f"{name} is on the meta device and has no values to check. Make them first: "
                 'model.to_empty(device="cpu") and the initialisation that the model is to have.'
             )
-    if not any(each.requires_grad for each in parameters.values()):
+    if not any(parameter.requires_grad for parameter in parameters.values()):
         raise InputsError(
             "no parameter of the model requires a gradient: there is nothing to train. Call "
             "model.requires_grad_(True), or check the model that is trained."

@@ -19,10 +19,10 @@ FEWEST = 8  # samples: with fewer a unit may be dead by chance
 
 def dead_units(model: nn.Module, batch: Batch) -> dict[str, tuple[int, int]]:
     """Address of each rectifier: units that are dead, and units in all. The model is a copy."""
-    found: dict[str, tuple[int, int]] = {}
+    counts_by_address: dict[str, tuple[int, int]] = {}
     samples = batch.samples
     if samples < FEWEST:
-        return found
+        return counts_by_address
     model.train()
     modules = [module for module in model.modules() if is_rectifier(module)]
     for patterns in ([*modules], ["**/relu"]):
@@ -36,10 +36,10 @@ def dead_units(model: nn.Module, batch: Batch) -> dict[str, tuple[int, int]]:
             continue
         for address, record in tape.items():
             counts = record.last.output if record.calls else None
-            inside = address.partition("/")[0] in found
+            inside = address.partition("/")[0] in counts_by_address
             if isinstance(counts, tuple) and not inside:
-                found[address] = counts
-    return found
+                counts_by_address[address] = counts
+    return counts_by_address
 
 
 def _counter(samples: int) -> Callable[[torch.Tensor], tuple[int, int] | None]:

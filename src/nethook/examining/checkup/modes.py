@@ -79,8 +79,10 @@ def _culprits(model: nn.Module, batch: Batch) -> tuple[tuple[str, ...], tuple[st
     """Operations that draw random numbers in evaluation."""
     inside = {n for n, m in model.named_modules() if isinstance(m, Dropouts)}
     with unchanged(model, evaluation=True), torch.no_grad():
-        found = [str(site.address) for site in sites(model, batch.inputs)]
-    operations = [(address, *address.rpartition("/")[::2]) for address in found if "/" in address]
+        addresses = [str(site.address) for site in sites(model, batch.inputs)]
+    operations = [
+        (address, *address.rpartition("/")[::2]) for address in addresses if "/" in address
+    ]
     named = [(address, site, op.partition("#")[0]) for address, site, op in operations]
     drops = tuple(a for a, site, op in named if "dropout" in op and site not in inside)
     chance = tuple(a for a, _, op in named if op in RANDOM)

@@ -68,10 +68,10 @@ class Checkup:
         tables = [Table(f"pre-flight check of {self.model}: {state}", ["", "check", "what"], rows)]
         if self.findings:
             told = [
-                (each.code, each.severity, line)
+                (one.code, one.severity, line)
                 for finding in self.findings
-                for each in (finding, *finding.consequences)
-                for line in (each.message, f"→ {each.fix}")
+                for one in (finding, *finding.consequences)
+                for line in (one.message, f"→ {one.fix}")
             ]
             tables.append(Table(count(len(self.findings), "finding"), ["code", "", "what"], told))
         return tables

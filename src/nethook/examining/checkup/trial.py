@@ -7,6 +7,7 @@ Trials that no rule reads, and the losses of all, are of a loop of their own.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import statistics
 import tempfile
 import time
@@ -37,7 +38,7 @@ Recorder: TypeAlias = Callable[
 """Records what the model does in a block, in full and in silence, to a run file at the path."""
 
 SAMPLES: Final = 16
-LOOKS: Final = 6
+STILL_STEPS: Final = 6
 """Steps at a rate of zero, on the whole batch: what needs no course of a loss is read there."""
 SECONDS: Final = 20.0
 """A trial takes no longer than that."""
@@ -89,29 +90,29 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FirstSteps:
     """What rules say of the first steps, and the first loss with the usual one."""
 
-    found: tuple[Finding, ...]
-    first: tuple[float, float] | None
+    findings: tuple[Finding, ...]
+    first_loss: tuple[float, float] | None
     loss: float
 
 
-def look(copies: Copies, batch: Batch, record: Recorder) -> Look:
+def first_steps(copies: Copies, batch: Batch, record: Recorder) -> FirstSteps:
     """A few steps that change nothing, on the whole batch."""
     with tempfile.TemporaryDirectory(prefix="nethook-") as folder:
         path = Path(folder) / "look.db"
         mine = copies.again()
         optimizer = torch.optim.SGD(_trained(mine), lr=0.0)
         with record(mine.model, optimizer, path):
-            losses = _train(mine, optimizer, batch, LOOKS)
+            losses = _train(mine, optimizer, batch, STILL_STEPS)
         rules = [r for r in own_rules() if r.code in _AT_ONCE or r.cause == Cause.LOSS]
         if copies.optimizer is None:
             rules = [r for r in rules if r.code not in _OF_OPTIMIZERS]
-        found, _ = examine(path, rules=rules)
+        findings, _ = examine(path, rules=rules)
         with open_run(path) as run:
             first = first_loss(History(run))
-    return Look(tuple(found), first, losses[0])
+    return FirstSteps(tuple(findings), first, losses[0])
 
 
 def trials(
@@ -127,14 +128,14 @@ def trials(
         with record(mine.model, optimizer, path):
             made = [Trial(name, tuple(_train(mine, optimizer, few, steps)))]
         left_out = _LEFT_OUT | (_OF_OPTIMIZERS if copies.optimizer is None else frozenset())
-        found, _ = examine(path, rules=[r for r in own_rules() if r.code not in left_out])
+        findings, _ = examine(path, rules=[r for r in own_rules() if r.code not in left_out])
     for rate in RATES if copies.optimizer is not None else RATES[1:]:
         if made[-1].learns:
             break
         mine = copies.again()
         optimizer = torch.optim.Adam(_trained(mine, all_of_them=True), lr=rate)
         made.append(Trial(_name(optimizer), tuple(_train(mine, optimizer, few, steps))))
-    return made, found
+    return made, findings
 
 
 def joined(*sources: Iterable[Finding]) -> list[Finding]:
@@ -144,18 +145,20 @@ def joined(*sources: Iterable[Finding]) -> list[Finding]:
     loss before the first step does not follow from what is wrong with the optimizer.
     """
     causes = {rule.code: rule.cause for rule in own_rules()}
-    found: dict[str, Finding] = {}
-    for each in (each for source in sources for each in source):
-        for one in (each, *each.consequences):
-            found[one.code] = dataclasses.replace(one, consequences=())
-    ordered = sorted(found.values(), key=lambda each: (causes[each.code], each.severity == "info"))
-    facts = [each for each in ordered if causes[each.code] < Cause.SYMPTOM]
+    by_code: dict[str, Finding] = {}
+    for finding in itertools.chain(*sources):
+        for one in (finding, *finding.consequences):
+            by_code[one.code] = dataclasses.replace(one, consequences=())
+    ordered = sorted(
+        by_code.values(), key=lambda finding: (causes[finding.code], finding.severity == "info")
+    )
+    facts = [finding for finding in ordered if causes[finding.code] < Cause.SYMPTOM]
     symptoms = [(causes[f.code], f) for f in ordered if causes[f.code] >= Cause.SYMPTOM]
-    serious = [each for each in facts if each.at_least("warning")]
+    serious = [finding for finding in facts if finding.at_least("warning")]
     if not serious:
         return [*facts, *root_causes(symptoms)]
     cause = dataclasses.replace(serious[0], consequences=tuple(root_causes(symptoms)))
-    return [cause if each is serious[0] else each for each in facts]
+    return [cause if finding is serious[0] else finding for finding in facts]
 
 
 def _train(mine: Copies, optimizer: Any, batch: Batch, steps: int) -> list[float]:
@@ -168,7 +171,7 @@ def _train(mine: Copies, optimizer: Any, batch: Batch, steps: int) -> list[float
         loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))
-        if len(losses) >= LOOKS and time.perf_counter() - began > SECONDS:
+        if len(losses) >= STILL_STEPS and time.perf_counter() - began > SECONDS:
             break
     return losses
 

@@ -84,7 +84,7 @@ def calibrate_(
 def _learning_from_data(model: nn.Module, given: Inputs, target: float) -> Calibration:
     """Calibrates all alike, and once more where the structure that shows then wants otherwise."""
     sites = Tree(model).parameters().sites
-    kept = {id(each.tensor): (each.tensor, each.tensor.detach().clone()) for each in sites}
+    kept = {id(site.tensor): (site.tensor, site.tensor.detach().clone()) for site in sites}
     first, recorder = _run(model, given, target, None)
     learnt = structure_of(model, recorder.flow())
     if _needs_a_plan(learnt.plan, first):
@@ -153,12 +153,14 @@ class _Calibrator(Recorder):
     def result(self, model: str) -> Calibration:
         """What was done."""
         names = [site.address for site in self.parameters]
-        left = {names[at]: reason for at, reason in self._left.items() if at not in self._rows}
+        left = {
+            names[param]: reason for param, reason in self._left.items() if param not in self._rows
+        }
         used = {use.index for node in self.nodes for use in node.params}
-        for at, site in enumerate(self.parameters):
-            if at not in used:
+        for param, site in enumerate(self.parameters):
+            if param not in used:
                 left[site.address] = "no operation used it"
-        shared = {names[at]: count for at, count in self._again.items()}
+        shared = {names[param]: count for param, count in self._again.items()}
         rows = tuple(self._rows.values())
         return Calibration(model, self._target, rows, tuple(left.items()), tuple(shared.items()), 1)
 
@@ -223,18 +225,20 @@ class _Calibrator(Recorder):
             layer = _Layer(weight, bias, channels, _first, compute)
         return self.write(use.param, layer, result, self.goal(row), op.address)
 
-    def write(self, at: int, layer: _Layer, result: Any, goal: float, address: str) -> Any:
+    def write(self, param: int, layer: _Layer, result: Any, goal: float, address: str) -> Any:
         """Scales a weight, unless it is right already, and writes down that it did."""
         before = math.sqrt(mean_square(layer.part(result)))
         factor, note, then = layer.scale(result, goal)
         after = before if factor == 1 else math.sqrt(mean_square(layer.part(then)))
-        name = self.parameters[at].address
-        self._rows[at] = Calibrated(name, address, before, after, goal, factor, note or layer.note)
+        name = self.parameters[param].address
+        self._rows[param] = Calibrated(
+            name, address, before, after, goal, factor, note or layer.note
+        )
         return then
 
-    def row(self, at: int) -> PlanRow | None:
+    def row(self, param: int) -> PlanRow | None:
         """What the plan says about a parameter."""
-        return None if self._plan is None else self._plan.get(self.parameters[at].address)
+        return None if self._plan is None else self._plan.get(self.parameters[param].address)
 
     def goal(self, row: PlanRow | None) -> float:
         """The scale that a weight's output should have."""
@@ -244,9 +248,9 @@ class _Calibrator(Recorder):
             return math.sqrt(square)
         return self._target * (1.0 if row is None or row.target is None else row.target)
 
-    def leave(self, at: int, reason: str) -> None:
+    def leave(self, param: int, reason: str) -> None:
         """Notes why a parameter is not calibrated."""
-        self._left.setdefault(at, reason)
+        self._left.setdefault(param, reason)
 
     def _why_left(self, use: Use, op: str, row: PlanRow | None) -> str:
         tensor = self.parameters[use.param].tensor
@@ -264,11 +268,11 @@ class _Calibrator(Recorder):
 
     def _bias(self, use: Use, node: Node) -> torch.Tensor | None:
         wanted = "out_proj.bias" if use.role == "attention output" else None
-        for each in uses_at(self, node):
-            if each.role == "bias":
-                name = self.parameters[each.param].address
+        for other in uses_at(self, node):
+            if other.role == "bias":
+                name = self.parameters[other.param].address
                 if wanted is None or name.endswith(wanted):
-                    return self.parameters[each.param].tensor
+                    return self.parameters[other.param].tensor
         return None
 
 
@@ -289,7 +293,7 @@ class _Layer:
         factor, note = _factor(self.part(result), self.bias, goal, self.channels)
         # Types of few digits, also those of autocast, show no smaller difference than this.
         types = (self.weight.dtype, self.part(result).dtype)
-        close = max(_CLOSE, *(torch.finfo(each).eps / 4 for each in types))
+        close = max(_CLOSE, *(torch.finfo(dtype).eps / 4 for dtype in types))
         while abs(factor - 1) > close:
             old = self.weight.detach().clone()
             self._set(partial(self.weight.mul_, factor))
@@ -340,8 +344,9 @@ class _Values:
         self, calibrator: _Calibrator, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         self._calibrator = calibrator
-        packed, bias = _at(args, kwargs, 5, "in_proj_weight"), _at(args, kwargs, 6, "in_proj_bias")
-        self._values = _at(args, kwargs, 2, "value")
+        packed = _argument(args, kwargs, 5, "in_proj_weight")
+        bias = _argument(args, kwargs, 6, "in_proj_bias")
+        self._values = _argument(args, kwargs, 2, "value")
         separate = kwargs.get("v_proj_weight")
         self._parameter = packed if packed is not None else separate
         self._rows = packed.chunk(3)[2] if packed is not None else separate
@@ -352,23 +357,25 @@ class _Values:
         if self._rows is None or self._parameter is None:
             return
         calibrator = self._calibrator
-        found = [
-            at for at, site in enumerate(calibrator.parameters) if site.tensor is self._parameter
+        params = [
+            param
+            for param, site in enumerate(calibrator.parameters)
+            if site.tensor is self._parameter
         ]
-        if not found or found[0] in calibrator._rows:
+        if not params or params[0] in calibrator._rows:
             return
-        (at,) = found
-        row = calibrator.row(at)
+        (param,) = params
+        row = calibrator.row(param)
         if not self._parameter.requires_grad:
-            calibrator.leave(at, "it is frozen (requires_grad=False)")
+            calibrator.leave(param, "it is frozen (requires_grad=False)")
             return
         again = partial(nn.functional.linear, self._values, self._rows, self._bias)
         layer = _Layer(self._rows, self._bias, -1, _first, again, "the values' rows")
-        calibrator.write(at, layer, again(), calibrator.goal(row), f"{address} values")
+        calibrator.write(param, layer, again(), calibrator.goal(row), f"{address} values")
 
 
-def _at(args: tuple[Any, ...], kwargs: dict[str, Any], at: int, name: str) -> Any:
-    return args[at] if len(args) > at else kwargs.get(name)
+def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], position: int, name: str) -> Any:
+    return args[position] if len(args) > position else kwargs.get(name)
 
 
 def _first(result: Any) -> Any:

@@ -33,10 +33,10 @@ class Stream:
 
     def square(self, nodes: Sequence[Node]) -> float | None:
         """The mean square that the branch should have; None where the stream has not been seen."""
-        found = [each for each in nodes if _key(each) == (self.op, self.address, self.out)]
-        if self.number >= len(found):
+        matches = [node for node in nodes if _key(node) == (self.op, self.address, self.out)]
+        if self.number >= len(matches):
             return None
-        square = found[self.number].mean_square * self.share
+        square = matches[self.number].mean_square * self.share
         return square if 0 < square < math.inf else None
 
 
@@ -62,13 +62,13 @@ def learn_structure(model: nn.Module, given: Inputs) -> Learnt | None:
 def structure_of(model: nn.Module, flow: Flow) -> Learnt:
     """The structure that a recorded forward shows."""
     plan, starts = plan_with_streams(model, flow, find_method("auto"))
-    streams = {name: _stream(flow, at, share) for name, (at, share) in starts.items()}
+    streams = {name: _stream(flow, start, share) for name, (start, share) in starts.items()}
     return Learnt(plan, streams)
 
 
-def _stream(flow: Flow, at: int, share: float) -> Stream:
-    op, address, out = key = _key(flow.nodes[at])
-    number = sum(_key(node) == key for node in flow.nodes[:at])
+def _stream(flow: Flow, start: int, share: float) -> Stream:
+    op, address, out = key = _key(flow.nodes[start])
+    number = sum(_key(node) == key for node in flow.nodes[:start])
     return Stream(op, address, out, number, share)
 
 

@@ -38,8 +38,8 @@ class Composites:
             return self.source[node.parents[0]]
         if node.op in ALIGNED and len(node.parents) == 1 and not node.params:
             return self.source[node.parents[0]]
-        plain = node.floating or node.op in COMPARISONS
-        if node.op not in ELEMENTWISE or node.params or node.derived or not plain:
+        comparable = node.floating or node.op in COMPARISONS
+        if node.op not in ELEMENTWISE or node.params or node.derived or not comparable:
             return node.index
         data = [p for p in node.parents if not self._is_number(p)]
         sources = {self.source[parent] for parent in data}
@@ -77,26 +77,21 @@ class Composites:
             return module_name(module)
         if len(inside) == 1:
             return _call_name(node)
-        places = {each.place.address if each.place else "" for each in inside}
+        places = {node.place.address if node.place else "" for node in inside}
         if len(places) == 1 and node.place is not None and not node.place.is_root:
             return type(module).__name__
-        names = [each.op for each in inside]
+        names = [node.op for node in inside]
         return " ".join(names if len(names) <= 4 else [*names[:3], "…"])
 
     def _inside(self, index: int) -> list[Node]:
         """The operations between a value and its source, in order."""
-        source, found, left = self.source[index], set(), [index]
-        while left:
-            at = left.pop()
-            if at != source and at not in found and not self._is_number(at):
-                found.add(at)
-                left += self._nodes[at].parents
-        return [self._nodes[at] for at in sorted(found) if self._nodes[at].op not in ALIGNED]
+        steps = [step for step in self._between(index) if not self._is_number(step)]
+        return [self._nodes[step] for step in steps if self._nodes[step].op not in ALIGNED]
 
     def function(self, index: int) -> Callable[[torch.Tensor], torch.Tensor]:
         """The function itself, for any tensor."""
         source = self.source[index]
-        steps = [self._nodes[at] for at in self._between(index)]
+        steps = [self._nodes[step] for step in self._between(index)]
         slopes = {
             step.index: self._parameters[step.params[0].index].tensor.detach().double().cpu()
             for step in steps
@@ -126,13 +121,14 @@ class Composites:
         return run
 
     def _between(self, index: int) -> list[int]:
-        source, found, left = self.source[index], set(), [index]
+        """The values between a value and its source, itself included, in order."""
+        source, passed, left = self.source[index], set(), [index]
         while left:
-            at = left.pop()
-            if at != source and at not in found:
-                found.add(at)
-                left += self._nodes[at].parents
-        return sorted(found)
+            current = left.pop()
+            if current != source and current not in passed:
+                passed.add(current)
+                left += self._nodes[current].parents
+        return sorted(passed)
 
     def moments(self, index: int, q: float) -> Moments | None:
         """The moments of the function over an input of mean square q; None where it has none."""
@@ -177,14 +173,14 @@ class Composites:
         source = self.source[index]
         places = {source: "x"}
         lines = []
-        for at in self._between(index):
-            node = self._nodes[at]
-            places[at] = f"v{len(places)}"
+        for current in self._between(index):
+            node = self._nodes[current]
+            places[current] = f"v{len(places)}"
 
-            def spelt(each: Any, places: dict[int, str] = places) -> Any:
-                if isinstance(each, Ref):
-                    return places[each.index]
-                return f"p{each.index}" if isinstance(each, ParamUse) else each
+            def spelt(argument: Any, places: dict[int, str] = places) -> Any:
+                if isinstance(argument, Ref):
+                    return places[argument.index]
+                return f"p{argument.index}" if isinstance(argument, ParamUse) else argument
 
             arguments = map_tensors(spelt, (node.args, node.kwargs), spelt)
             number = node.mean_square if node.op == "constant" else ""
@@ -200,17 +196,17 @@ def _call_name(node: Node) -> str:
     if "tanh" in given and node.op == "gelu":
         return "gelu_tanh"
     numbers = [
-        each for each in given if isinstance(each, int | float) and not isinstance(each, bool)
+        value for value in given if isinstance(value, int | float) and not isinstance(value, bool)
     ]
     cls = _CLASSES.get(node.op)
     if cls is None or not numbers:
         return node.op
     usual = [
-        each.default
-        for each in inspect.signature(cls).parameters.values()
-        if isinstance(each.default, int | float) and not isinstance(each.default, bool)
+        parameter.default
+        for parameter in inspect.signature(cls).parameters.values()
+        if isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
     ]
     same = len(usual) == len(numbers) and all(
         abs(a - b) <= 1e-12 for a, b in zip(usual, numbers, strict=True)
     )
-    return node.op if same else f"{node.op}({', '.join(f'{each:g}' for each in numbers)})"
+    return node.op if same else f"{node.op}({', '.join(f'{number:g}' for number in numbers)})"

@@ -94,16 +94,16 @@ def layer_weights(layer: nn.Module) -> list[LayerWeight] | None:
     """The parameters of a layer that torch knows; None where the layer is of another kind."""
     for kinds, describe in _KINDS:
         if isinstance(layer, kinds):
-            return [each for each in describe(layer) if _has(layer, each.name)]
+            return [weight for weight in describe(layer) if _has(layer, weight.name)]
     return None
 
 
 def _has(layer: nn.Module, name: str) -> bool:
     # Asked by attribute: a parametrised weight is no parameter of its layer any more.
-    found: Any = layer
+    value: Any = layer
     for step in name.split("."):
-        found = getattr(found, step, None)
-    return found is not None
+        value = getattr(value, step, None)
+    return value is not None
 
 
 def _linear(_: Any) -> list[LayerWeight]:
@@ -146,17 +146,17 @@ def _attention(_: Any) -> list[LayerWeight]:
 
 def _recurrent(layer: Any) -> list[LayerWeight]:
     gates = next(count for cls, count in _GATES.items() if isinstance(layer, cls))
-    found = []
+    weights = []
     for name, _ in layer.named_parameters():
         kind = name.split("_")[1]  # weight_ih_l0, bias_hh_l1_reverse, weight_hr_l0
         if name.startswith("bias"):
-            found.append(LayerWeight(name, f"recurrent bias {kind}"))
+            weights.append(LayerWeight(name, f"recurrent bias {kind}"))
         elif kind == "hr":
-            found.append(LayerWeight(name, "recurrent projection", Layout("linear")))
+            weights.append(LayerWeight(name, "recurrent projection", Layout("linear")))
         else:
             role = "recurrent input" if kind == "ih" else "recurrent hidden"
-            found.append(LayerWeight(name, role, Layout("linear", blocks=gates)))
-    return found
+            weights.append(LayerWeight(name, role, Layout("linear", blocks=gates)))
+    return weights
 
 
 def _norm(_: Any) -> list[LayerWeight]:

@@ -125,14 +125,14 @@ class Recorder(OpConsumer):
         self.called: set[int] = set()
         self._held: list[Any] = []
         self._known: dict[int, int] = {}
-        self._params = {id(site.tensor): at for at, site in enumerate(sites)}
+        self._params = {id(site.tensor): index for index, site in enumerate(sites)}
         self._storages: dict[int, int] = {}
-        for at, site in enumerate(sites):
+        for index, site in enumerate(sites):
             memory = _storage(site.tensor)
             if memory is not None:
                 # Held as well: a model that casts itself on the way has others in their place.
                 self._held.append(memory)
-                self._storages[storage_id(memory)] = at
+                self._storages[storage_id(memory)] = index
         self._entered: list[Any] = []
         for _, tensor in tensors((given.args, dict(given.kwargs))):
             self._leaf(tensor, "input")
@@ -157,15 +157,15 @@ class Recorder(OpConsumer):
         """What a module returns that no operation made came out of it all the same."""
         args: tuple[Any, ...] = ()
         while self._entered:
-            place, args = self._entered.pop()
-            if place is call.place:
+            entered, args = self._entered.pop()
+            if entered is call.place:
                 break
         if unreadable():
             return
-        unknown = [each for _, each in tensors(output) if self._find(each) is None]
+        unknown = [tensor for _, tensor in tensors(output) if self._find(tensor) is None]
         for tensor in unknown:
-            found = [self.index_of(each) for _, each in tensors(args)]
-            parents = tuple(each for each in found if isinstance(each, int))
+            indices = [self.index_of(argument) for _, argument in tensors(args)]
+            parents = tuple(index for index in indices if isinstance(index, int))
             node = self._add(tensor, "opaque", parents=parents)
             node.address, node.place = call.place.address, call.place
 
@@ -201,12 +201,12 @@ class Recorder(OpConsumer):
         params: list[ParamUse] = []
 
         def stand_in(tensor: torch.Tensor) -> Any:
-            found = self.index_of(tensor)
-            if isinstance(found, ParamUse):
-                params.append(found)
+            value = self.index_of(tensor)
+            if isinstance(value, ParamUse):
+                params.append(value)
             else:
-                parents.append(found)
-            return found if isinstance(found, ParamUse) else Ref(found)
+                parents.append(value)
+            return value if isinstance(value, ParamUse) else Ref(value)
 
         node = Node(-1, op.name, op.address, op.place)
         node.args, node.kwargs = map_tensors(stand_in, (args, kwargs))
@@ -219,30 +219,30 @@ class Recorder(OpConsumer):
 
     def index_of(self, tensor: torch.Tensor) -> int | ParamUse:
         """The node of a tensor, or the parameter that it is; a new constant where it is neither."""
-        found = self._find(tensor)
-        return self._leaf(tensor, "constant") if found is None else found
+        index = self._find(tensor)
+        return self._leaf(tensor, "constant") if index is None else index
 
     def _find(self, tensor: torch.Tensor) -> int | ParamUse | None:
-        known = self._known.get(id(tensor))
-        return self._parameter(tensor) if known is None else known
+        index = self._known.get(id(tensor))
+        return self._parameter(tensor) if index is None else index
 
     def _parameter(self, tensor: torch.Tensor) -> ParamUse | None:
-        at = self._params.get(id(tensor))
-        if at is not None:
-            return ParamUse(at, transposed=False, whole=True)
+        index = self._params.get(id(tensor))
+        if index is not None:
+            return ParamUse(index, transposed=False, whole=True)
         if id(tensor) in self._known:
             return None
         base = base_of(tensor) if is_view(tensor) else None
-        at = self._params.get(id(base)) if base is not None else None
-        if at is None:
+        index = self._params.get(id(base)) if base is not None else None
+        if index is None:
             memory = _storage(tensor)
-            at = None if memory is None else self._storages.get(storage_id(memory))
-        if at is None:
+            index = None if memory is None else self._storages.get(storage_id(memory))
+        if index is None:
             return None
-        whole = self.parameters[at].tensor
+        whole = self.parameters[index].tensor
         turned = whole.dim() == 2 and tensor.dim() == 2 and tensor.stride() != whole.stride()
         turned = turned and tensor.shape == whole.T.shape
-        return ParamUse(at, transposed=turned, whole=whole.numel() == tensor.numel())
+        return ParamUse(index, transposed=turned, whole=whole.numel() == tensor.numel())
 
     def _leaf(self, tensor: torch.Tensor, kind: str) -> int:
         return self._add(tensor, kind).index

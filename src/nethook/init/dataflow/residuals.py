@@ -78,13 +78,13 @@ class Structure:
     @cached_property
     def ancestors(self) -> list[int]:
         """Of each value, the values it was computed from, as the bits of one number."""
-        found: list[int] = []
+        ancestors: list[int] = []
         for node in self.nodes:
             bits = 1 << node.index
             for parent in node.parents:
-                bits |= found[parent]
-            found.append(bits)
-        return found
+                bits |= ancestors[parent]
+            ancestors.append(bits)
+        return ancestors
 
     def is_norm(self, index: int) -> bool:
         """Whether a value is normalised: by a function of torch's, or written out."""
@@ -94,16 +94,16 @@ class Structure:
     @cached_property
     def _written_norms(self) -> dict[int, int]:
         """Norms that are written out: the product, and the value that it normalises."""
-        found = {}
+        norms = {}
         for node in self.nodes:
             if node.op not in ("mul", "div", "truediv") or len(node.parents) != 2:
                 continue
             for value, factor in (node.parents, node.parents[::-1]):
-                whole, part = self.nodes[value], self.nodes[factor]
-                smaller = part.numel < whole.numel and whole.shape == node.shape
+                whole, statistic = self.nodes[value], self.nodes[factor]
+                smaller = statistic.numel < whole.numel and whole.shape == node.shape
                 if smaller and self._is_statistic_of(factor, value):
-                    found[node.index] = value
-        return found
+                    norms[node.index] = value
+        return norms
 
     def _is_statistic_of(self, index: int, value: int) -> bool:
         """Whether a value is computed from another one's mean or spread, without any weight."""
@@ -111,21 +111,21 @@ class Structure:
         base = {start, *(self.origin(p) for p in self.nodes[start].parents)}
         reduced, left, seen = False, [index], set()
         while left:
-            at = left.pop()
-            if at in seen or self.origin(at) in base:
+            current = left.pop()
+            if current in seen or self.origin(current) in base:
                 continue
-            seen.add(at)
-            if at in self.weighted:
+            seen.add(current)
+            if current in self.weighted:
                 return False
-            reduced = reduced or self.nodes[at].op in REDUCTIONS
-            left += self.nodes[at].parents
+            reduced = reduced or self.nodes[current].op in REDUCTIONS
+            left += self.nodes[current].parents
         return reduced and bool(self.ancestors[index] >> start & 1 or len(base) > 1)
 
     # -- going forward ------------------------------------------------------------------------
 
     def consumers(self, index: int) -> list[int]:
         """The operations that use a value, or a view or part of it."""
-        found, left, seen = [], [index], set()
+        consumers, left, seen = [], [index], set()
         while left:
             for child in self.children[left.pop()]:
                 if child in seen:
@@ -134,8 +134,8 @@ class Structure:
                 if self.nodes[child].op in PASS:
                     left.append(child)
                 else:
-                    found.append(child)
-        return sorted(found)
+                    consumers.append(child)
+        return sorted(consumers)
 
     def follows(self, index: int) -> Follows:
         """What follows a value."""
@@ -143,37 +143,37 @@ class Structure:
         direct = self.consumers(index)
         if not direct:
             result.names.append("output")
-        norms = [at for at in direct if self.is_norm(at)]
-        rest = [at for at in direct if at not in norms]
-        if norms and all(any(self.ancestors[n] >> at & 1 for n in norms) for at in rest):
+        norms = [child for child in direct if self.is_norm(child)]
+        rest = [child for child in direct if child not in norms]
+        if norms and all(any(self.ancestors[n] >> child & 1 for n in norms) for child in rest):
             result.norm = self.nodes[norms[0]].address
             result.names.append(self.nodes[norms[0]].op if rest == [] else "norm")
             return result
-        for at in direct:
-            if self.composites.source[at] != at:
-                result.functions += self._ends(at)
+        for child in direct:
+            if self.composites.source[child] != child:
+                result.functions += self._ends(child)
             else:
-                result.names.append(self._kind(at))
+                result.names.append(self._kind(child))
         result.functions = sorted(set(result.functions))
-        names = [self.composites.name(at) for at in result.functions]
+        names = [self.composites.name(function) for function in result.functions]
         result.names = list(dict.fromkeys([*names, *result.names]))
         return result
 
     def _ends(self, index: int) -> list[int]:
         """The last values of a function that begins here: those that something else uses."""
         source = self.composites.source[index]
-        found, left, seen = [], [index], set()
+        ends, left, seen = [], [index], set()
         while left:
-            at = left.pop()
-            if at in seen:
+            current = left.pop()
+            if current in seen:
                 continue
-            seen.add(at)
-            after = self.children[at]
+            seen.add(current)
+            after = self.children[current]
             inner = [c for c in after if self.composites.source[c] == source]
             left += inner
             if len(inner) < len(after) or not after:
-                found.append(at)
-        return [at for at in found if self.composites.is_function(at)]
+                ends.append(current)
+        return [current for current in ends if self.composites.is_function(current)]
 
     def _kind(self, index: int) -> str:
         node = self.nodes[index]
@@ -187,14 +187,14 @@ class Structure:
     @cached_property
     def adds_by_node(self) -> dict[int, Add]:
         """Every sum of two signals, by its node."""
-        found: dict[int, Add] = {}
+        adds: dict[int, Add] = {}
         for node in self.nodes:
             if node.op == "add" and not self.composites.is_function(node.index):
                 add = self._sum(node)
                 if add is not None:
-                    found[node.index] = add
-        self._chains(found)
-        return found
+                    adds[node.index] = add
+        self._chains(adds)
+        return adds
 
     def _sum(self, node: Node) -> Add | None:
         if len(node.parents) != 2 or node.params or not node.floating or node.derived:
@@ -205,7 +205,7 @@ class Structure:
             return None
         common = self.ancestors[a] & self.ancestors[b]
         start = common.bit_length() - 1
-        while start >= 0 and not self._is_signal(start):
+        while start >= 0 and not self.is_signal(start):
             common &= ~(1 << start)
             start = common.bit_length() - 1
         if start < 0:
@@ -216,7 +216,8 @@ class Structure:
         skip, branch = (a, b) if weights_a < weights_b else (b, a)
         return Add(node.index, skip, branch, residual=True)
 
-    def _is_signal(self, index: int) -> bool:
+    def is_signal(self, index: int) -> bool:
+        """Whether a value depends on the input: no constant, and not made of parameters alone."""
         node = self.nodes[index]
         return node.floating and node.op != "constant" and not node.derived
 
@@ -224,12 +225,12 @@ class Structure:
         """The fewest weights on a way from `start` to a value."""
         fewest: dict[int, int] = {start: 0}
 
-        for at in range(start + 1, index + 1):
-            if not self.ancestors[at] >> start & 1 or not self.ancestors[index] >> at & 1:
+        for current in range(start + 1, index + 1):
+            if not self.ancestors[current] >> start & 1 or not self.ancestors[index] >> current & 1:
                 continue
-            ways = [fewest[p] for p in self.nodes[at].parents if p in fewest]
+            ways = [fewest[p] for p in self.nodes[current].parents if p in fewest]
             if ways:
-                fewest[at] = min(ways) + (at in self.weighted)
+                fewest[current] = min(ways) + (current in self.weighted)
         return fewest.get(index, 0)
 
     def _chains(self, adds: dict[int, Add]) -> None:
@@ -242,17 +243,17 @@ class Structure:
             else:
                 add.chain, add.number = before.chain, before.number + 1
         for add in residual:
-            add.adds = max(each.number for each in residual if each.chain == add.chain)
+            add.adds = max(other.number for other in residual if other.chain == add.chain)
 
     def _stream_before(self, index: int, adds: dict[int, Add]) -> Add | None:
         while True:
-            found = adds.get(index)
-            if found is not None and found.residual:
-                return found
+            add = adds.get(index)
+            if add is not None and add.residual:
+                return add
             node = self.nodes[index]
             if index in self.weighted or self.is_norm(index) or not node.parents:
                 return None
-            data = [p for p in node.parents if self._is_signal(p)]
+            data = [p for p in node.parents if self.is_signal(p)]
             if not data:
                 return None
             index = max(data, key=lambda p: self.nodes[p].numel)
@@ -260,8 +261,8 @@ class Structure:
     def stream_start(self, add: Add) -> int:
         """The value with which the stream of a residual sum begins."""
         first = next(
-            each for each in self.adds_by_node.values()
-            if each.residual and each.chain == add.chain and each.number == 1
+            other for other in self.adds_by_node.values()
+            if other.residual and other.chain == add.chain and other.number == 1
         )  # fmt: skip
         return first.skip
 
@@ -271,21 +272,21 @@ class Structure:
         norms: list[int] = []
         left, seen = [index], set()
         while left:
-            at = left.pop()
-            if at in seen:
+            current = left.pop()
+            if current in seen:
                 continue
-            seen.add(at)
-            node = self.nodes[at]
-            if at in self.weighted:
-                weights.append(at)
-            elif self.is_norm(at):
-                norms.append(at)
+            seen.add(current)
+            node = self.nodes[current]
+            if current in self.weighted:
+                weights.append(current)
+            elif self.is_norm(current):
+                norms.append(current)
             elif node.op in ("mul", "div", "truediv") and len(node.parents) > 1:
                 # Of a gate and what it gates, the latter; a gate has the shape of a factor.
                 whole = [p for p in node.parents if self.nodes[p].numel == node.numel]
                 left += whole[:1] if self.is_norm_scale(node) else whole
             elif node.op != "constant":
-                left += [p for p in node.parents if self._is_signal(p)]
+                left += [p for p in node.parents if self.is_signal(p)]
         return weights, norms
 
     def is_norm_scale(self, node: Node) -> bool:
@@ -299,14 +300,14 @@ class Structure:
     def attention_part(self, index: int) -> str:
         """Whether a weight's output is a query, key or value: "query", "key", "value", "packed"."""
         parts = set()
-        for at in self._reached(index):
-            node = self.nodes[at]
+        for reached in self._reached(index):
+            node = self.nodes[reached]
             if node.op == FUSED_ATTENTION:
                 for slot, name in enumerate(("query", "key", "value")):
                     if len(node.parents) > slot and self._leads(index, node.parents[slot]):
                         parts.add(name)
             elif node.op in ("matmul", "bmm", "einsum", "baddbmm") and not node.params:
-                softmax = self._leads_to_softmax(at)
+                softmax = self._leads_to_softmax(reached)
                 for slot, parent in enumerate(node.parents[:2]):
                     if self._leads(index, parent):
                         parts.add(("query", "key")[slot] if softmax else "value")
@@ -316,32 +317,32 @@ class Structure:
 
     def _reached(self, index: int) -> list[int]:
         """What a value reaches without a weight between; through functions and norms."""
-        found, left, seen = [], [index], set()
+        reached, left, seen = [], [index], set()
         while left:
             for child in self.children[left.pop()]:
                 if child in seen:
                     continue
                 seen.add(child)
-                found.append(child)
+                reached.append(child)
                 op = self.nodes[child].op
                 stops = child in self.weighted or op in (FUSED_ATTENTION, ATTENTION, "softmax")
                 add = self.adds_by_node.get(child)
                 stops = stops or (add is not None and add.residual)
                 if not stops and op not in ("matmul", "bmm", "einsum", "baddbmm"):
                     left.append(child)
-        return found
+        return reached
 
     def _leads(self, index: int, value: int) -> bool:
         """Whether a value is computed from another one without a weight in between."""
         left, seen = [value], set()
         while left:
-            at = left.pop()
-            if at == index:
+            current = left.pop()
+            if current == index:
                 return True
-            if at in seen or at < index or at in self.weighted:
+            if current in seen or current < index or current in self.weighted:
                 continue
-            seen.add(at)
-            left += self.nodes[at].parents
+            seen.add(current)
+            left += self.nodes[current].parents
         return False
 
     def _leads_to_softmax(self, index: int) -> bool:

@@ -47,59 +47,59 @@ class Graph(Protocol):
 
 def uses_of(flow: Graph) -> list[Use]:
     """Every use of every parameter, in order of execution."""
-    found: list[Use] = []
+    uses: list[Use] = []
     for node in flow.nodes:
         if not node.params and not any(flow.nodes[p].derived for p in node.parents):
             continue
         if node.derived or node.out:  # computed from parameters alone, or counted before
             continue
-        found += uses_at(flow, node)
-    return found
+        uses += uses_at(flow, node)
+    return uses
 
 
 def uses_at(flow: Graph, node: Node) -> list[Use]:
     """The parameters that an operation uses."""
     if node.op in RECURRENT or node.op == ATTENTION:
-        known = _by_module(flow, node)
-        if known is not None:
-            return known
+        by_module = _by_module(flow, node)
+        if by_module is not None:
+            return by_module
     slots = _slots(node)
     weight = _weight(node, slots)
-    found = []
+    uses = []
     if weight is not None:
         use, layout, data = weight
         if isinstance(use, Ref):
-            found += _derived(flow, node, use)
+            uses += _derived(flow, node, use)
         else:
-            found.append(_matrix(flow, node, use, layout, data))
-    for slot, each in slots.items():
-        if isinstance(each, ParamUse) and (weight is None or each is not weight[0]):
-            found.append(_other(flow, node, slot, each))
-        elif isinstance(each, Ref) and flow.nodes[each.index].derived and weight is None:
-            found += _derived(flow, node, each)
-    return found
+            uses.append(_matrix(flow, node, use, layout, data))
+    for slot, value in slots.items():
+        if isinstance(value, ParamUse) and (weight is None or value is not weight[0]):
+            uses.append(_other(flow, node, slot, value))
+        elif isinstance(value, Ref) and flow.nodes[value.index].derived and weight is None:
+            uses += _derived(flow, node, value)
+    return uses
 
 
 def _slots(node: Node) -> dict[str, Any]:
     """The tensors among the arguments, by name or position; those in lists as well."""
-    found: dict[str, Any] = {}
+    slots: dict[str, Any] = {}
 
     def add(slot: str, value: Any) -> None:
         if isinstance(value, Ref | ParamUse):
-            found[slot] = value
+            slots[slot] = value
         elif isinstance(value, list | tuple):
-            for at, each in enumerate(value):
-                add(f"{slot}.{at}", each)
+            for position, item in enumerate(value):
+                add(f"{slot}.{position}", item)
 
-    for at, value in enumerate(node.args):
-        add(str(at), value)
+    for position, value in enumerate(node.args):
+        add(str(position), value)
     for name, value in node.kwargs.items():
         add(name, value)
-    return found
+    return slots
 
 
-def _argument(node: Node, at: int, name: str, default: Any = None) -> Any:
-    return node.args[at] if len(node.args) > at else node.kwargs.get(name, default)
+def _argument(node: Node, position: int, name: str, default: Any = None) -> Any:
+    return node.args[position] if len(node.args) > position else node.kwargs.get(name, default)
 
 
 def _weight(
@@ -124,7 +124,7 @@ def _weight(
     if node.op == "rmatmul":
         return _product(_argument(node, 1, "other"), _argument(node, 0, "input"))
     if node.op == "einsum" and len(node.params) == 1:
-        data = tuple(each.index for each in slots.values() if isinstance(each, Ref))
+        data = tuple(operand.index for operand in slots.values() if isinstance(operand, Ref))
         return node.params[0], None, data
     return None
 
@@ -165,8 +165,8 @@ def _matrix(
                 use.index, node.index, role, data=data, why_not="its einsum is not understood"
             )
         return Use(use.index, node.index, role, None, fans, data)
-    plain = len(shape) == 2 or layout.form not in ("linear", "lookup")
-    if not plain:
+    understood = len(shape) == 2 or layout.form not in ("linear", "lookup")
+    if not understood:
         reason = f"a {node.op} with a weight of {len(shape)} dimensions is not understood"
         return Use(use.index, node.index, role, data=data, why_not=reason)
     return Use(use.index, node.index, role, layout, layout.fans(shape), data)
@@ -193,7 +193,9 @@ def _einsum_fans(node: Node, shape: tuple[int, ...]) -> tuple[float, float] | No
 def _derived(flow: Graph, node: Node, ref: Ref) -> list[Use]:
     reason = f"{node.op} uses what is computed from it, as a parametrisation does"
     derived = sorted(flow.nodes[ref.index].derived)
-    return [Use(at, node.index, "part of a computed weight", why_not=reason) for at in derived]
+    return [
+        Use(param, node.index, "part of a computed weight", why_not=reason) for param in derived
+    ]
 
 
 def _other(flow: Graph, node: Node, slot: str, use: ParamUse) -> Use:
@@ -238,22 +240,22 @@ def _other(flow: Graph, node: Node, slot: str, use: ParamUse) -> Use:
 def _by_module(flow: Graph, node: Node) -> list[Use] | None:
     """Recurrent layers and attention: torch's own, whose parameters have known names."""
     module = node.module
-    known = None if module is None else layer_weights(module)
-    if known is None or module is None:
+    weights = None if module is None else layer_weights(module)
+    if weights is None or module is None:
         return None
-    places = {id(site.tensor): at for at, site in enumerate(flow.parameters)}
+    places = {id(site.tensor): param for param, site in enumerate(flow.parameters)}
     used = {use.index for use in node.params}
     named = dict(module.named_parameters())
     data = node.parents[:1] if node.op in RECURRENT else node.parents[:3]
-    found = []
-    for each in known:
-        at = places.get(id(named.get(each.name)))
-        if at is None or at not in used:
+    uses = []
+    for weight in weights:
+        param = places.get(id(named.get(weight.name)))
+        if param is None or param not in used:
             continue
-        shape = tuple(named[each.name].shape)
-        fans = None if each.layout is None else each.layout.fans(shape)
-        found.append(Use(at, node.index, each.role, each.layout, fans, data))
-    return found
+        shape = tuple(named[weight.name].shape)
+        fans = None if weight.layout is None else weight.layout.fans(shape)
+        uses.append(Use(param, node.index, weight.role, weight.layout, fans, data))
+    return uses
 
 
 def _is_tensor(value: Any) -> bool:

@@ -136,9 +136,11 @@ def _by_name(text: str) -> Elementwise:
     match = _CALL.fullmatch(text)
     if match is None:
         raise ActivationError(f"{text!r} is not the name of an activation, nor like 'elu(1.5)'.")
-    plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", match[1]).lower()
-    name = _known(plain, text)
-    numbers = [_number(part, text) for part in (match[2] or "").split(",") if part.strip()]
+    spelling = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", match[1]).lower()
+    name = _canonical(spelling, text)
+    numbers = [
+        _number(argument, text) for argument in (match[2] or "").split(",") if argument.strip()
+    ]
     if name in _FUNCTIONS:
         if numbers:
             raise ActivationError(f"{name!r} takes no parameter; got {text!r}.")
@@ -157,19 +159,19 @@ def _by_name(text: str) -> Elementwise:
     return Elementwise(shown, (module.eval(),))
 
 
-def _known(plain: str, text: str) -> str:
+def _canonical(written: str, text: str) -> str:
     # `ReLU` and `LogSigmoid` are written in more ways than one.
-    for spelling in (plain, plain.replace("_", "")):
+    for spelling in (written, written.replace("_", "")):
         name = _ALIASES.get(spelling, spelling)
         if name in _CLASSES or name in _FUNCTIONS:
             return name
         if name in _REFUSED:
             raise ActivationError(_refusal(text, _REFUSED[name]))
     joined = {name.replace("_", ""): name for name in (*_CLASSES, *_FUNCTIONS, *_ALIASES)}
-    if plain.replace("_", "") in joined:
-        found = joined[plain.replace("_", "")]
-        return _ALIASES.get(found, found)
-    close = close_names(plain, names())
+    if written.replace("_", "") in joined:
+        known = joined[written.replace("_", "")]
+        return _ALIASES.get(known, known)
+    close = close_names(written, names())
     hint = f" Closest: {', '.join(map(repr, close))}." if close else ""
     raise ActivationError(
         f"no activation is called {text!r}.{hint} Any function of a tensor or module can be given "
@@ -177,9 +179,9 @@ def _known(plain: str, text: str) -> str:
     )
 
 
-def _number(part: str, text: str) -> float:
+def _number(argument: str, text: str) -> float:
     try:
-        return float(part.rpartition("=")[2])
+        return float(argument.rpartition("=")[2])
     except ValueError:
         raise ActivationError(f"the parameters in {text!r} must be numbers.") from None
 
@@ -223,9 +225,9 @@ def _parameters(module: nn.Module, cls: type[nn.Module]) -> str:
         return ""
     wanted = inspect.signature(cls).parameters.values()
     given = [
-        (getattr(module, each.name), each.default)
-        for each in wanted
-        if each.name != "inplace" and hasattr(module, each.name)
+        (getattr(module, parameter.name), parameter.default)
+        for parameter in wanted
+        if parameter.name != "inplace" and hasattr(module, parameter.name)
     ]
     while given and given[-1][0] == given[-1][1]:
         given.pop()

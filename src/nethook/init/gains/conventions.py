@@ -49,12 +49,12 @@ def calculate_gain(
         if not isinstance(name, str):
             raise OptionError("param belongs to a name; a module or function has its own.")
         name = f"{name}({float(param)})"
-    found = elementwise(name)
-    plain = found.name.partition("(")[0]
-    if convention == "torch" and plain in _TORCH:
-        inside = found.name[len(plain) + 1 : -1]
-        slope = float(inside) if plain == "leaky_relu" and inside else None
-        return float(nn.init.calculate_gain(_TORCH[plain], slope))
+    activation = elementwise(name)
+    base = activation.name.partition("(")[0]
+    if convention == "torch" and base in _TORCH:
+        inside = activation.name[len(base) + 1 : -1]
+        slope = float(inside) if base == "leaky_relu" and inside else None
+        return float(nn.init.calculate_gain(_TORCH[base], slope))
     return moments(name).gain()
 
 

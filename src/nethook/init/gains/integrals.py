@@ -99,12 +99,12 @@ def moments(f: Activation, q: float = 1.0) -> Moments:
     """
     if not _is_scale(q):
         raise OptionError(f"q is the mean square of the input, a number above 0; got {q!r}.")
-    found = elementwise(f)
-    each = [_measure(found.name, function, float(q)) for function in found.functions]
-    mean, second, derivative, curved, error = np.mean(each, axis=0).tolist()
+    activation = elementwise(f)
+    measured = [_measure(activation.name, function, float(q)) for function in activation.functions]
+    mean, second, derivative, curved, error = np.mean(measured, axis=0).tolist()
     # d/dq E g(√q x) = E[g(√q x) (x² − 1)] / 2q for any g, also with jumps; here g = f².
     slope = curved / (2 * second) if second > 0 else math.nan
-    return Moments(found.name, float(q), mean, second, derivative, slope, error)
+    return Moments(activation.name, float(q), mean, second, derivative, slope, error)
 
 
 def gain(f: Activation, kind: Kind = "forward", q: float = 1.0) -> float:
@@ -140,9 +140,9 @@ def _measure(name: str, function: Function, q: float) -> list[float]:
 
     with np.errstate(over="ignore", invalid="ignore"):
         edge = rows(np.array([-REACH, REACH])) * math.exp(-(REACH**2) / 2)
-        found = normal_means(rows)
-    mean, second, derivative, curved = found.values.tolist()
-    unsure = found.errors / np.maximum(np.abs(found.values), 1e-12)
+        means = normal_means(rows)
+    mean, second, derivative, curved = means.values.tolist()
+    unsure = means.errors / np.maximum(np.abs(means.values), 1e-12)
     if not (math.isfinite(second) and unsure[1] < _WORST and np.abs(edge[1]).max() < 1e-9):
         raise ActivationError(
             f"{name!r} has no gain: the mean of its square over a normal input is not finite, or "
@@ -150,7 +150,7 @@ def _measure(name: str, function: Function, q: float) -> list[float]:
         )
     if not math.isfinite(derivative) or unsure[2] > _WORST:
         derivative = math.nan
-    error = float(found.errors[:2].max())
+    error = float(means.errors[:2].max())
     return [mean, second, derivative, curved, error]
 
 

@@ -30,13 +30,13 @@ _NEAR = 1 - 1e-11  # not the very end: a function may jump there
 _ASKED = np.r_[_POINTS, -_NEAR, _NEAR]
 
 
-def _weights_at(place: float) -> Floats:
+def _weights_at(point: float) -> Floats:
     """What the values at the nodes foretell at another place: Lagrange's polynomials."""
-    each = [
-        np.prod((place - np.delete(_POINTS, i)) / (_POINTS[i] - np.delete(_POINTS, i)))
+    weights = [
+        np.prod((point - np.delete(_POINTS, i)) / (_POINTS[i] - np.delete(_POINTS, i)))
         for i in range(_NODES)
     ]
-    return np.array(each)
+    return np.array(weights)
 
 
 _ENDS = np.stack([_weights_at(-_NEAR), _weights_at(_NEAR)])  # (2, nodes)
@@ -77,7 +77,7 @@ def normal_means(functions: Callable[[Floats], Floats]) -> Means:
             break
         left, right = np.r_[left[rough], middle[rough]], np.r_[middle[rough], right[rough]]
         whole = np.concatenate([first[:, rough], second[:, rough]], axis=1)
-        unseen = np.concatenate([each[:, rough] for each in np.split(hidden, 2, axis=1)], axis=1)
+        unseen = np.concatenate([half[:, rough] for half in np.split(hidden, 2, axis=1)], axis=1)
     return Means(total, error)
 
 

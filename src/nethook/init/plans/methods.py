@@ -66,10 +66,10 @@ _ALIASES = {
 
 def find_method(name: str) -> Method:
     """The method of that name; `-` and `_` are the same, and so is torch's `_` at the end."""
-    plain = str(name).lower().replace("-", "_").rstrip("_")
-    found = _METHODS.get(_ALIASES.get(plain, plain))
-    if found is None:
-        known = [*_METHODS, *_ALIASES]
-        close = close_names(str(plain), known) or list(_METHODS)
+    spelling = str(name).lower().replace("-", "_").rstrip("_")
+    method = _METHODS.get(_ALIASES.get(spelling, spelling))
+    if method is None:
+        known_names = [*_METHODS, *_ALIASES]
+        close = close_names(str(spelling), known_names) or list(_METHODS)
         raise OptionError(f"there is no method {name!r}. Closest: {', '.join(map(repr, close))}.")
-    return found
+    return method

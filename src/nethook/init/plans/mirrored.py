@@ -34,7 +34,7 @@ def pairs_of(structure: Structure, weights: dict[int, Use]) -> Pairs:
             length[follower] = max(length.get(follower, 0), length.get(node, 0) + 1)
     longest: dict[int, int] = {}
     for node in sorted(edges, reverse=True):
-        longest[node] = max(longest.get(each, length[each]) for each in edges[node])
+        longest[node] = max(longest.get(follower, length[follower]) for follower in edges[node])
     pairs: Pairs = {}
     for node, after in edges.items():
         if longest[node] >= _FEWEST:
@@ -58,30 +58,30 @@ def _followers(structure: Structure, weights: dict[int, Use], node: int, use: Us
         return []
     if composites.linearity(function, odd=True) < _STRAIGHT:
         return []
-    found = []
-    for at in _reached(structure, function):
-        after = weights.get(at)
-        if after is None or not _is_plain(after) or _in_branch(structure, at):
+    followers = []
+    for follower in _reached(structure, function):
+        after = weights.get(follower)
+        if after is None or not _is_plain(after) or _in_branch(structure, follower):
             return []
         shape = structure.flow.parameters[after.param].tensor.shape
         inputs = shape[0 if _in_first(after) else 1]
         if inputs % outputs or inputs % 2:
             return []
-        found.append(at)
-    return found
+        followers.append(follower)
+    return followers
 
 
 def _reached(structure: Structure, index: int) -> list[int]:
     """What uses a value, or a view, a pool or a part of it."""
-    found: list[int] = []
+    users: list[int] = []
     left, seen = [index], set()
     while left:
         for child in structure.children[left.pop()]:
             if child not in seen:
                 seen.add(child)
                 through = structure.nodes[child].op in PASS | POOLS
-                (left if through else found).append(child)
-    return sorted(found)
+                (left if through else users).append(child)
+    return sorted(users)
 
 
 def _is_plain(use: Use) -> bool:

@@ -48,8 +48,8 @@ def initialize_layer(
         The layer.
     """
     rule = find_method(method)
-    known = layer_weights(layer)
-    if known is None:
+    weights = layer_weights(layer)
+    if weights is None:
         own = [name for name, _ in layer.named_parameters(recurse=False)]
         raise InitError(
             f"{type(layer).__name__} is no layer whose weights nethook knows"
@@ -61,58 +61,58 @@ def initialize_layer(
     else:
         gain = 1.0 if rule.gain == "one" else calculate_gain(activation)
     # All or nothing: what cannot be written is refused before anything is.
-    for each in known:
-        reason = why_not_fillable(_parameter(layer, each.name))
+    for weight in weights:
+        reason = why_not_fillable(_parameter(layer, weight.name))
         if reason is not None:
-            raise InitError(f"{each.name!r} cannot be initialised: {reason}.")
-    for each in known:
-        _start(layer, each, rule, gain, generator)
+            raise InitError(f"{weight.name!r} cannot be initialised: {reason}.")
+    for weight in weights:
+        _start(layer, weight, rule, gain, generator)
     return layer
 
 
 def _parameter(layer: nn.Module, name: str) -> torch.Tensor:
-    found = layer
+    owner = layer
     *path, last = name.split(".")
     for step in path:
-        found = getattr(found, step)
-    value: torch.Tensor = getattr(found, last)
+        owner = getattr(owner, step)
+    value: torch.Tensor = getattr(owner, last)
     return value
 
 
 def _start(
-    layer: nn.Module, each: LayerWeight, rule: Method, gain: float,
+    layer: nn.Module, weight: LayerWeight, rule: Method, gain: float,
     generator: torch.Generator | None,
 ) -> None:  # fmt: skip
-    parameter = _parameter(layer, each.name)
+    parameter = _parameter(layer, weight.name)
     shape = tuple(parameter.shape)
-    if each.layout is None:
+    if weight.layout is None:
         with torch.no_grad():
-            parameter.fill_(1.0 if each.role == "norm scale" and is_norm(layer) else 0.0)
-            if rule.name == "auto" and each.role == "recurrent bias ih" and gates_of(layer) == 4:
+            parameter.fill_(1.0 if weight.role == "norm scale" and is_norm(layer) else 0.0)
+            if rule.name == "auto" and weight.role == "recurrent bias ih" and gates_of(layer) == 4:
                 hidden = shape[0] // 4  # input, forget, cell, output
                 parameter[hidden : 2 * hidden] = 1.0
         return
-    fed = each.role not in ("recurrent hidden", "recurrent projection", "attention output")
-    if each.role == "embedding" and rule.name == "auto":
+    fed = weight.role not in ("recurrent hidden", "recurrent projection", "attention output")
+    if weight.role == "embedding" and rule.name == "auto":
         fed = False
-    std = rule.std(gain if fed else 1.0, each.layout.fans(shape))
+    std = rule.std(gain if fed else 1.0, weight.layout.fans(shape))
     values = draw(
-        shape, rule.drawn_from(shape, each.layout), std, each.layout, generator,
+        shape, rule.drawn_from(shape, weight.layout), std, weight.layout, generator,
         device=parameter.device, dtype=parameter.dtype,
     )  # fmt: skip
-    _write(layer, each, values)
+    _write(layer, weight, values)
 
 
-def _write(layer: nn.Module, each: LayerWeight, values: torch.Tensor) -> None:
+def _write(layer: nn.Module, weight: LayerWeight, values: torch.Tensor) -> None:
     if isinstance(layer, nn.Embedding | nn.EmbeddingBag) and layer.padding_idx is not None:
         values[layer.padding_idx] = 0.0
-    if parametrize.is_parametrized(layer, each.name):
+    if parametrize.is_parametrized(layer, weight.name):
         try:
             with torch.no_grad():
-                setattr(layer, each.name, values)  # through its right inverse
+                setattr(layer, weight.name, values)  # through its right inverse
         except (NotImplementedError, RuntimeError, ValueError) as error:
             raise InitError(
-                f"{each.name!r} is computed by a parametrisation that cannot be inverted: {error}"
+                f"{weight.name!r} is computed by a parametrisation that cannot be inverted: {error}"
             ) from error
         return
-    fill_(_parameter(layer, each.name), values, each.name)
+    fill_(_parameter(layer, weight.name), values, weight.name)

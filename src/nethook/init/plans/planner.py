@@ -91,7 +91,7 @@ class _Planner:
         self.by_param: dict[int, list[Use]] = {}
         for use in self.structure.uses:
             self.by_param.setdefault(use.param, []).append(use)
-        self.chosen = {at: _decides(uses) for at, uses in self.by_param.items()}
+        self.chosen = {param: _decides(uses) for param, uses in self.by_param.items()}
         self.wanted: dict[int, float] = {}
         self.scales = Scales(self.structure, self.wanted)
         self.targets: dict[int, _Target] = {}
@@ -105,7 +105,7 @@ class _Planner:
             if self.rule.name == "auto":
                 self.pairs = pairs_of(self.structure, self._alone())
             self._walk()
-        rows = tuple(self._row(at, site) for at, site in enumerate(self.flow.parameters))
+        rows = tuple(self._row(param, site) for param, site in enumerate(self.flow.parameters))
         warned = warnings_of(self.model, self.structure, rows, self.pairs)
         residual = sum(add.residual for add in adds)
         return Plan(type(self.model).__name__, self.rule.name, rows, warned, residual)
@@ -116,8 +116,8 @@ class _Planner:
         """The weights that one operation uses, once, and that may be written."""
         return {
             uses[0].node: uses[0]
-            for at, uses in self.by_param.items()
-            if len(uses) == 1 and not uses[0].why_not and self._why_not(at) is None
+            for param, uses in self.by_param.items()
+            if len(uses) == 1 and not uses[0].why_not and self._why_not(param) is None
             and uses[0].fans is not None
         }  # fmt: skip
 
@@ -129,8 +129,8 @@ class _Planner:
             sides = [self.structure.last_scales(side)[0] for side in (add.skip, add.branch)]
             if not all(sides):
                 continue
-            nodes = {at for side in sides for at in side}
-            tied = [square for at in nodes if (square := self._tied_square(at)) is not None]
+            nodes = {node for side in sides for node in side}
+            tied = [square for node in nodes if (square := self._tied_square(node)) is not None]
             for node in nodes:
                 target = self.targets.setdefault(node, _Target())
                 # What is decided elsewhere sets the scale for the other side.
@@ -169,9 +169,9 @@ class _Planner:
 
     def _branch(self, target: _Target, add: Add) -> None:
         start = self.structure.stream_start(add)
-        known = start < add.branch  # a projection on the short way may come later
-        stream = self.scales.of(start) if known else 1.0
-        target.stream = (start, target.square / add.adds) if known else None
+        is_before = start < add.branch  # a projection on the short way may come later
+        stream = self.scales.of(start) if is_before else 1.0
+        target.stream = (start, target.square / add.adds) if is_before else None
         target.square *= stream / add.adds
         target.residual = (add.number, add.adds)
         target.zero = self.zero
@@ -190,8 +190,8 @@ class _Planner:
 
     # -- rows ---------------------------------------------------------------------------------
 
-    def _why_not(self, at: int) -> str | None:
-        tensor = self.flow.parameters[at].tensor
+    def _why_not(self, param: int) -> str | None:
+        tensor = self.flow.parameters[param].tensor
         if not tensor.requires_grad:
             return "it is frozen (requires_grad=False)"
         if not tensor.is_floating_point():
@@ -202,8 +202,8 @@ class _Planner:
             return "it is a DTensor: apply the plan before the model is sharded"
         return None
 
-    def _row(self, at: int, site: ParameterSite) -> PlanRow:
-        uses = self.by_param.get(at, [])
+    def _row(self, param: int, site: ParameterSite) -> PlanRow:
+        uses = self.by_param.get(param, [])
         shape = tuple(site.tensor.shape)
         base: dict[str, Any] = {"parameter": site.address, "shape": shape, "names": site.names}
         if not uses:
@@ -211,8 +211,8 @@ class _Planner:
             called = owner is None or id(owner) in self.flow.called
             reason = "no operation used it" if called else "its module was never called"
             return PlanRow(role="unused", distribution=None, std=None, reason=reason, **base)
-        use = self.chosen[at]
-        why_not = self._why_not(at) or use.why_not
+        use = self.chosen[param]
+        why_not = self._why_not(param) or use.why_not
         if why_not:
             return PlanRow(role=use.role, distribution=None, std=None, reason=why_not, **base)
         if use.fans is None:
@@ -247,9 +247,9 @@ class _Planner:
         structure, shape = self.structure, base["shape"]
         node = structure.nodes[use.node]
         follows = structure.follows(use.node)
-        part = structure.attention_part(use.node) if use.role == "weight" else ""
-        role = {"": use.role, "packed": "query, key, value"}.get(part, part)
-        block = self._value_block(use.node) if part == "packed" else None
+        attends = structure.attention_part(use.node) if use.role == "weight" else ""
+        role = {"": use.role, "packed": "query, key, value"}.get(attends, attends)
+        block = self._value_block(use.node) if attends == "packed" else None
         if block is not None and use.layout is not None and shape[_outputs(use.layout)] % 3 == 0:
             packed = replace(use.layout, blocks=3)
             use = replace(use, layout=packed, fans=packed.fans(shape))
@@ -274,7 +274,7 @@ class _Planner:
             reasons.append("in pairs of opposite sign")
         if follows.norm:
             reasons.append(f"{follows.norm} cancels its scale")
-        known = part in ("query", "key") or follows.norm
+        free = attends in ("query", "key") or follows.norm
         return PlanRow(
             role=role,
             distribution="constant" if target.zero else self._distribution(use, shape, layout),
@@ -283,15 +283,15 @@ class _Planner:
             fan_in=use.fans[0],
             fan_out=use.fans[1],
             fed_by=self._fed_by(use),
-            feeds=self._feeds(use, part, follows.names),
+            feeds=self._feeds(use, attends, follows.names),
             residual=target.residual,
-            target=None if known else math.sqrt(0.0 if target.zero else target.square),
+            target=None if free else math.sqrt(0.0 if target.zero else target.square),
             cancelled_by=follows.norm,
             layout=use.layout,
             mirror=mirror,
             zero_row=_padding(node, shape) if use.role == "embedding" else None,
             value_block=block,
-            not_calibrated=self._why_not_calibrated(use, part, follows.norm, target, block),
+            not_calibrated=self._why_not_calibrated(use, attends, follows.norm, target, block),
             **base,
         )
 
@@ -330,25 +330,25 @@ class _Planner:
         try:
             return calculate_gain(name)
         except ActivationError:
-            found = self.structure.composites.moments(functions[0], 1.0)
-            return 1.0 if found is None else found.gain()
+            moments = self.structure.composites.moments(functions[0], 1.0)
+            return 1.0 if moments is None else moments.gain()
 
     def _is_tied(self, use: Use) -> bool:
-        return any(each.role == "embedding" for each in self.by_param[use.param])
+        return any(other.role == "embedding" for other in self.by_param[use.param])
 
     def _square_in(self, use: Use, mirrored: bool) -> float:
         """The mean square of what a weight is multiplied with."""
         if not use.data:
             return 1.0
-        squares = [self.scales.of(at) for at in use.data]
+        squares = [self.scales.of(value) for value in use.data]
         square = math.prod(squares) if self._op(use) == "bilinear" else max(squares)
         if mirrored:
             origin = self.structure.origin(use.data[0])
-            found = self._function_before(origin)
-            if found is not None:
-                source = self.scales.of(self.structure.composites.source[found])
-                odd = self.structure.composites.odd_moments(found, source)
-                whole = self.structure.composites.moments(found, source)
+            function = self._function_before(origin)
+            if function is not None:
+                source = self.scales.of(self.structure.composites.source[function])
+                odd = self.structure.composites.odd_moments(function, source)
+                whole = self.structure.composites.moments(function, source)
                 if odd is not None and whole is not None:
                     square *= 2 * odd.second / whole.second
         return square
@@ -383,26 +383,26 @@ class _Planner:
             return f"residual add {add.number} of {add.adds}" if add.residual else "sum"
         return node.op
 
-    def _feeds(self, use: Use, part: str, names: list[str]) -> str:
-        if part:
-            return f"attention ({part})"
+    def _feeds(self, use: Use, attends: str, names: list[str]) -> str:
+        if attends:
+            return f"attention ({attends})"
         if self._op(use) == ATTENTION and use.role != "attention output":
             return "attention"
         return ", ".join(names)
 
     def _value_block(self, node: int) -> int | None:
         """Which third of a packed projection holds the values: the one that goes to slot 2."""
-        for at in self.structure.children[node]:
-            part = self.structure.nodes[at]
-            found = [part] if part.op in ("split", "chunk") else []
-            deeper = [self.structure.nodes[c] for c in self.structure.children[at]]
-            for each in found + [d for d in deeper if d.op in ("split", "chunk")]:
-                if self.structure.attention_part(each.index) == "value":
-                    return each.out
+        for index in self.structure.children[node]:
+            child = self.structure.nodes[index]
+            splits = [child] if child.op in ("split", "chunk") else []
+            deeper = [self.structure.nodes[c] for c in self.structure.children[index]]
+            for split in splits + [d for d in deeper if d.op in ("split", "chunk")]:
+                if self.structure.attention_part(split.index) == "value":
+                    return split.out
         return None
 
     def _why_not_calibrated(
-        self, use: Use, part: str, norm: str, target: _Target, block: int | None
+        self, use: Use, attends: str, norm: str, target: _Target, block: int | None
     ) -> str:
         op = self._op(use)
         if norm:
@@ -413,9 +413,9 @@ class _Planner:
             return "an embedding: its plan is exact"
         if op in RECURRENT:
             return "recurrent: its output depends on it through time, so the plan's scale stands"
-        if part in ("query", "key") or use.role in ("query", "key"):
+        if attends in ("query", "key") or use.role in ("query", "key"):
             return "a query or key: only their product matters, and the plan's scale stands"
-        if part == "packed" and block is None:
+        if attends == "packed" and block is None:
             return "query, key and value in one: which part holds the values was not seen"
         return ""
 
@@ -431,5 +431,5 @@ def _decides(uses: list[Use]) -> Use:
 
 
 def _padding(node: Any, shape: tuple[int, ...]) -> int | None:
-    found = node.kwargs.get("padding_idx", node.args[2] if len(node.args) > 2 else None)
-    return found % shape[0] if isinstance(found, int) and -shape[0] <= found < shape[0] else None
+    index = node.kwargs.get("padding_idx", node.args[2] if len(node.args) > 2 else None)
+    return index % shape[0] if isinstance(index, int) and -shape[0] <= index < shape[0] else None

@@ -88,9 +88,9 @@ class Plan:
         from nethook.addresses.suggest import closest
         from nethook.errors import NoSuchSiteError
 
-        known = [row.parameter for row in self.rows]
+        known_names = [row.parameter for row in self.rows]
         raise NoSuchSiteError(
-            f"the plan has no parameter {name!r}. {closest(name, known, kind='parameter')}"
+            f"the plan has no parameter {name!r}. {closest(name, known_names, kind='parameter')}"
         )
 
     # -- plain data ---------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class Plan:
             data = json.loads(text)
             if data["schema"] != _SCHEMA:
                 raise InitError(f"this plan has schema {data['schema']}; nethook reads {_SCHEMA}.")
-            rows = tuple(_row(each) for each in data["rows"])
+            rows = tuple(_row(row) for row in data["rows"])
             return cls(
                 str(data["model"]), str(data["method"]), rows, tuple(map(str, data["warnings"])),
                 int(data["residual_adds"]),
@@ -160,7 +160,7 @@ class Plan:
             tables.append(Table(left, ["parameter", "role", "reason"], cells))
         if self.warnings:
             told = count(len(self.warnings), "warning").upper()
-            tables.append(Table(told, ["", "what"], [("!", each) for each in self.warnings]))
+            tables.append(Table(told, ["", "what"], [("!", warning) for warning in self.warnings]))
         return tables
 
     def __repr__(self) -> str:
@@ -206,7 +206,9 @@ class PlanDiff:
         from nethook.text.table import Table, count
 
         title = f"{count(len(self), 'difference')} between {self.first} and {self.second}"
-        rows = [(each.parameter, each.field, each.first, each.second) for each in self.changes]
+        rows = [
+            (change.parameter, change.field, change.first, change.second) for change in self.changes
+        ]
         return Table(title, ["parameter", "what", "first", "second"], rows)
 
     def __repr__(self) -> str:
@@ -236,8 +238,8 @@ def _text(value: object) -> str:
 
 
 def _row(data: dict[str, Any]) -> PlanRow:
-    known = {field.name for field in fields(PlanRow)}
-    given = {key: value for key, value in data.items() if key in known}
+    known_names = {field.name for field in fields(PlanRow)}
+    given = {key: value for key, value in data.items() if key in known_names}
     for key in ("shape", "residual", "mirror", "ones", "names"):
         if given.get(key) is not None:
             given[key] = tuple(given[key])

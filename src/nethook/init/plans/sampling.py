@@ -61,9 +61,9 @@ def draw(
     They are drawn on the generator's device, at least in float32, so that the same seed gives the
     same weights whatever the type and the device of the parameter.
     """
-    place = torch.device(device) if generator is None else generator.device
+    drawn_on = torch.device(device) if generator is None else generator.device
     wide = dtype if dtype in (torch.float32, torch.float64) else torch.float32
-    made = torch.empty(shape, device=place, dtype=wide)
+    made = torch.empty(shape, device=drawn_on, dtype=wide)
     if distribution == "normal":
         made.normal_(0.0, std, generator=generator)
     elif distribution == "uniform":
@@ -87,7 +87,7 @@ def _orthogonal(
     made: torch.Tensor, std: float, layout: Layout, generator: torch.Generator | None
 ) -> None:
     matrices = layout.matrices(made)
-    filled = torch.stack([_semi_orthogonal(each, generator) for each in matrices])
+    filled = torch.stack([_semi_orthogonal(matrix, generator) for matrix in matrices])
     made.copy_(layout.weight(filled, tuple(made.shape)) * std)
 
 
@@ -114,10 +114,11 @@ def _delta_orthogonal(
     # One tap instead of all: the same energy needs `taps` times the variance.
     _orthogonal(tap, std * math.sqrt(taps), layout, generator)
     made.zero_()
-    place = made
-    for at in centre:
-        place = place.select(2, at)  # a view: the next dimension of the kernel is third again
-    place.copy_(tap)
+    centre_tap = made
+    for position in centre:
+        # A view: the next dimension of the kernel is third again.
+        centre_tap = centre_tap.select(2, position)
+    centre_tap.copy_(tap)
 
 
 @torch.no_grad()

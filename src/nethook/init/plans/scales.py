@@ -26,19 +26,19 @@ class Scales:
     def of(self, index: int) -> float:
         """The mean square of a value."""
         # In order, not by recursion: a network may be a thousand layers deep.
-        for at in self._needed(index):
-            self._known[at] = self._compute(self._nodes[at])
+        for needed in self._needed(index):
+            self._known[needed] = self._compute(self._nodes[needed])
         return self._known[index]
 
     def _needed(self, index: int) -> list[int]:
-        left, found = [index], set()
+        left, needed = [index], set()
         while left:
-            at = left.pop()
-            if at not in self._known and at not in found:
-                found.add(at)
-                if at not in self._wanted:
-                    left += self._nodes[at].parents
-        return sorted(found)
+            current = left.pop()
+            if current not in self._known and current not in needed:
+                needed.add(current)
+                if current not in self._wanted:
+                    left += self._nodes[current].parents
+        return sorted(needed)
 
     def _compute(self, node: Node) -> float:
         wanted = self._wanted.get(node.index)
@@ -53,7 +53,7 @@ class Scales:
             return self._known[node.parents[0]]
         if structure.is_norm(node.index):
             return 1.0
-        signals = [p for p in dict.fromkeys(node.parents) if self._is_signal(p)]
+        signals = [p for p in dict.fromkeys(node.parents) if self._structure.is_signal(p)]
         if node.op == "add" and len(signals) == 2 and not node.params:
             return sum(self._known[p] for p in signals)
         if node.op in ("cat", "concat", "stack") and signals:
@@ -77,18 +77,14 @@ class Scales:
         if add is not None and add.residual and math.isfinite(node.mean_square):
             # What a stream carries has passed that function before, and is far from normal.
             return self._scaled(node, source)
-        found = composites.moments(node.index, max(self._known[source], 1e-12))
-        return self._scaled(node, source) if found is None else found.second
+        moments = composites.moments(node.index, max(self._known[source], 1e-12))
+        return self._scaled(node, source) if moments is None else moments.second
 
     def _scaled(self, node: Node, parent: int) -> float:
         """As large against a parent as it was when the forward was recorded."""
         before, after = self._nodes[parent].mean_square, node.mean_square
-        known = before > 0 and math.isfinite(before) and math.isfinite(after)
-        return self._known[parent] * (after / before if known else 1.0)
-
-    def _is_signal(self, index: int) -> bool:
-        node = self._nodes[index]
-        return node.floating and node.op != "constant" and not node.derived
+        measured = before > 0 and math.isfinite(before) and math.isfinite(after)
+        return self._known[parent] * (after / before if measured else 1.0)
 
 
 def _or_one(value: float) -> float:

@@ -18,26 +18,26 @@ def warnings_of(
     model: nn.Module, structure: Structure, rows: tuple[PlanRow, ...], pairs: Pairs
 ) -> tuple[str, ...]:
     """Sentences for a person, most urgent first."""
-    found = []
+    told = []
     cloned = cloned_parameters(structure)
     if cloned:
         shown = "; ".join(
             " = ".join(group[:3]) + (" = …" if len(group) > 3 else "") for group in cloned[:3]
         )
         more = f" and {len(cloned) - 3} more groups" if len(cloned) > 3 else ""
-        found.append(
+        told.append(
             f"layers that start as copies of one another: {shown}{more}. apply_ draws each anew."
         )
     idle = _never_called(model, structure)
     if idle:
         shown = ", ".join(repr(name) for name in idle[:4])
         more = f" and {len(idle) - 4} more" if len(idle) > 4 else ""
-        found.append(f"never called in this forward: {shown}{more}.")
-    found += _unstable(structure, pairs)
+        told.append(f"never called in this forward: {shown}{more}.")
+    told += _unstable(structure, pairs)
     shared = [row.parameter for row in rows if "times: one use decides" in row.reason]
     if shared:
-        found.append(f"used more than once, so one scale serves all: {', '.join(shared[:4])}.")
-    return tuple(found)
+        told.append(f"used more than once, so one scale serves all: {', '.join(shared[:4])}.")
+    return tuple(told)
 
 
 def cloned_parameters(structure: Structure) -> list[list[str]]:
@@ -60,26 +60,26 @@ def cloned_parameters(structure: Structure) -> list[list[str]]:
             continue
         key = (tuple(tensor.shape), tensor.dtype, tuple(some.tolist()))
         groups.setdefault(key, []).append((site.address, tensor))
-    found = []
+    clones = []
     for members in groups.values():
         first = members[0][1]
         same = [name for name, tensor in members if torch.equal(tensor, first)]
         if len(same) > 1:
-            found.append(same)
-    return found
+            clones.append(same)
+    return clones
 
 
 def _never_called(model: nn.Module, structure: Structure) -> list[str]:
     used = {id(structure.flow.parameters[use.param].tensor) for use in structure.uses}
-    found: list[str] = []
+    never: list[str] = []
     for name, module in model.named_modules():
         own = list(module.parameters())
         idle = (
             own and not any(id(p) in used for p in own) and id(module) not in structure.flow.called
         )
-        if idle and not any(name == above or name.startswith(f"{above}.") for above in found):
-            found.append(name)
-    return found
+        if idle and not any(name == above or name.startswith(f"{above}.") for above in never):
+            never.append(name)
+    return never
 
 
 def _unstable(structure: Structure, pairs: Pairs) -> list[str]:
@@ -94,8 +94,8 @@ def _unstable(structure: Structure, pairs: Pairs) -> list[str]:
             continue
         function, weight = before
         if function not in slopes:
-            found = structure.composites.moments(function, 1.0)
-            slopes[function] = 1.0 if found is None else found.slope
+            moments = structure.composites.moments(function, 1.0)
+            slopes[function] = 1.0 if moments is None else moments.slope
         mirrored = pairs.get(node, (False, False))[1]
         unstable = slopes[function] > 1 + 1e-6 and not mirrored
         run[node] = run.get(weight, 0) + 1 if unstable else 0
@@ -117,14 +117,14 @@ def _function_before(structure: Structure, node: int) -> tuple[int, int] | None:
     uses = [use for use in structure.uses_at(node) if use.data and use.fans is not None]
     if not uses:
         return None
-    at = uses[0].data[0]
+    current = uses[0].data[0]
     function = None
-    while at not in structure.weighted:
-        if structure.composites.is_function(at):
-            function = at if function is None else function
-            at = structure.composites.source[at]
-        elif structure.nodes[at].op in PASS | POOLS and structure.nodes[at].parents:
-            at = structure.nodes[at].parents[0]
+    while current not in structure.weighted:
+        if structure.composites.is_function(current):
+            function = current if function is None else function
+            current = structure.composites.source[current]
+        elif structure.nodes[current].op in PASS | POOLS and structure.nodes[current].parents:
+            current = structure.nodes[current].parents[0]
         else:
             return None
-    return None if function is None else (function, at)
+    return None if function is None else (function, current)

@@ -128,12 +128,12 @@ class _Measurer(Recorder):
                 for use in uses_at(self, nodes[0])
                 if use.fans is not None and self.parameters[use.param].tensor.numel()
             ]
-            found = [tensor for _, tensor in tensors(result) if tensor.is_floating_point()]
-            if uses and found:
+            outputs = [tensor for _, tensor in tensors(result) if tensor.is_floating_point()]
+            if uses and outputs:
                 # Of attention, the weight that its output comes out of.
                 use = next((u for u in uses if u.role == "attention output"), uses[0])
                 name = self.parameters[use.param].address
-                self.layers.append(_Layer(op.address, name, use.role, found[0], self._samples))
+                self.layers.append(_Layer(op.address, name, use.role, outputs[0], self._samples))
 
 
 def mean_cosine(signal: torch.Tensor, samples: int) -> float:
@@ -179,8 +179,8 @@ def _differentiable(given: Inputs) -> Inputs:
 
 
 def _samples(given: Inputs) -> int:
-    found = [tensor for _, tensor in tensors((given.args, dict(given.kwargs))) if tensor.dim()]
-    return int(found[0].size(0)) if found else 0
+    batched = [tensor for _, tensor in tensors((given.args, dict(given.kwargs))) if tensor.dim()]
+    return int(batched[0].size(0)) if batched else 0
 
 
 def _gradients(
@@ -209,9 +209,11 @@ def _gradients(
     except RuntimeError as error:  # a reentrant checkpoint, for one, allows no such backward
         measurer.trouble = f"no gradients: {str(error).splitlines()[0]}"
         return [math.nan] * len(measurer.layers)
-    found = iter(arrived)
-    grads = [None if layer.edge is None else next(found) for layer in measurer.layers]
-    return [math.nan if each is None else math.sqrt(mean_square(each)) for each in grads]
+    remaining = iter(arrived)
+    grads = [None if layer.edge is None else next(remaining) for layer in measurer.layers]
+    return [
+        math.nan if gradient is None else math.sqrt(mean_square(gradient)) for gradient in grads
+    ]
 
 
 def _noise(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

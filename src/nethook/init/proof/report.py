@@ -74,9 +74,9 @@ class Report:
         from nethook.addresses.suggest import closest
         from nethook.errors import NoSuchSiteError
 
-        known = [row.address for row in self.rows]
+        known_names = [row.address for row in self.rows]
         raise NoSuchSiteError(
-            f"the report has no layer {address!r}. {closest(address, known, kind='layer')}"
+            f"the report has no layer {address!r}. {closest(address, known_names, kind='layer')}"
         )
 
     def ok(
@@ -94,19 +94,19 @@ class Report:
         if backward is None or not forward:
             return forward
         smallest, largest = backward
-        return all(smallest <= each <= largest for each in self.relative_gradients())
+        return all(smallest <= ratio <= largest for ratio in self.relative_gradients())
 
     def relative_gradients(self) -> list[float]:
         """The scale of each layer's gradient, as a multiple of the last layer's that has one."""
-        known = [row.backward for row in self.rows if math.isfinite(row.backward)]
-        last = known[-1] if known else math.nan
+        gradients = [row.backward for row in self.rows if math.isfinite(row.backward)]
+        last = gradients[-1] if gradients else math.nan
         return [row.backward / last if last else math.nan for row in self.rows]
 
     @property
     def gradient_ratio(self) -> float:
         """The gradient at the first layer over that at the last."""
-        found = [each for each in self.relative_gradients() if math.isfinite(each)]
-        return found[0] if found else math.nan
+        ratios = [ratio for ratio in self.relative_gradients() if math.isfinite(ratio)]
+        return ratios[0] if ratios else math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -127,7 +127,7 @@ class Report:
         from nethook.text.table import Table, count
 
         said = [row.verdict() for row in self.rows]
-        bad = [each for each in said if each not in _WELL]
+        bad = [verdict for verdict in said if verdict not in _WELL]
         state = "all well" if not bad else f"{len(bad)} not"
         title = f"scales of {self.model}: {count(len(self.rows), 'layer')}, {state}"
         columns = ["layer", "forward", "expected", "ratio", "backward", "cosine", "verdict"]
@@ -140,7 +140,7 @@ class Report:
         tables = [Table(title, columns, rows, right)]
         if self.warnings:
             told = count(len(self.warnings), "warning").upper()
-            tables.append(Table(told, ["", "what"], [("!", each) for each in self.warnings]))
+            tables.append(Table(told, ["", "what"], [("!", warning) for warning in self.warnings]))
         return tables
 
     def __repr__(self) -> str:

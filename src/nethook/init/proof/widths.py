@@ -68,7 +68,7 @@ class Sweep:
         )
         columns = ["layer", *map(str, self.widths), "exponent"]
         rows = [
-            (row.address, *(f"{each:.4g}" for each in row.forward), f"{row.exponent:+.3f}")
+            (row.address, *(f"{scale:.4g}" for scale in row.forward), f"{row.exponent:+.3f}")
             for row in self.rows
         ]
         return Table(title, columns, rows, frozenset(columns[1:]))
@@ -109,12 +109,12 @@ def sweep(
         raise OptionError(f"widths must be at least two different ones; got {list(widths)!r}.")
     if steps and train is None:
         raise OptionError("steps need train, a function that does one of them.")
-    found = [
+    measured = [
         [_scales(make, width, inputs, train, steps, seed) for seed in range(seeds)]
         for width in widths
     ]
-    layers = [each.address for each in found[0][0]]
-    for width, reports in zip(widths, found, strict=True):
+    layers = [layer.address for layer in measured[0][0]]
+    for width, reports in zip(widths, measured, strict=True):
         for report in reports:
             if len(report) != len(layers):
                 raise OptionError(
@@ -122,9 +122,9 @@ def sweep(
                     f"width {width}: a sweep compares the same layers."
                 )
     rows = []
-    for at, address in enumerate(layers):
-        forward = tuple(_mean([r[at].forward for r in reports]) for reports in found)
-        backward = tuple(_mean([r[at].backward for r in reports]) for reports in found)
+    for index, address in enumerate(layers):
+        forward = tuple(_mean([r[index].forward for r in reports]) for reports in measured)
+        backward = tuple(_mean([r[index].backward for r in reports]) for reports in measured)
         rows.append(SweptLayer(address, forward, backward, _exponent(widths, forward)))
     return Sweep(tuple(widths), steps, tuple(rows))
 

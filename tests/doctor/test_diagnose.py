@@ -66,11 +66,13 @@ def test_assert_healthy_lists_the_findings(ill: Path) -> None:
 def test_errors_say_what_to_type_instead(ill: Path, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"no rule 'dead-unit'. Did you mean 'dead-units'\?"):
         nethook.diagnose(ill, ignore=["dead-unit"])
-    with pytest.raises(OptionError, match="dead-units has no threshold 'shares'; it has error, sh"):
+    with pytest.raises(
+        OptionError, match=r"thresholds of dead-units \(error, share, .*\); got 'shares'"
+    ):
         nethook.diagnose(ill, thresholds={"dead-units": {"shares": 1}})
     with pytest.raises(OptionError, match=r"a list of codes; got 'x'. Type \['x'\]"):
         nethook.diagnose(ill, ignore="x")
-    with pytest.raises(OptionError, match="severity is one of info, warning, error; got 'bad'"):
+    with pytest.raises(OptionError, match="must be one of info, warning, error; got 'bad'"):
         nethook.assert_healthy(ill, severity="bad")  # type: ignore[arg-type]
     with pytest.raises(NoSuchRunError):
         nethook.diagnose(tmp_path / "none.db")
@@ -97,9 +99,12 @@ def test_a_project_sets_what_is_ignored_and_thresholds(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[tool.nethook]\nignored = []", "has 'ignored'; it may have ignore and thresholds"),
-        ('[tool.nethook]\nignore = "x"', "`ignore` is a list of codes"),
-        ("[tool.nethook.thresholds]\ndead-units = 1", "thresholds are numbers in a table"),
+        ("[tool.nethook]\nignored = []", "must have ignore and thresholds only; got 'ignored'"),
+        ('[tool.nethook]\nignore = "x"', "`ignore` must be a list of codes"),
+        (
+            "[tool.nethook.thresholds]\ndead-units = 1",
+            "`thresholds` must be numbers in a table per code",
+        ),
         ('[tool.nethook]\nignore = ["x"]', "pyproject.toml: there is no rule 'x'"),
     ],
 )

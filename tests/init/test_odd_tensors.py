@@ -1,4 +1,4 @@
-"""Initialisation and the pre-flight check go on with empty, complex, sparse and expanded tensors."""
+"""Initialisation and checkup go on with empty, complex, sparse and expanded tensors."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def assert_healthy(
         RunFileError, OptionError: as `diagnose` does.
     """
     if severity not in SEVERITIES:
-        raise OptionError(f"severity is one of {', '.join(SEVERITIES)}; got {severity!r}.")
+        raise OptionError(f"`severity` must be one of {', '.join(SEVERITIES)}; got {severity!r}.")
     findings = diagnose(run, ignore=ignore, thresholds=thresholds)
     bad = [finding for finding in findings if finding.at_least(severity)]
     if bad:

@@ -52,5 +52,7 @@ class Rule:
         for name in changed:
             if name not in known_names:
                 names = ", ".join(sorted(known_names)) or "none"
-                raise OptionError(f"{self.code} has no threshold {name!r}; it has {names}.")
+                raise OptionError(
+                    f"`thresholds` must name thresholds of {self.code} ({names}); got {name!r}."
+                )
         return dataclasses.replace(self.defaults, **changed)

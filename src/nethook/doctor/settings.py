@@ -35,7 +35,9 @@ class Settings:
     def also(self, ignore: Iterable[str], thresholds: Changes | None) -> Settings:
         """These, and what a call says."""
         if isinstance(ignore, str):
-            raise OptionError(f"`ignore` is a list of codes; got {ignore!r}. Type [{ignore!r}].")
+            raise OptionError(
+                f"`ignore` must be a list of codes; got {ignore!r}. Type [{ignore!r}]."
+            )
         merged = {code: dict(values) for code, values in self.thresholds.items()}
         for code, values in (thresholds or {}).items():
             merged[code] = {**merged.get(code, {}), **values}
@@ -66,14 +68,17 @@ def _read(path: Path) -> Settings:
     for key in table:
         if key not in _KEYS:
             raise OptionError(
-                f"{path}: [tool.nethook] has {key!r}; it may have {' and '.join(_KEYS)}."
+                f"{path}: [tool.nethook] must have {' and '.join(_KEYS)} only; got {key!r}."
             )
     ignore, thresholds = table.get("ignore", []), table.get("thresholds", {})
     if not isinstance(ignore, list) or not all(isinstance(code, str) for code in ignore):
-        raise OptionError(f'{path}: `ignore` is a list of codes, as in ignore = ["dead-units"].')
+        raise OptionError(
+            f"{path}: `ignore` must be a list of codes; got {ignore!r}. Type "
+            'ignore = ["dead-units"].'
+        )
     if not isinstance(thresholds, dict) or not all(map(_are_numbers, thresholds.values())):
         raise OptionError(
-            f"{path}: thresholds are numbers in a table for each code, as in "
+            f"{path}: `thresholds` must be numbers in a table per code; got {thresholds!r}. Type "
             "[tool.nethook.thresholds.dead-units] and share = 0.4."
         )
     return Settings(frozenset(ignore), thresholds, path)

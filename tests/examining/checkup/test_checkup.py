@@ -281,17 +281,17 @@ def test_a_wrapped_model_is_checked_up_from_inside() -> None:
 
 
 REFUSED = {
-    "a batch is (inputs, targets); got a Tensor": (mlp, data()[0], CE),
-    "a batch is (inputs, targets); got a tuple of 3": (mlp, (1, 2, 3), CE),
-    "loss_fn is called with output and targets; got a str": (mlp, data(), "mse"),
-    "must give a tensor with one number; it gave shape (32,)": (
+    "`batch` must be (inputs, targets); got a Tensor": (mlp, data()[0], CE),
+    "`batch` must be (inputs, targets); got a tuple of 3": (mlp, (1, 2, 3), CE),
+    "`loss_fn` must be a function of output and targets; got a str": (mlp, data(), "mse"),
+    "`loss_fn` must give a tensor with one number; got shape (32,)": (
         mlp, data(), nn.CrossEntropyLoss(reduction="none"),
     ),
-    "the loss has no gradient": (mlp, data(), lambda out, y: CE(out.detach(), y)),
-    "has to have a `.loss`; a Tensor has none": (mlp, data()[0], None),
-    "0.weight is on the meta device": (lambda: mlp().to("meta"), data(), CE),
-    "weight has no shape yet": (lambda: nn.LazyLinear(4), data(), CE),
-    "no parameter of the model requires a gradient": (
+    "`loss_fn` must give a loss with a gradient": (mlp, data(), lambda out, y: CE(out.detach(), y)),
+    "must have a `.loss`; got a Tensor": (mlp, data()[0], None),
+    "'0.weight' is on the meta device": (lambda: mlp().to("meta"), data(), CE),
+    "'weight' has no shape yet": (lambda: nn.LazyLinear(4), data(), CE),
+    "`model` must have a parameter that requires a gradient": (
         lambda: mlp().requires_grad_(False), data(), CE,
     ),
 }  # fmt: skip
@@ -309,12 +309,12 @@ def test_what_cannot_be_checked_up_is_said_in_words(words: str) -> None:
 def test_a_model_that_cannot_be_copied() -> None:
     model = mlp()
     model.lock = (each for each in ())  # a generator
-    with pytest.raises(InputsError, match="this one cannot be copied"):
+    with pytest.raises(InputsError, match=r"`model` must be one that copy\.deepcopy can copy"):
         nethook.checkup(model, data(), CE)
 
 
 def test_too_few_steps() -> None:
-    with pytest.raises(OptionError, match="steps is 12 or more; got 3"):
+    with pytest.raises(OptionError, match="`steps` must be at least 12; got 3"):
         nethook.checkup(mlp(), data(), CE, steps=3)
 
 

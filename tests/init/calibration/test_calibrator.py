@@ -387,7 +387,7 @@ def test_refusals():
     with pytest.raises(InitError, match="to_empty"):
         calibrate_(nn.Linear(3, 3, device="meta"), torch.randn(2, 3, device="meta"))
     for target in (0, -1, math.nan, math.inf):
-        with pytest.raises(OptionError, match="target is a root mean square"):
+        with pytest.raises(OptionError, match="`target` must be a number above 0, a root"):
             calibrate_(nn.Linear(3, 3), torch.randn(2, 3), target)
 
 

@@ -52,8 +52,14 @@ def test_functions_and_modules():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: calculate_gain("leaky_relu", 0.1, negative_slope=0.2), "give one of them"),
-        (lambda: calculate_gain("tanh", negative_slope=0.2), "'tanh' has none"),
+        (
+            lambda: calculate_gain("leaky_relu", 0.1, negative_slope=0.2),
+            "`param` must be left out beside `negative_slope`; got 0.1 and 0.2",
+        ),
+        (
+            lambda: calculate_gain("tanh", negative_slope=0.2),
+            "`negative_slope` must come with 'leaky_relu'; got 'tanh'",
+        ),
         (lambda: calculate_gain(nn.ReLU(), 0.2), "has its own"),
         (lambda: calculate_gain("relu", convention="he"), "got 'he'"),
     ],

@@ -147,11 +147,11 @@ def test_branches_are_measured_against_their_share():
 
 def test_losses():
     model, x = mlp(2, nn.ReLU), torch.randn(4, 64)
-    with pytest.raises(InputsError, match=r"loss must give one number; it gave \(4, 10\)"):
+    with pytest.raises(InputsError, match=r"`loss` must give one number; got shape \(4, 10\)"):
         verify(model, x, lambda out: out)
     with pytest.raises(InputsError, match="must depend on"):
         verify(model, x, lambda out: torch.tensor(1.0))
-    with pytest.raises(InputsError, match="must give a tensor; it gave float"):
+    with pytest.raises(InputsError, match="`loss` must give a tensor; got float"):
         verify(model, x, lambda out: 1.0)
 
 
@@ -183,7 +183,7 @@ def test_looks_and_plain_data():
     assert report["0"] is report["0.weight"] is report["0/linear#0"]
     with pytest.raises(NoSuchSiteError, match="no layer 'nine'"):
         report["nine"]
-    with pytest.raises(OptionError, match="low must not be above high"):
+    with pytest.raises(OptionError, match="`low` must be at least 0 and at most `high`"):
         report.ok(2.0, 1.0)
 
 

@@ -75,7 +75,9 @@ def test_looks():
 def test_refusals():
     with pytest.raises(OptionError, match="at least two"):
         sweep(started, [16, 16], X)
-    with pytest.raises(OptionError, match="steps need train"):
+    with pytest.raises(OptionError, match="`train` must be a function where there are steps"):
         sweep(started, [16, 32], X, steps=3)
-    with pytest.raises(OptionError, match="3 layers at width 16 and 1 at width 32"):
+    with pytest.raises(
+        OptionError, match="same layers at every width; got 3 at width 16 and 1 at width 32"
+    ):
         sweep(lambda width: net(16) if width == 16 else nn.Linear(16, 4), [16, 32], X)

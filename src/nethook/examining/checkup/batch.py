@@ -54,21 +54,22 @@ class Batch:
             value = getattr(output, "loss", None)
         if loss_fn is None and not isinstance(value, torch.Tensor):
             raise InputsError(
-                f"without a loss_fn the model's output has to have a `.loss`; {_kind(output)} has "
-                "none. Type nethook.checkup(model, (inputs, targets), loss_fn)."
+                f"Without `loss_fn` the model's output must have a `.loss`; got {_kind(output)}. "
+                "Type nethook.checkup(model, (inputs, targets), loss_fn)."
             )
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
             came = (
                 f"shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else _kind(value)
             )
             raise InputsError(
-                f"loss_fn(output, targets) must give a tensor with one number; it gave {came}. "
-                "Losses of single samples need a mean: loss.mean()."
+                f"`loss_fn` must give a tensor with one number; got {came}. Losses of single "
+                "samples need a mean: loss.mean()."
             )
         if not value.requires_grad:
             raise InputsError(
-                "the loss has no gradient: nothing that it was computed from requires one. Look "
-                "for .detach(), .item() or torch.no_grad() in loss_fn and in the model."
+                "`loss_fn` must give a loss with a gradient; got one that was computed from "
+                "nothing that requires a gradient. Look for .detach(), .item() or torch.no_grad() "
+                "in loss_fn and in the model."
             )
         return value
 
@@ -88,12 +89,15 @@ def as_batch(batch: Any, loss_fn: Any) -> Batch:
     if loss_fn is None:
         return Batch(as_inputs(batch), None)
     if not callable(loss_fn):
-        raise InputsError(f"loss_fn is called with output and targets; got {_kind(loss_fn)}.")
+        raise InputsError(
+            f"`loss_fn` must be a function of output and targets; got {_kind(loss_fn)}. Type "
+            "nn.CrossEntropyLoss(), say."
+        )
     if not isinstance(batch, tuple | list) or len(batch) != 2:
         size = f" of {len(batch)}" if isinstance(batch, tuple | list) else ""
         raise InputsError(
-            f"a batch is (inputs, targets); got {_kind(batch)}{size}. Several inputs go into one "
-            "tuple, nethook.checkup(model, ((x, mask), y), loss_fn); a model that computes its "
+            f"`batch` must be (inputs, targets); got {_kind(batch)}{size}. Several inputs go into "
+            "one tuple, nethook.checkup(model, ((x, mask), y), loss_fn); a model that computes its "
             "own loss needs no loss_fn."
         )
     return Batch(as_inputs(batch[0]), batch[1])

@@ -37,7 +37,7 @@ def check_up(
         OptionError: too few steps.
     """
     if steps < 12:
-        raise OptionError(f"steps is 12 or more; got {steps!r}.")
+        raise OptionError(f"`steps` must be at least 12; got {steps!r}.")
     given = as_batch(batch, loss_fn)
     with set_apart(model, given, loss_fn, optimizer) as copies:
         return _checked(copies, given, steps, record)

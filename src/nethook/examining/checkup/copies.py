@@ -37,9 +37,9 @@ class Copies:
             model, copied, optimizer = copy.deepcopy((self.model, loss, self.optimizer))
         except Exception as error:
             raise InputsError(
-                "checkup trains a copy of the model, and this one cannot be copied "
-                f"(copy.deepcopy: {type(error).__name__}: {error}). Check it before what "
-                "cannot be copied is added to it."
+                "`model` must be one that copy.deepcopy can copy, for a copy is trained; got "
+                f"{type(error).__name__}: {error}. Check the model before what cannot be copied is "
+                "added to it."
             ) from error
         return Copies(model, self.loss if loss is None else copied, optimizer)
 
@@ -83,15 +83,15 @@ def _refuse(model: nn.Module) -> None:
     for name, parameter in parameters.items():
         if isinstance(parameter, UninitializedTensorMixin):
             raise InputsError(
-                f"{name} has no shape yet: run the model once, model(inputs), before checkup."
+                f"{name!r} has no shape yet: run the model once, model(inputs), before checkup."
             )
         if parameter.is_meta:
             raise InputsError(
-                f"{name} is on the meta device and has no values to check. Make them first: "
+                f"{name!r} is on the meta device and has no values to check. Make them first: "
                 'model.to_empty(device="cpu") and the initialisation that the model is to have.'
             )
     if not any(parameter.requires_grad for parameter in parameters.values()):
         raise InputsError(
-            "no parameter of the model requires a gradient: there is nothing to train. Call "
-            "model.requires_grad_(True), or check the model that is trained."
+            "`model` must have a parameter that requires a gradient; got none, and nothing to "
+            "train. Call model.requires_grad_(True), or check the model that is trained."
         )

@@ -70,7 +70,7 @@ def calibrate_(
         A `Calibration`: a row a weight, and what was not calibrated and why.
     """
     if not 0 < target < math.inf:
-        raise OptionError(f"target is a root mean square, a number above 0; got {target!r}.")
+        raise OptionError(f"`target` must be a number above 0, a root mean square; got {target!r}.")
     _refuse_what_cannot_be_scaled(model)
     given = as_inputs(inputs)
     if plan is not None:

@@ -81,7 +81,7 @@ _ALIASES = {
     "lrelu": "leaky_relu",
     **{f"conv{t}{d}d": "identity" for t in ("", "_transpose") for d in (1, 2, 3)},
 }
-_MIXES = "it mixes the elements of its input, so it is no function of one number"
+_MIXES = "it mixes the elements of its input, so it is not a function of one number"
 _HALVES = "it multiplies one half of its input with a function of the other"
 _REFUSED = {
     "softmax": _MIXES,
@@ -125,8 +125,8 @@ def elementwise(activation: Activation) -> Elementwise:
     if isinstance(given, type) or not callable(given):
         what = f"the class {given.__name__}" if isinstance(given, type) else repr(given)
         raise ActivationError(
-            "an activation is a name ('gelu'), a module (nn.LeakyReLU(0.2)) or a function of a "
-            f"tensor; got {what}."
+            "An activation must be a name ('gelu'), a module (nn.LeakyReLU(0.2)) or a function of "
+            f"a tensor; got {what}."
         )
     name = getattr(activation, "__name__", None) or type(activation).__name__
     return _tried(name, (activation,))
@@ -135,7 +135,9 @@ def elementwise(activation: Activation) -> Elementwise:
 def _by_name(text: str) -> Elementwise:
     match = _CALL.fullmatch(text)
     if match is None:
-        raise ActivationError(f"{text!r} is not the name of an activation, nor like 'elu(1.5)'.")
+        raise ActivationError(
+            f"The name of an activation must be like 'gelu' or 'elu(1.5)'; got {text!r}."
+        )
     spelling = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", match[1]).lower()
     name = _canonical(spelling, text)
     numbers = [
@@ -143,10 +145,12 @@ def _by_name(text: str) -> Elementwise:
     ]
     if name in _FUNCTIONS:
         if numbers:
-            raise ActivationError(f"{name!r} takes no parameter; got {text!r}.")
+            raise ActivationError(f"{name!r} takes no parameter; got {text!r}. Type {name!r}.")
         return Elementwise(name, (_FUNCTIONS[name],))
     if name == "threshold" and not numbers:
-        raise ActivationError("threshold has no usual parameters; write 'threshold(0.1, 0)'.")
+        raise ActivationError(
+            f"'threshold' must have two parameters; got {text!r}. Type 'threshold(0.1, 0)'."
+        )
     if name == "prelu":  # its one number is the slope, not how many slopes there are
         numbers = numbers or [0.25]
         module: nn.Module = nn.LeakyReLU(numbers[0])
@@ -174,8 +178,8 @@ def _canonical(written: str, text: str) -> str:
     close = close_names(written, names())
     hint = f" Closest: {', '.join(map(repr, close))}." if close else ""
     raise ActivationError(
-        f"no activation is called {text!r}.{hint} Any function of a tensor or module can be given "
-        "instead of a name."
+        f"The name of an activation must be a known one; got {text!r}.{hint} A module or any "
+        "function of a tensor can be given instead of a name."
     )
 
 
@@ -183,7 +187,9 @@ def _number(argument: str, text: str) -> float:
     try:
         return float(argument.rpartition("=")[2])
     except ValueError:
-        raise ActivationError(f"the parameters in {text!r} must be numbers.") from None
+        raise ActivationError(
+            f"The parameters of an activation must be numbers; got {text!r}. Type 'elu(1.5)'."
+        ) from None
 
 
 def _by_module(module: nn.Module) -> Elementwise:

@@ -38,16 +38,24 @@ def calculate_gain(
     `docs/init.md` says why the two differ and which to use when.
     """
     if convention not in ("torch", "exact"):
-        raise OptionError(f"convention is 'torch' or 'exact'; got {convention!r}.")
+        raise OptionError(f"`convention` must be 'torch' or 'exact'; got {convention!r}.")
     if negative_slope is not None:
         if param is not None:
-            raise OptionError("param and negative_slope are the same number: give one of them.")
+            raise OptionError(
+                f"`param` must be left out beside `negative_slope`; got {param!r} and "
+                f"{negative_slope!r}. They are the same number."
+            )
         if not (isinstance(name, str) and name.lower().replace("leakyrelu", "lrelu") in _SLOPES):
-            raise OptionError(f"negative_slope belongs to 'leaky_relu'; {name!r} has none.")
+            raise OptionError(
+                f"`negative_slope` must come with 'leaky_relu'; got {name!r}, which has none."
+            )
         param = negative_slope
     if param is not None:
         if not isinstance(name, str):
-            raise OptionError("param belongs to a name; a module or function has its own.")
+            raise OptionError(
+                f"`param` must come with the name of an activation; got {type(name).__name__}. "
+                "A module or function has its own."
+            )
         name = f"{name}({float(param)})"
     activation = elementwise(name)
     base = activation.name.partition("(")[0]

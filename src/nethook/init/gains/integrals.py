@@ -55,7 +55,8 @@ class Moments:
     def gain(self, kind: Kind = "forward") -> float:
         """As `nethook.init.gain`."""
         if kind not in KINDS:
-            raise OptionError(f"kind is one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
+            kinds = ", ".join(map(repr, KINDS))
+            raise OptionError(f"`kind` must be one of {kinds}; got {kind!r}.")
         if kind == "backward":
             if math.isnan(self.derivative):
                 raise ActivationError(
@@ -98,7 +99,7 @@ def moments(f: Activation, q: float = 1.0) -> Moments:
     Deterministic, exact to 1e-10 (for functions that compute in float64), some milliseconds.
     """
     if not _is_scale(q):
-        raise OptionError(f"q is the mean square of the input, a number above 0; got {q!r}.")
+        raise OptionError(f"`q` must be a number above 0, the mean square of the input; got {q!r}.")
     activation = elementwise(f)
     measured = [_measure(activation.name, function, float(q)) for function in activation.functions]
     mean, second, derivative, curved, error = np.mean(measured, axis=0).tolist()

@@ -43,8 +43,8 @@ def apply_(model: Model, plan: Plan, generator: torch.Generator | int | None = N
         if site is None or tuple(site.tensor.shape) != row.shape:
             there = "is not there" if site is None else f"has shape {tuple(site.tensor.shape)}"
             raise InitError(
-                f"the plan is not for this model: {row.parameter!r} {there}; the plan has "
-                f"{row.shape}. Make one with nethook.init.plan(model, inputs)."
+                f"`plan` must be for this model; got one with {row.parameter!r} of shape "
+                f"{row.shape}, which {there} here. Make one with nethook.init.plan(model, inputs)."
             )
         reason = why_not_fillable(site.tensor)
         if reason is not None:

@@ -71,5 +71,6 @@ def find_method(name: str) -> Method:
     if method is None:
         known_names = [*_METHODS, *_ALIASES]
         close = close_names(str(spelling), known_names) or list(_METHODS)
-        raise OptionError(f"there is no method {name!r}. Closest: {', '.join(map(repr, close))}.")
+        shown = ", ".join(map(repr, close))
+        raise OptionError(f"`method` must be the name of a method; got {name!r}. Closest: {shown}.")
     return method

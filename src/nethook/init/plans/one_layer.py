@@ -52,7 +52,7 @@ def initialize_layer(
     if weights is None:
         own = [name for name, _ in layer.named_parameters(recurse=False)]
         raise InitError(
-            f"{type(layer).__name__} is no layer whose weights nethook knows"
+            f"`layer` must be of a kind that nethook knows; got {type(layer).__name__}"
             + (f" ({', '.join(own)})" if own else " (it has no parameters of its own)")
             + ". For a whole model: nethook.init.apply_(model, nethook.init.plan(model, inputs))."
         )

@@ -116,7 +116,9 @@ class Plan:
         try:
             data = json.loads(text)
             if data["schema"] != _SCHEMA:
-                raise InitError(f"this plan has schema {data['schema']}; nethook reads {_SCHEMA}.")
+                raise InitError(
+                    f"`text` must be a plan of schema {_SCHEMA}; got schema {data['schema']}."
+                )
             rows = tuple(_row(row) for row in data["rows"])
             return cls(
                 str(data["model"]), str(data["method"]), rows, tuple(map(str, data["warnings"])),
@@ -125,7 +127,10 @@ class Plan:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, InitError):
                 raise
-            raise InitError(f"this text is no plan: {type(error).__name__}: {error}") from error
+            raise InitError(
+                "`text` must be a plan that `to_json` wrote; got something else "
+                f"({type(error).__name__}: {error})."
+            ) from error
 
     def diff(self, other: Plan) -> PlanDiff:
         """What differs between this plan and another one."""

@@ -192,13 +192,19 @@ def _gradients(
     value = loss(output) if loss is not None else getattr(output, "loss", None)
     if isinstance(value, torch.Tensor):
         if value.numel() != 1:
-            raise InputsError(f"loss must give one number; it gave {tuple(value.shape)}.")
+            raise InputsError(
+                f"`loss` must give one number; got shape {tuple(value.shape)}. Take a mean: "
+                "loss.mean()."
+            )
         if not value.requires_grad:
-            raise InputsError("loss must depend on the model's output; it has no gradient.")
+            raise InputsError(
+                "`loss` must depend on the model's output; got a number without a gradient. Look "
+                "for .detach() and .item()."
+            )
         ends, sent = [value], None
     else:
         if loss is not None:
-            raise InputsError(f"loss must give a tensor; it gave {type(value).__name__}.")
+            raise InputsError(f"`loss` must give a tensor; got {type(value).__name__}.")
         ends = [t for _, t in tensors(output) if t.requires_grad and t.is_floating_point()]
         if not ends:
             return [math.nan] * len(measurer.layers)

@@ -88,7 +88,9 @@ class Report:
         layer must also lie between these two, as a multiple of the last layer's.
         """
         if not 0 <= low <= high:
-            raise OptionError(f"low must not be above high; got {low!r} and {high!r}.")
+            raise OptionError(
+                f"`low` must be at least 0 and at most `high`; got {low!r} and {high!r}."
+            )
         well = (*_WELL, "alike")
         forward = all(row.verdict(low, high) in well for row in self.rows)
         if backward is None or not forward:

@@ -106,9 +106,12 @@ def sweep(
         A `Sweep`: for each layer its scale at each width, and the power of the width that fits.
     """
     if len(set(widths)) < 2:
-        raise OptionError(f"widths must be at least two different ones; got {list(widths)!r}.")
+        raise OptionError(f"`widths` must be at least two different numbers; got {list(widths)!r}.")
     if steps and train is None:
-        raise OptionError("steps need train, a function that does one of them.")
+        raise OptionError(
+            f"`train` must be a function where there are steps; got None and steps={steps!r}. "
+            "It does one step: train(model)."
+        )
     measured = [
         [_scales(make, width, inputs, train, steps, seed) for seed in range(seeds)]
         for width in widths
@@ -118,8 +121,8 @@ def sweep(
         for report in reports:
             if len(report) != len(layers):
                 raise OptionError(
-                    f"the model has {len(layers)} layers at width {widths[0]} and {len(report)} at "
-                    f"width {width}: a sweep compares the same layers."
+                    f"`make` must give the same layers at every width; got {len(layers)} at width "
+                    f"{widths[0]} and {len(report)} at width {width}."
                 )
     rows = []
     for index, address in enumerate(layers):

@@ -1,0 +1,53 @@
+"""Parts of sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from nethook.doctor.phrases import backward_line, number, one_or_many, some, source_line
+from tests.doctor.synthetic import Made
+
+
+@pytest.mark.parametrize(
+    ("sites", "words"),
+    [
+        (["a"], "`a`"),
+        (["a", "b"], "`a` and `b`"),
+        (["a", "b", "c"], "`a`, `b` and `c`"),
+        (["a", "b", "c", "d"], "4 layers (`a`, `b`, `c`, …)"),
+    ],
+)
+def test_some_sites(sites: list[str], words: str) -> None:
+    assert some(sites, "layer") == words
+
+
+def test_one_or_many() -> None:
+    assert one_or_many(["a"], "gets", "get") == "gets"
+    assert one_or_many(["a", "b"], "gets", "get") == "get"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.0, "1"), (0.0123456, "0.0123"), (12345.0, "1.23e+04"), (-2.5, "-2.5")]
+)
+def test_numbers_have_three_digits(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("/home/me/train.py:42", " (train.py:42)"),
+        ("C:\\me\\train.py:42", " (train.py:42)"),
+        ("train.py:42", " (train.py:42)"),
+        (None, ""),
+        ("", ""),
+    ],
+)
+def test_a_line_of_the_users_code(source: str | None, text: str) -> None:
+    assert source_line(source) == text
+
+
+def test_the_line_of_the_first_backward_pass() -> None:
+    made = Made().record(0, source="a.py:1").record(1, source="b.py:2")
+    assert backward_line(made.history()) == " (a.py:1)"
+    assert backward_line(Made().history()) == ""

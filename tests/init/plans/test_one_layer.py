@@ -6,15 +6,11 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils import parametrizations
 
 from nethook.errors import ActivationError, InitError, OptionError
 from nethook.init import gain, initialize_layer
-from nethook.init.dataflow.fans import layer_weights
-from nethook.init.plans.sampling import DISTRIBUTIONS, draw
 
 ROOT_2 = math.sqrt(2)
 
@@ -41,74 +37,6 @@ def test_a_plain_convolution_as_torch_does_it():
     torch.manual_seed(3)
     nn.init.kaiming_uniform_(theirs.weight, nonlinearity="relu")
     assert torch.allclose(ours.weight, theirs.weight, rtol=1e-6, atol=0)
-
-
-convolutions = st.builds(
-    dict,
-    transposed=st.booleans(),
-    groups=st.sampled_from([1, 2, 4]),
-    wide=st.integers(1, 3),
-    narrow=st.integers(1, 3),
-    kernel=st.integers(1, 4),
-    stride=st.integers(1, 3),
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(case=convolutions)
-def test_fans_are_what_a_count_gives(case):
-    """All weights 1: an output is then the number of weights in it, a gradient that of an input."""
-    cls = nn.ConvTranspose1d if case["transposed"] else nn.Conv1d
-    groups = case["groups"]
-    layer = cls(
-        case["wide"] * groups, case["narrow"] * groups, case["kernel"],
-        stride=case["stride"], groups=groups, bias=False,
-    )  # fmt: skip
-    nn.init.ones_(layer.weight)
-    x = torch.ones(1, layer.in_channels, 120, requires_grad=True)
-    y = layer(x)
-    y.sum().backward()
-    # Away from the ends, and over whole strides, so that every place counts as often.
-    inner_y = y[..., 12 : 12 + 6 * 12].mean()
-    inner_x = x.grad[..., 12 : 12 + 6 * 6].mean()
-    (weight,) = layer_weights(layer)
-    fan_in, fan_out = weight.layout.fans(tuple(layer.weight.shape))
-    assert fan_in == pytest.approx(float(inner_y.detach()))
-    assert fan_out == pytest.approx(float(inner_x))
-
-
-@pytest.mark.parametrize(
-    ("layer", "fans"),
-    [
-        (nn.Linear(7, 5), (7, 5)),
-        (nn.Conv2d(64, 64, 3, groups=64), (9, 9)),  # torch says (9, 576)
-        (nn.ConvTranspose2d(64, 16, 3), (576, 144)),  # torch says (144, 576)
-        (nn.ConvTranspose2d(64, 16, 4, stride=2), (256, 256)),
-        (nn.Bilinear(4, 5, 6), (20, 30)),
-        (nn.Embedding(100, 16), (1, 16)),
-        (nn.MultiheadAttention(64, 4), (64, 64)),  # torch says (64, 192)
-        (nn.LSTM(20, 30), (20, 30)),  # torch says (20, 120)
-    ],
-    ids=lambda each: type(each).__name__,
-)
-def test_fans_by_name(layer, fans):
-    weight = layer_weights(layer)[0]
-    parameter = dict(layer.named_parameters())[weight.name]
-    assert weight.layout.fans(tuple(parameter.shape)) == fans
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    form=st.sampled_from(["Conv2d", "ConvTranspose2d", "Linear"]),
-    groups=st.sampled_from([1, 2]),
-    seed=st.integers(0, 99),
-)
-def test_matrices_and_back(form, groups, seed):
-    torch.manual_seed(seed)
-    layer = nn.Linear(4, 6) if form == "Linear" else getattr(nn, form)(4, 6, 3, groups=groups)
-    layout = layer_weights(layer)[0].layout
-    shape = tuple(layer.weight.shape)
-    assert torch.equal(layout.weight(layout.matrices(layer.weight), shape), layer.weight)
 
 
 def test_a_packed_projection_is_three_square_ones():
@@ -211,16 +139,6 @@ def test_seeds_types_and_generators():
     assert torch.equal(made(torch.float16), first.half())
     assert not torch.equal(before, torch.get_rng_state())
     assert layer.weight.requires_grad
-
-
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_every_distribution_has_the_std_that_was_asked_for(distribution):
-    torch.manual_seed(0)
-    layout = layer_weights(nn.Conv2d(64, 64, 3))[0].layout
-    made = draw((64, 64, 3, 3), distribution, 0.3, layout)
-    rms = float(made.square().mean().sqrt())
-    assert rms == pytest.approx(0.3, rel=0.02)
-    assert not draw((64, 64, 3, 3), distribution, 0.0, layout).any()
 
 
 @pytest.mark.parametrize(

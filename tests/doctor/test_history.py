@@ -112,3 +112,9 @@ def test_a_real_run(well: Path) -> None:
         (loss,) = history.losses()
         assert loss.value[-1] < loss.value[0]
         assert history.loop("optimizer_steps").total == pytest.approx(80)
+
+
+def test_the_largest_rate() -> None:
+    made = Made().rate(0.1, 0.3, 0.2).scalar("lr:1.0", [0], [0.05])
+    assert made.history().largest_rate() == 0.3
+    assert np.isnan(Made().history().largest_rate())

@@ -335,6 +335,11 @@ class History:
         names = [name for name in self._scalars if name.startswith("lr:")]
         return {name.removeprefix("lr:"): self.scalar(name) for name in names}
 
+    def largest_rate(self) -> float:
+        """The largest learning rate of any group at any step; NaN where none was kept."""
+        largest = [float(curve.value.max()) for curve in self.rates().values() if len(curve)]
+        return max(largest, default=float("nan"))
+
     def logged(self) -> dict[str, Curve]:
         """What the user logged: `watch.log(val_accuracy=…)`."""
         return {name: self.scalar(name) for name in self._scalars if not is_own_scalar(name)}

@@ -15,6 +15,7 @@ from nethook.doctor.signals.layers import (
     late,
     leaves,
     measured,
+    mode_changes,
     near_ends,
     norm_of_weights,
     pairs,
@@ -110,3 +111,12 @@ def test_the_norm_of_all_weights() -> None:
     made.parameter("b", elements=64).series("b", "params", rms=np.r_[1.0, np.full(199, 50.0)])
     assert norm_of_weights(made.history()) == pytest.approx(math.sqrt(9 * 4 + 64))
     assert norm_of_weights(Made().history()) == 1.0
+
+
+def test_changes_of_a_mode_by_phase() -> None:
+    changes = [[0, "train", True], [5, "eval", False], [6, "train", False], ["damaged"]]
+    (module,) = Made().module("bn", modes=changes).history().modules
+    assert mode_changes(module, "train") == [(0, True), (6, False)]
+    assert mode_changes(module, "eval") == [(5, False)]
+    (without,) = Made().module("bn", modes=None).history().modules
+    assert mode_changes(without, "train") == []

@@ -15,7 +15,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.phrases import one_or_many, some
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.layers import leaves
+from nethook.doctor.signals.layers import leaves, mode_changes
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     norms = []
     for module in leaves(history):
         least, greatest = (module.fact("batch") or [0, 0])[:2]
-        modes = [
-            change
-            for change in module.fact("modes", [])
-            if len(change) == 3 and change[1] == "train"
-        ]
-        trains = any(training for _, _, training in modes)
+        trains = any(training for _, training in mode_changes(module, "train"))
         if module.fact("activation") == "norm" and trains and 0 < greatest <= limit.size:
             norms.append((module.address, least, greatest))
     if not norms:

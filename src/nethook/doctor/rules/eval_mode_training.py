@@ -18,6 +18,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
 from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.layers import mode_changes
 
 
 @dataclass(frozen=True)
@@ -91,15 +92,13 @@ MODAL = ("norm", "dropout")
 
 def _eval_steps(module: SiteFacts, steps: int) -> tuple[int, int]:
     """Since when, and for how many steps, a module trained in eval mode."""
-    changes = [
-        change for change in module.fact("modes", []) if len(change) == 3 and change[1] == "train"
-    ]
+    changes = mode_changes(module, "train")
     # So many changes are kept and no more: what came after the last of them is not known.
     end = steps if len(module.fact("modes", [])) < KEPT else 0
-    ends = [int(step) for step, _, _ in changes[1:]] + [end] * bool(changes)
+    ends = [step for step, _ in changes[1:]] + [end] * bool(changes)
     stretches = [
-        (int(step), max(0, end - int(step)))
-        for (step, _, training), end in zip(changes, ends, strict=True)
+        (step, max(0, end - step))
+        for (step, training), end in zip(changes, ends, strict=True)
         if not training
     ]
     if not stretches:

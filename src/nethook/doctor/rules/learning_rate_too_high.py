@@ -62,8 +62,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     threshold = limit.ratio if worse else limit.stuck if stuck else limit.first
     over = finite.where(finite.value > threshold)
     first = int(over.step[0]) if len(over) else 0
-    rates = [float(curve.value.max()) for curve in history.rates().values() if len(curve)]
-    rate = max(rates, default=float("nan"))
+    rate = history.largest_rate()
     ends = f"ends at {went.end:.3g}" if went.finite else "is not finite at the end"
     changed = f"{large:.1%} of their size" if large < 10 else f"{large:.1g} times their size"
     yield Finding(

@@ -48,8 +48,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     if stopped_layers(history) or fades(history):
         return  # gradients do not arrive: the rate is not the cause
-    rates = [float(curve.value.max()) for curve in history.rates().values() if len(curve)]
-    rate = max(rates, default=float("nan"))
+    rate = history.largest_rate()
     factor = 1e-3 / max(largest, 1e-12)
     yield Finding(
         "learning-rate-too-low",

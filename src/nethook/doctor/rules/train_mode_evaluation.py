@@ -20,6 +20,7 @@ from nethook.doctor.history import History, SiteFacts
 from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules.eval_mode_training import MODAL
+from nethook.doctor.signals.layers import mode_changes
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,11 @@ def _in_training_mode(module: SiteFacts) -> int | None:
     calls = module.fact("calls", {})
     if not (isinstance(calls, dict) and calls.get("eval")):
         return None
-    modes = [change for change in module.fact("modes", []) if len(change) == 3]
-    in_eval = [(step, training) for step, phase, training in modes if phase == "eval"]
-    # A mode that never changed is noted once, for the phase in which it was seen first.
-    flags = [training for _, training in in_eval] or [training for _, _, training in modes]
+    in_eval = mode_changes(module, "eval")
+    flags = [training for _, training in in_eval or mode_changes(module, "train")]
     if not flags or not all(flags):
         return None
-    return int(in_eval[0][0]) if in_eval else 0
+    return in_eval[0][0] if in_eval else 0
 
 
 def before_training(dropouts: tuple[str, ...]) -> Finding:

@@ -19,6 +19,15 @@ def leaves(history: History) -> list[SiteFacts]:
     return sorted(called, key=lambda module: int(module.fact("first_call")))
 
 
+def mode_changes(module: SiteFacts, phase: str) -> list[tuple[int, bool]]:
+    """The steps at which a module's `training` flag changed in a phase, and what it was then.
+
+    A flag that never changed is noted once, for the phase in which the module was seen first.
+    """
+    changes = [change for change in module.fact("modes", []) if len(change) == 3]
+    return [(int(step), bool(training)) for step, seen_in, training in changes if seen_in == phase]
+
+
 def weighted(history: History) -> list[SiteFacts]:
     """Those of them that have parameters and are not norms: what a signal passes through."""
     return [

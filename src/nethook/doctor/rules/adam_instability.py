@@ -42,6 +42,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     usual = np.median(update), np.median(gradient)
     if not (usual[0] > 0 and usual[1] > 0):
         return
+    # A gradient near zero must not make a spike of an update that momentum alone has made.
     apart = (update / usual[0]) / np.maximum(gradient / usual[1], 0.1)
     late = np.arange(len(apart)) >= 5  # the first steps of Adam are large by design
     spikes = np.flatnonzero((apart >= limit.spike) & late)

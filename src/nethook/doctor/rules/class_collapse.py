@@ -88,6 +88,7 @@ def _is_learning(went: Progress, later: list[LossFacts], limit: Thresholds) -> b
 def _ratio(record: LossFacts) -> float | None:
     answers, targets = _array(record.fact("argmax_counts")), _array(record.fact("class_counts"))
     wanted = _entropy(targets)
+    # Below 0.3 nat (more than nine targets in ten of one class) one answer for all may be right.
     return _entropy(answers) / wanted if wanted > 0.3 else None
 
 

@@ -96,7 +96,7 @@ def _count(records: list[LossFacts], limit: Thresholds) -> int:
     targets = [record.fact("target") for record in records]
     count = int(max(target["max"] for target in targets)) + 1
     most = max(int(target.get("distinct") or 0) for target in targets)
-    even = math.sqrt((count**2 - 1) / 12)
+    even = math.sqrt((count**2 - 1) / 12)  # the spread of 0 … count - 1, all equally frequent
     spread = [float(target["std"]) for target in targets if target.get("std") is not None]
     wide = not spread or sorted(spread)[len(spread) // 2] >= limit.even * even
     begins = min(target.get("min") or 0 for target in targets) == 0

@@ -95,7 +95,7 @@ def near_ends(history: History, module: SiteFacts, functions: dict[str, str]) ->
     return Curve(mean.step, np.asarray(share), mean.steps)
 
 
-# From where on tanh is above 0.97 and sigmoid within 3 % of an end.
+# From where on tanh is above 0.97 (atanh 0.97) and sigmoid within 3 % of an end (ln 0.97 / 0.03).
 _ENDS = {"tanh": 2.0923, "sigmoid": 3.4761}
 _FUNCTIONS = ("relu", "tanh", "sigmoid")
 

@@ -58,6 +58,8 @@ class Progress:
         """It fell by more than its noise explains, and by more than a fiftieth of its scale."""
         if not self.finite or self.learnt_nothing:
             return False
+        # By start and end where they differ by three errors; by the whole of the first and last
+        # tenth for a slow fall that no single value shows.
         clear = self.start - self.end > 3 * self.error or self.late > 4
         return clear and self.fell > 0.02
 
@@ -108,6 +110,8 @@ def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
     width = min(len(kept), max(5, len(kept) // 10))
     smooth = medians(kept, width)
     start, end, best = _start(kept), float(smooth[-1]), float(smooth.min())
+    # The median deviation, which a few outliers do not move; 1.4826 of it is the standard
+    # deviation of normal noise.
     noise = float(np.median(np.abs(kept - _trend(kept, width)))) * 1.4826
     # Of a median of n values the error is 1.25 of their spread by the root of n.
     error = 1.25 * noise * math.sqrt(1 / 2 + 1 / width)

@@ -165,6 +165,7 @@ def _train(mine: Copies, optimizer: Any, batch: Batch, steps: int) -> list[float
     losses: list[float] = []
     began = time.perf_counter()
     mine.model.train()
+    # The order of most scripts: rules about the contract of the loop read these steps, too.
     for _ in range(steps):
         loss = batch.loss(mine.loss, batch.inputs.call(mine.model))
         optimizer.zero_grad()

@@ -294,6 +294,9 @@ class _Layer:
         # Types of few digits, also those of autocast, show no smaller difference than this.
         types = (self.weight.dtype, self.part(result).dtype)
         close = max(_CLOSE, *(torch.finfo(dtype).eps / 4 for dtype in types))
+        # One turn is mostly enough for float32. In narrow types the scaled weight is rounded, so
+        # its output may miss the goal: it is scaled again as long as that brings it closer, and
+        # the last try, which does not, is undone.
         while abs(factor - 1) > close:
             old = self.weight.detach().clone()
             self._set(partial(self.weight.mul_, factor))

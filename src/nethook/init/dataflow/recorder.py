@@ -232,6 +232,7 @@ class Recorder(OpConsumer):
             return ParamUse(index, transposed=False, whole=True)
         if id(tensor) in self._known:
             return None
+        # A view of a parameter; or what is no view of it and has its memory: `.data`, `.detach()`.
         base = base_of(tensor) if is_view(tensor) else None
         index = self._params.get(id(base)) if base is not None else None
         if index is None:

@@ -77,7 +77,11 @@ class Structure:
 
     @cached_property
     def ancestors(self) -> list[int]:
-        """Of each value, the values it was computed from, as the bits of one number."""
+        """Of each value, the values it was computed from, as the bits of one number.
+
+        `ancestors[a] >> b & 1` asks whether `a` comes from `b`. Whole numbers of any length make
+        that, and what two values have in common, one operation each, at one bit per pair of nodes.
+        """
         ancestors: list[int] = []
         for node in self.nodes:
             bits = 1 << node.index
@@ -107,6 +111,8 @@ class Structure:
 
     def _is_statistic_of(self, index: int, value: int) -> bool:
         """Whether a value is computed from another one's mean or spread, without any weight."""
+        # x · rsqrt(mean(x²)), or (x − mean) · rsqrt(var(x)): the value itself, or what it was
+        # centred from, is where the search for a reduction ends.
         start = self.origin(value)
         base = {start, *(self.origin(p) for p in self.nodes[start].parents)}
         reduced, left, seen = False, [index], set()
@@ -203,6 +209,8 @@ class Structure:
         fixed = [self.nodes[p].op == "constant" or bool(self.nodes[p].derived) for p in (a, b)]
         if any(fixed) or a == b:
             return None
+        # Nodes are numbered in order of execution, so the highest common bit is the latest value
+        # that both sides come from: where a stream and its branch part.
         common = self.ancestors[a] & self.ancestors[b]
         start = common.bit_length() - 1
         while start >= 0 and not self.is_signal(start):
@@ -213,6 +221,7 @@ class Structure:
         weights_a, weights_b = self._weights_between(a, start), self._weights_between(b, start)
         if weights_a == weights_b:
             return Add(node.index, a, b, residual=False) if weights_a else None
+        # The side with fewer weights is the short way; it may have one (a projection).
         skip, branch = (a, b) if weights_a < weights_b else (b, a)
         return Add(node.index, skip, branch, residual=True)
 
@@ -346,6 +355,8 @@ class Structure:
         return False
 
     def _leads_to_softmax(self, index: int) -> bool:
+        # Breadth first and bounded: a softmax that belongs to these scores is a few operations
+        # away (a scale, a mask), and without a bound the search would walk the rest of the network.
         left, steps = [index], 0
         while left and steps < 64:
             steps += 1

@@ -156,6 +156,8 @@ class _Planner:
                 for node in norms or weights:
                     branches.setdefault(node, []).append(add)
         norms_at = {use.node for use in self.structure.uses if use.role == "norm scale"}
+        # In order of execution: the scale of a stream, of which a branch gets its share, is that
+        # of weights that were settled before.
         for node in sorted({*self.structure.weighted, *norms_at, *branches}):
             target = self.targets.setdefault(node, _Target())
             for add in branches.get(node, [])[:1]:

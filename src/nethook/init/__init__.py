@@ -1,4 +1,4 @@
-"""Start a network well: gains, plans, calibration on data, and the proof.
+"""Initialise a network: gains, plans, calibration on data, and the proof.
 
 nethook.init.gain("gelu")
 plan = nethook.init.plan(model, inputs)         # reads, changes nothing

@@ -67,7 +67,7 @@ def calibrate_(
     alone do not say what it does), a second one may follow; `forwards` says so.
 
     Returns:
-        A `Calibration`: a row a weight, and what was not calibrated and why.
+        A `Calibration`: a row per weight, and what was not calibrated and why.
     """
     if not 0 < target < math.inf:
         raise OptionError(f"`target` must be a number above 0, a root mean square; got {target!r}.")
@@ -183,7 +183,7 @@ class _Calibrator(Recorder):
             for node in self.note(op, function, args, kwargs, result):
                 self._seen.update(use.index for use in node.params)
             return None
-        # Looked up before the result is known to the graph, which holds one node a tensor.
+        # Looked up before the result is known to the graph, which holds one node per tensor.
         trial = self.trial(op, function, args, kwargs)
         first = result
         again = partial(function, *args, **kwargs)
@@ -288,7 +288,7 @@ class _Layer:
     note: str = ""
 
     def scale(self, result: Any, goal: float) -> tuple[float, str, Any]:
-        """Scales the weight: by what, what is to be said about it, and what the layer gives."""
+        """Scales the weight: by what, a note on it, and what the layer gives."""
         applied = 1.0
         factor, note = _factor(self.part(result), self.bias, goal, self.channels)
         # Types of few digits, also those of autocast, show no smaller difference than this.

@@ -1,4 +1,4 @@
-"""What `calibrate_` did: a row a weight, and what it left alone."""
+"""What `calibrate_` did: a row per weight, and what it left alone."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _SEED = 0  # the same for every run, so that dropout hides the same elements in 
 
 
 def unreadable() -> bool:
-    """Whether what runs now is no part of the forward, or has values that cannot be read.
+    """Whether what runs now is not part of the forward, or has values that cannot be read.
 
     A checkpoint that is computed again inside a backward pass was seen before; inside a torch.func
     transform a tensor stands for many.
@@ -232,7 +232,7 @@ class Recorder(OpConsumer):
             return ParamUse(index, transposed=False, whole=True)
         if id(tensor) in self._known:
             return None
-        # A view of a parameter; or what is no view of it and has its memory: `.data`, `.detach()`.
+        # A view of a parameter; or no view, but on its memory: `.data`, `.detach()`.
         base = base_of(tensor) if is_view(tensor) else None
         index = self._params.get(id(base)) if base is not None else None
         if index is None:
@@ -265,7 +265,7 @@ class Recorder(OpConsumer):
 
 
 def mean_square(tensor: torch.Tensor) -> float:
-    """The mean of the squares of a tensor's elements; NaN where that cannot be said."""
+    """The mean of the squares of a tensor's elements; NaN where it has none."""
     unreadable = tensor.is_meta or tensor.is_nested or tensor.layout is not torch.strided
     if unreadable or not tensor.is_floating_point() or tensor.numel() == 0:
         return math.nan

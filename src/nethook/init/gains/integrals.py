@@ -26,7 +26,7 @@ class Moments:
 
     `slope` says what becomes of a small error in scale over many layers that each have the forward
     gain: below 1 it dies out, above 1 it grows, layer by layer. `chi` is the factor by which the
-    mean square of the gradient changes a layer then.
+    mean square of the gradient changes per layer then.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Moments:
 
     @property
     def chi(self) -> float:
-        """What the mean square of a gradient is multiplied with a layer, at the forward gain."""
+        """What the mean square of a gradient is multiplied with per layer, at the forward gain."""
         return self.q * self.derivative / self.second
 
     @property
@@ -96,7 +96,7 @@ def moments(f: Activation, q: float = 1.0) -> Moments:
         ActivationError: where `f` does not act on each element by itself (softmax, GLU), is random,
             or has no finite mean square.
 
-    Deterministic, exact to 1e-10 (for functions that compute in float64), some milliseconds.
+    Deterministic, exact to 1e-10 (for functions that compute in float64), a few milliseconds.
     """
     if not _is_scale(q):
         raise OptionError(f"`q` must be a number above 0, the mean square of the input; got {q!r}.")

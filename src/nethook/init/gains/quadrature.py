@@ -53,8 +53,8 @@ class Means:
 def normal_means(functions: Callable[[Floats], Floats]) -> Means:
     """E[g(x)] for a standard normal x and every row g of `functions`.
 
-    `functions` takes points (n,) and gives a row of values a function (k, n). It is called once a
-    halving, with all points of that halving. A row may be NaN throughout; then so is its mean.
+    `functions` takes points (n,) and gives a row of values per function (k, n). It is called once
+    per halving, with all points of that halving. A row may be NaN throughout; then so is its mean.
     """
     edges = np.linspace(-REACH, REACH, _PANELS + 1)
     left, right = edges[:-1], edges[1:]

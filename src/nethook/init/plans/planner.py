@@ -316,7 +316,7 @@ class _Planner:
             )
             return self.rule.std(gain, use.fans)
         if use.role == "embedding":
-            reasons.append("a lookup: one weight an output")
+            reasons.append("a lookup: one weight per output")
             return math.sqrt(target.square)
         if len(self.by_param[use.param]) > 1 and use.role == "weight" and self._is_tied(use):
             reasons.append("tied to an embedding")

@@ -56,7 +56,7 @@ class PlanRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
-    """What `nethook.init.apply_` will do to a model: a row a parameter, in model order.
+    """What `nethook.init.apply_` will do to a model: a row per parameter, in model order.
 
     plan = nethook.init.plan(model, inputs)
     plan["fc1.weight"].std, plan["fc1.weight"].reason

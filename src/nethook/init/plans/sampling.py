@@ -1,4 +1,4 @@
-"""Filling a weight: one function a distribution, seeded, in any type and on any device."""
+"""Filling a weight: one function per distribution, seeded, in any type and on any device."""
 
 from __future__ import annotations
 

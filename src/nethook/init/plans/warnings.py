@@ -1,4 +1,4 @@
-"""What may go wrong with a start: cloned layers, layers that never ran, scales that run away."""
+"""What may go wrong at the start: cloned layers, layers that never ran, scales that run away."""
 
 from __future__ import annotations
 

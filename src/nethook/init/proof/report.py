@@ -1,4 +1,4 @@
-"""What `verify` found: a row a layer, a verdict each, a table and a figure."""
+"""What `verify` found: a row per layer with its verdict, a table and a figure."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Sweep:
         return {"widths": list(self.widths), "steps": self.steps, "rows": rows}
 
     def figure(self) -> Any:
-        """A Plotly figure: one line a layer, its scale over the width."""
+        """A Plotly figure: one line per layer, its scale over the width."""
         from nethook.drawing.scales import sweep_figure
 
         return sweep_figure(self.to_dict())

@@ -173,7 +173,7 @@ class History:
         self.read.add(f"event.{kind}")
         return tuple(event for event in self._events if event.kind == kind)
 
-    def _is_known(self, step: int) -> bool:
+    def _is_within(self, step: int) -> bool:
         return self._until is None or step <= self._until
 
     def _cut(self, curve: Curve) -> Curve:
@@ -181,7 +181,7 @@ class History:
 
     @cached_property
     def _events(self) -> tuple[EventRecord, ...]:
-        return tuple(event for event in self._run.events if self._is_known(event.step))
+        return tuple(event for event in self._run.events if self._is_within(event.step))
 
     def fingerprints(self) -> dict[str, dict[int, Curve]]:
         """Of every rank, numbers that equal parameters share, at steps 0, 1, 2, 4, 8.
@@ -212,7 +212,7 @@ class History:
 
     @cached_property
     def _losses(self) -> tuple[Any, ...]:
-        return tuple(loss for loss in self._run.losses if self._is_known(loss.step))
+        return tuple(loss for loss in self._run.losses if self._is_within(loss.step))
 
     # -- numbers ------------------------------------------------------------------------------
 

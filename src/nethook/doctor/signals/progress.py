@@ -167,7 +167,7 @@ def _has_a_meaning(history: History, name: str, went: Progress) -> bool:
 
 def constant_score(history: History, name: str | None = None) -> float | None:
     """What the best answer that is the same for all inputs would score; None where not known."""
-    records = [record for record in history.records("train", name) if _is_plain(record)]
+    records = [record for record in history.records("train", name) if _is_one_mean(record)]
     if not records or len({record.fact("kind") for record in records}) != 1:
         return None
     if records[0].fact("kind") in ("cross_entropy", "nll"):
@@ -179,7 +179,7 @@ def constant_score(history: History, name: str | None = None) -> float | None:
     return None
 
 
-def _is_plain(record: LossFacts) -> bool:
+def _is_one_mean(record: LossFacts) -> bool:
     """One mean, of one loss, unweighted."""
     options: dict[str, Any] = record.fact("options") or {}
     return (

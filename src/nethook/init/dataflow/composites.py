@@ -77,8 +77,8 @@ class Composites:
             return module_name(module)
         if len(inside) == 1:
             return _call_name(node)
-        places = {node.place.address if node.place else "" for node in inside}
-        if len(places) == 1 and node.place is not None and not node.place.is_root:
+        addresses = {node.place.address if node.place else "" for node in inside}
+        if len(addresses) == 1 and node.place is not None and not node.place.is_root:
             return type(module).__name__
         names = [node.op for node in inside]
         return " ".join(names if len(names) <= 4 else [*names[:3], "…"])
@@ -171,15 +171,15 @@ class Composites:
     def _key(self, index: int) -> str:
         """The same for two values that are computed in the same way."""
         source = self.source[index]
-        places = {source: "x"}
+        spellings = {source: "x"}
         lines = []
         for current in self._between(index):
             node = self._nodes[current]
-            places[current] = f"v{len(places)}"
+            spellings[current] = f"v{len(spellings)}"
 
-            def spelt(argument: Any, places: dict[int, str] = places) -> Any:
+            def spelt(argument: Any, spellings: dict[int, str] = spellings) -> Any:
                 if isinstance(argument, Ref):
-                    return places[argument.index]
+                    return spellings[argument.index]
                 return f"p{argument.index}" if isinstance(argument, ParamUse) else argument
 
             arguments = map_tensors(spelt, (node.args, node.kwargs), spelt)

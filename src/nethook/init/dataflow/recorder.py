@@ -124,7 +124,7 @@ class Recorder(OpConsumer):
         self.nodes: list[Node] = []
         self.called: set[int] = set()
         self._held: list[Any] = []
-        self._known: dict[int, int] = {}
+        self._node_of: dict[int, int] = {}
         self._params = {id(site.tensor): index for index, site in enumerate(sites)}
         self._storages: dict[int, int] = {}
         for index, site in enumerate(sites):
@@ -223,14 +223,14 @@ class Recorder(OpConsumer):
         return self._leaf(tensor, "constant") if index is None else index
 
     def _find(self, tensor: torch.Tensor) -> int | ParamUse | None:
-        index = self._known.get(id(tensor))
+        index = self._node_of.get(id(tensor))
         return self._parameter(tensor) if index is None else index
 
     def _parameter(self, tensor: torch.Tensor) -> ParamUse | None:
         index = self._params.get(id(tensor))
         if index is not None:
             return ParamUse(index, transposed=False, whole=True)
-        if id(tensor) in self._known:
+        if id(tensor) in self._node_of:
             return None
         # A view of a parameter; or no view, but on its memory: `.data`, `.detach()`.
         base = base_of(tensor) if is_view(tensor) else None
@@ -256,7 +256,7 @@ class Recorder(OpConsumer):
         node.mean_square = 1.0 if is_shadow(tensor) else mean_square(tensor)
         self.nodes.append(node)
         self._held.append(tensor)
-        self._known[id(tensor)] = node.index
+        self._node_of[id(tensor)] = node.index
         return node
 
     def flow(self) -> Flow:

@@ -243,13 +243,13 @@ def _by_module(flow: Graph, node: Node) -> list[Use] | None:
     weights = None if module is None else layer_weights(module)
     if weights is None or module is None:
         return None
-    places = {id(site.tensor): param for param, site in enumerate(flow.parameters)}
+    param_of = {id(site.tensor): param for param, site in enumerate(flow.parameters)}
     used = {use.index for use in node.params}
     named = dict(module.named_parameters())
     data = node.parents[:1] if node.op in RECURRENT else node.parents[:3]
     uses = []
     for weight in weights:
-        param = places.get(id(named.get(weight.name)))
+        param = param_of.get(id(named.get(weight.name)))
         if param is None or param not in used:
             continue
         shape = tuple(named[weight.name].shape)

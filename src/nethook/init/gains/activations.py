@@ -173,8 +173,8 @@ def _canonical(written: str, text: str) -> str:
             raise ActivationError(_refusal(text, _REFUSED[name]))
     joined = {name.replace("_", ""): name for name in (*_CLASSES, *_FUNCTIONS, *_ALIASES)}
     if written.replace("_", "") in joined:
-        known = joined[written.replace("_", "")]
-        return _ALIASES.get(known, known)
+        canonical = joined[written.replace("_", "")]
+        return _ALIASES.get(canonical, canonical)
     close = close_names(written, names())
     hint = f" Closest: {', '.join(map(repr, close))}." if close else ""
     raise ActivationError(

@@ -46,7 +46,7 @@ def pairs_of(structure: Structure, weights: dict[int, Use]) -> Pairs:
 
 def _followers(structure: Structure, weights: dict[int, Use], node: int, use: Use) -> list[int]:
     """The weights that an activation after this one feeds, if pairs would survive on the way."""
-    if not _is_plain(use) or _in_branch(structure, node):
+    if not _is_one_matrix(use) or _in_branch(structure, node):
         return []
     outputs = structure.flow.parameters[use.param].tensor.shape[1 if _in_first(use) else 0]
     follows = structure.follows(node)
@@ -61,7 +61,7 @@ def _followers(structure: Structure, weights: dict[int, Use], node: int, use: Us
     followers = []
     for follower in _reached(structure, function):
         after = weights.get(follower)
-        if after is None or not _is_plain(after) or _in_branch(structure, follower):
+        if after is None or not _is_one_matrix(after) or _in_branch(structure, follower):
             return []
         shape = structure.flow.parameters[after.param].tensor.shape
         inputs = shape[0 if _in_first(after) else 1]
@@ -84,7 +84,7 @@ def _reached(structure: Structure, index: int) -> list[int]:
     return sorted(users)
 
 
-def _is_plain(use: Use) -> bool:
+def _is_one_matrix(use: Use) -> bool:
     layout = use.layout
     if layout is None or use.role != "weight":
         return False

@@ -21,20 +21,20 @@ class Scales:
         self._structure = structure
         self._nodes = structure.nodes
         self._wanted = wanted
-        self._known: dict[int, float] = {}
+        self._squares: dict[int, float] = {}
 
     def of(self, index: int) -> float:
         """The mean square of a value."""
         # In order, not by recursion: a network may be a thousand layers deep.
         for needed in self._needed(index):
-            self._known[needed] = self._compute(self._nodes[needed])
-        return self._known[index]
+            self._squares[needed] = self._compute(self._nodes[needed])
+        return self._squares[index]
 
     def _needed(self, index: int) -> list[int]:
         left, needed = [index], set()
         while left:
             current = left.pop()
-            if current not in self._known and current not in needed:
+            if current not in self._squares and current not in needed:
                 needed.add(current)
                 if current not in self._wanted:
                     left += self._nodes[current].parents
@@ -50,17 +50,17 @@ class Scales:
         if structure.composites.source[node.index] != node.index:
             return self._of_function(node)
         if node.op in PASS:
-            return self._known[node.parents[0]]
+            return self._squares[node.parents[0]]
         if structure.is_norm(node.index):
             return 1.0
         signals = [p for p in dict.fromkeys(node.parents) if self._structure.is_signal(p)]
         if node.op == "add" and len(signals) == 2 and not node.params:
-            return sum(self._known[p] for p in signals)
+            return sum(self._squares[p] for p in signals)
         if node.op in ("cat", "concat", "stack") and signals:
             total = sum(self._nodes[p].numel for p in signals)
-            return sum(self._known[p] * self._nodes[p].numel for p in signals) / max(total, 1)
+            return sum(self._squares[p] * self._nodes[p].numel for p in signals) / max(total, 1)
         if node.op == "mul" and len(signals) == 2:
-            return self._known[signals[0]] * self._known[signals[1]]
+            return self._squares[signals[0]] * self._squares[signals[1]]
         if node.op == FUSED_ATTENTION and len(node.parents) >= 3:
             return self._scaled(node, node.parents[2])
         if signals:
@@ -72,19 +72,19 @@ class Scales:
         composites = self._structure.composites
         source = composites.source[node.index]
         if composites.is_copy(node.index):
-            return self._known[source]
+            return self._squares[source]
         add = self._structure.adds_by_node.get(self._structure.origin(source))
         if add is not None and add.residual and math.isfinite(node.mean_square):
             # What a stream carries has passed that function before, and is far from normal.
             return self._scaled(node, source)
-        moments = composites.moments(node.index, max(self._known[source], 1e-12))
+        moments = composites.moments(node.index, max(self._squares[source], 1e-12))
         return self._scaled(node, source) if moments is None else moments.second
 
     def _scaled(self, node: Node, parent: int) -> float:
         """As large against a parent as it was when the forward was recorded."""
         before, after = self._nodes[parent].mean_square, node.mean_square
         measured = before > 0 and math.isfinite(before) and math.isfinite(after)
-        return self._known[parent] * (after / before if measured else 1.0)
+        return self._squares[parent] * (after / before if measured else 1.0)
 
 
 def _or_one(value: float) -> float:

@@ -54,7 +54,6 @@ def test_what_counts_as_learning(losses: tuple[float, ...], learns: bool) -> Non
     made = Trial("Adam", losses)
     assert made.learns is learns
     assert made.start == 2.0
-    assert made.to_dict()["learns"] is learns
 
 
 def test_steps_that_change_nothing() -> None:

@@ -84,10 +84,6 @@ class Trial:
         """It fell by a good part."""
         return self.start - self.end >= FALL * max(abs(self.start), 1e-12)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"optimizer": self.optimizer, "losses": list(self.losses), "learns": self.learns}
-
 
 @dataclass(frozen=True, slots=True)
 class FirstSteps:

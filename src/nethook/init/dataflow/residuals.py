@@ -48,7 +48,6 @@ class Structure:
         self.nodes = flow.nodes
         self.composites = Composites(flow)
         self.uses = uses_of(flow)
-        self.weighted: set[int] = set()
         self.weighted = {use.node for use in self.uses if self.nodes[use.node].op in WEIGHTED}
         self.children: list[list[int]] = [[] for _ in self.nodes]
         for node in self.nodes:

@@ -38,7 +38,7 @@ def curves(
     extra = (_STRIP if marks else 0) + _CAPTION * len(panels)
     pixels = height or int(top + _BOTTOM + extra + tall * total)
     area = max(1.0, pixels - top - _BOTTOM)  # what fractions of the paper are of
-    each = max(10.0, area - extra) / total  # pixels of tall=1
+    unit = max(10.0, area - extra) / total  # pixels of tall=1
     first, last = _ends(panels)
     data: list[dict[str, Any]] = []
     layout: dict[str, Any] = {
@@ -68,33 +68,36 @@ def curves(
         data.append(_mark_trace(marks))
         layout["shapes"] += [_mark_line(mark) for mark in marks[:_MOST_MARKS]]
         down += _STRIP
-    for place, panel in enumerate(panels, start=1):
+    for axis_number, panel in enumerate(panels, start=1):
         down += _CAPTION
         upper = 1 - down / area
         layout["annotations"].append(_caption(panel, upper))
-        down += each * panel.tall
-        axis = _y_axis(panel, max(0.0, 1 - down / area), upper, int(each * panel.tall))
-        layout[_axis("yaxis", place)] = axis
-        data += _lines(panel, place, points)
+        down += unit * panel.tall
+        axis = _y_axis(panel, max(0.0, 1 - down / area), upper, int(unit * panel.tall))
+        layout[_axis("yaxis", axis_number)] = axis
+        data += _lines(panel, axis_number, points)
         if panel.threshold is not None:
-            layout["shapes"].append(_threshold(panel, place))
-            layout["annotations"].append(_threshold_text(panel, place))
+            layout["shapes"].append(_threshold(panel, axis_number))
+            layout["annotations"].append(_threshold_text(panel, axis_number))
     return {"data": data, "layout": layout}
 
 
 def _ends(panels: Sequence[Panel]) -> tuple[float, float]:
     """The first and the last step of all lines."""
     steps = [np.asarray(line.step, dtype=np.float64) for panel in panels for line in panel.lines]
-    there = [each for each in steps if each.size]
+    there = [line_steps for line_steps in steps if line_steps.size]
     if not there:
         return 0.0, 1.0
-    first, last = min(float(each.min()) for each in there), max(float(each.max()) for each in there)
+    first, last = (
+        min(float(line_steps.min()) for line_steps in there),
+        max(float(line_steps.max()) for line_steps in there),
+    )
     pad = 0.006 * (last - first) or 0.5
     return first - pad, last + pad
 
 
-def _axis(name: str, place: int) -> str:
-    return name if place == 1 else f"{name}{place}"
+def _axis(name: str, axis_number: int) -> str:
+    return name if axis_number == 1 else f"{name}{axis_number}"
 
 
 def _y_axis(panel: Panel, bottom: float, top: float, pixels: int) -> dict[str, Any]:
@@ -131,7 +134,9 @@ def _positive_ends(panel: Panel) -> tuple[float, float]:
     parts += [line.least for line in panel.lines if line.least is not None]
     if panel.threshold is not None:
         parts.append(np.array([panel.threshold]))
-    values = np.concatenate([np.asarray(part, dtype=np.float64) for part in parts] or [np.ones(1)])
+    values = np.concatenate(
+        [np.asarray(values, dtype=np.float64) for values in parts] or [np.ones(1)]
+    )
     values = values[np.isfinite(values) & (values > 0)]
     return (float(values.min()), float(values.max())) if values.size else (0.1, 1.0)
 
@@ -150,25 +155,25 @@ def _legend(panel: Panel) -> str:
     if len(panel.lines) < 2:
         return ""
     shown = [
-        f'<span style="color:{_colour(line, at)}">{"┄" if line.dash else "━"} '
+        f'<span style="color:{_colour(line, index)}">{"┄" if line.dash else "━"} '
         f"{plotly_text(shorten(line.name, 32))}</span>"
-        for at, line in enumerate(panel.lines[:6])
+        for index, line in enumerate(panel.lines[:6])
     ]
     more = f"   … {len(panel.lines) - 6} more" if len(panel.lines) > 6 else ""
     return "   " + "   ".join(shown) + more
 
 
-def _colour(line: Line, at: int) -> str:
-    return line.colour or LINES[at % len(LINES)]
+def _colour(line: Line, index: int) -> str:
+    return line.colour or LINES[index % len(LINES)]
 
 
-def _lines(panel: Panel, place: int, points: int) -> list[dict[str, Any]]:
-    axis = _axis("y", place)
+def _lines(panel: Panel, axis_number: int, points: int) -> list[dict[str, Any]]:
+    axis = _axis("y", axis_number)
     data: list[dict[str, Any]] = []
     form = {"share": ":.2~%"}.get(panel.scale, ":.4~g")
     names = labels([line.name for line in panel.lines], 32)
-    for at, full in enumerate(panel.lines):
-        line, colour = thin_line(full, points), _colour(full, at)
+    for index, full in enumerate(panel.lines):
+        line, colour = thin_line(full, points), _colour(full, index)
         step = np.asarray(line.step)
         common = {"type": "scatter", "x": step, "yaxis": axis, "xaxis": "x"}
         if line.least is not None and line.greatest is not None:
@@ -187,7 +192,7 @@ def _lines(panel: Panel, place: int, points: int) -> list[dict[str, Any]]:
             {
                 **common,
                 "y": np.asarray(line.value),
-                "name": names[at],
+                "name": names[index],
                 "mode": "lines+markers" if few else "lines",
                 "line": {
                     "color": colour,
@@ -261,19 +266,19 @@ def onset(mark: Mark) -> list[dict[str, Any]]:
     return shapes
 
 
-def _threshold(panel: Panel, place: int) -> dict[str, Any]:
+def _threshold(panel: Panel, axis_number: int) -> dict[str, Any]:
     return {
-        "type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": _axis("y", place),
+        "type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": _axis("y", axis_number),
         "y0": panel.threshold, "y1": panel.threshold,
         "line": {"color": GREY, "width": 1.5, "dash": "dash"},
     }  # fmt: skip
 
 
-def _threshold_text(panel: Panel, place: int) -> dict[str, Any]:
+def _threshold_text(panel: Panel, axis_number: int) -> dict[str, Any]:
     value = float(panel.threshold or 0.0)
     shown = share(value) if panel.scale == "share" else number(value)
     return {
         "text": f"threshold {shown}", "xref": "paper", "x": 0.995, "xanchor": "right",
-        "yref": _axis("y", place), "yanchor": "bottom", "showarrow": False,
+        "yref": _axis("y", axis_number), "yanchor": "bottom", "showarrow": False,
         "y": np.log10(value) if panel.scale == "log" and value > 0 else value,
     }  # fmt: skip

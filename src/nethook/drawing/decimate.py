@@ -62,8 +62,8 @@ def bins_of(first: Integers | Floats, last: Integers | Floats, bins: int) -> Int
     low, high = float(first[0]), float(last[-1])
     width = max(high - low, 1e-300) / bins
     middle = (np.asarray(first, dtype=np.float64) + np.asarray(last, dtype=np.float64)) / 2
-    found = np.clip(((middle - low) / width).astype(np.int64), 0, bins - 1)
-    return np.maximum.accumulate(found)
+    bin_of = np.clip(((middle - low) / width).astype(np.int64), 0, bins - 1)
+    return np.maximum.accumulate(bin_of)
 
 
 def _starts(groups: Integers) -> Integers:
@@ -88,13 +88,15 @@ def _means(values: Floats, starts: Integers) -> Floats:
 
 def _last(values: Floats, starts: Integers, ends: Integers) -> Floats:
     """The last value of each group that is not NaN."""
-    found: Floats = values[..., ends].astype(np.float64)
-    for at in np.flatnonzero(np.isnan(found).any(axis=0)):  # few: most groups end with a number
-        part = values[:, starts[at] : ends[at] + 1]
-        there = ~np.isnan(part)
-        place = part.shape[1] - 1 - there[:, ::-1].argmax(axis=1)
-        found[:, at] = np.where(there.any(axis=1), part[np.arange(len(part)), place], np.nan)
-    return found
+    last: Floats = values[..., ends].astype(np.float64)
+    for group in np.flatnonzero(np.isnan(last).any(axis=0)):  # few: most groups end with a number
+        members = values[:, starts[group] : ends[group] + 1]
+        there = ~np.isnan(members)
+        position = members.shape[1] - 1 - there[:, ::-1].argmax(axis=1)
+        last[:, group] = np.where(
+            there.any(axis=1), members[np.arange(len(members)), position], np.nan
+        )
+    return last
 
 
 def robust_range(values: Floats, low: float = 0.02, high: float = 0.98) -> tuple[float, float]:

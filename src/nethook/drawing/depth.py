@@ -34,7 +34,7 @@ def depth(
     names = labels(list(rows))
     form = ":.2~%" if quantity.scale == "share" else ":.4~g"
     data = []
-    for at, profile in enumerate(profiles):
+    for index, profile in enumerate(profiles):
         values = np.asarray(profile.values, dtype=np.float64)
         if quantity.scale == "log":
             values = np.where(values > 0, values, np.nan)
@@ -46,7 +46,7 @@ def depth(
                 "x": values,
                 "y": names,
                 "name": plotly_text(profile.name),
-                "line": {"color": LINES[at % len(LINES)], "width": 1.8},
+                "line": {"color": LINES[index % len(LINES)], "width": 1.8},
                 "marker": {"size": 5},
                 "hovertemplate": f"<b>%{{y}}</b>  {plotly_text(profile.name)}<br>%{{x{form}}} "
                 f"{plotly_text(quantity.unit)}<extra></extra>",

@@ -43,13 +43,13 @@ def histogram_over_time(
         "xaxis": {"title": {"text": "step"}, "tickformat": ",~f", "showgrid": False},
         "yaxis": {
             "type": "category", "title": {"text": "value"}, "showgrid": False,
-            "tickmode": "array", "tickvals": [at for at, _ in ticks],
+            "tickmode": "array", "tickvals": [row for row, _ in ticks],
             "ticktext": [text for _, text in ticks],
         },
     }  # fmt: skip
     layout["coloraxis"]["colorbar"] |= {
         "title": {"text": "share of elements"},
-        "ticktext": [share(10.0**place) for place in layout["coloraxis"]["colorbar"]["tickvals"]],
+        "ticktext": [share(10.0**power) for power in layout["coloraxis"]["colorbar"]["tickvals"]],
     }
     trace = {
         "type": "heatmap",
@@ -122,32 +122,32 @@ def _name(values: Floats) -> str:
 
 def _ticks(groups: Sequence[tuple[int, int]], values: Floats) -> list[tuple[int, str]]:
     """Rows that hold a power of ten, or zero."""
-    found: list[tuple[int, str]] = []
-    for at, (begin, end) in enumerate(groups):
-        part = values[begin:end]
-        if part[0] <= 0 <= part[-1]:
-            found.append((at, "0"))
+    ticks: list[tuple[int, str]] = []
+    for row, (begin, end) in enumerate(groups):
+        members = values[begin:end]
+        if members[0] <= 0 <= members[-1]:
+            ticks.append((row, "0"))
             continue
-        magnitudes = np.sort(np.abs(part))
+        magnitudes = np.sort(np.abs(members))
         # The ends of a bin are about 9 % from its middle.
         low, high = np.log10(magnitudes[0] / 1.09), np.log10(magnitudes[-1] * 1.09)
         power = int(np.ceil(low))
         if power <= high:
-            sign = "−" if part[0] < 0 else ""
+            sign = "−" if members[0] < 0 else ""
             text = sign + number(10.0**power)
-            if not found or found[-1][1] != text:
-                found.append((at, text))
-    return _spaced(found, least=max(2, len(groups) // 14))
+            if not ticks or ticks[-1][1] != text:
+                ticks.append((row, text))
+    return _spaced(ticks, least=max(2, len(groups) // 14))
 
 
 def _spaced(ticks: list[tuple[int, str]], least: int) -> list[tuple[int, str]]:
     """Ticks that do not touch; zero is kept, and of the others those farther out."""
-    zero = next((at for at, text in ticks if text == "0"), None)
+    zero = next((row for row, text in ticks if text == "0"), None)
     kept: list[tuple[int, str]] = [] if zero is None else [(zero, "0")]
     outward = sorted(ticks, key=lambda tick: -abs(tick[0] - (zero or 0)))
-    for at, text in outward:
-        if all(abs(at - other) >= least for other, _ in kept):
-            kept.append((at, text))
+    for row, text in outward:
+        if all(abs(row - other) >= least for other, _ in kept):
+            kept.append((row, text))
     return sorted(kept)
 
 
@@ -161,16 +161,16 @@ def bands(
     data: list[dict[str, Any]] = []
     pairs = len(shares) // 2
     common = {"type": "scatter", "mode": "lines", "x": middle}
-    for at in range(pairs):
-        low, high = quantiles[:, at], quantiles[:, -1 - at]
-        name = f"{_percent(shares[at])}–{_percent(shares[-1 - at])} %"
+    for pair in range(pairs):
+        low, high = quantiles[:, pair], quantiles[:, -1 - pair]
+        name = f"{_percent(shares[pair])}–{_percent(shares[-1 - pair])} %"
         edge = {"width": 0.6, "color": faint(BLUE, 0.5)}
         text = f"{name}: %{{y:.4~g}}<extra></extra>"
         data.append({**common, "y": low, "line": edge, "hovertemplate": text, "name": name})
         data.append(
             {
                 **common, "y": high, "line": edge, "fill": "tonexty", "name": name,
-                "fillcolor": faint(BLUE, 0.16 + 0.1 * at), "hovertemplate": text,
+                "fillcolor": faint(BLUE, 0.16 + 0.1 * pair), "hovertemplate": text,
             }
         )  # fmt: skip
     if len(shares) % 2:
@@ -277,9 +277,9 @@ def values_of_layers(
     names = labels(list(rows))
     data = []
     pairs = len(shares) // 2
-    for at in range(pairs):
-        low, high = quantiles[:, at], quantiles[:, -1 - at]
-        text = f"<b>%{{y}}</b><br>{_percent(shares[at])}–{_percent(shares[-1 - at])} %: "
+    for pair in range(pairs):
+        low, high = quantiles[:, pair], quantiles[:, -1 - pair]
+        text = f"<b>%{{y}}</b><br>{_percent(shares[pair])}–{_percent(shares[-1 - pair])} %: "
         data.append(
             {
                 "type": "bar",
@@ -287,8 +287,8 @@ def values_of_layers(
                 "y": names,
                 "base": low,
                 "x": high - low,
-                "marker": {"color": faint(BLUE, 0.25 + 0.3 * at)},
-                "width": 0.5 + 0.12 * at,
+                "marker": {"color": faint(BLUE, 0.25 + 0.3 * pair)},
+                "width": 0.5 + 0.12 * pair,
                 "customdata": np.column_stack([low, high]),
                 "hovertemplate": text
                 + "%{customdata[0]:.4~g} to %{customdata[1]:.4~g}<extra></extra>",

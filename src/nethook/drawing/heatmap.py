@@ -149,7 +149,7 @@ def colour_axis(cells: Cells, scale: str, *, all_time: bool) -> dict[str, Any]:
         if last - first < 1.5:  # too few powers of ten to read anything from
             places = np.linspace(low, high, 5)
             bar["tickvals"] = places.tolist()
-            bar["ticktext"] = [f"{10.0**place:.3g}" for place in places]
+            bar["ticktext"] = [f"{10.0**power:.3g}" for power in places]
     elif scale == "share":
         bar["tickformat"] = ".0%" if high >= 0.05 else ".2~%"
     return {

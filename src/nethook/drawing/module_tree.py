@@ -21,8 +21,8 @@ def tree(rows: Sequence[Row], title: str = "Model") -> Spec:
     ]
     hover = [
         "<br>".join(
-            part
-            for part in (
+            line
+            for line in (
                 f"<b>{plotly_text(shorten(row.address or '(model)', 90))}</b>",
                 plotly_text(shorten(row.kind, 60)),
                 f"returns {plotly_text(row.shape)}" if row.shape else "",
@@ -31,7 +31,7 @@ def tree(rows: Sequence[Row], title: str = "Model") -> Spec:
                 else "",
                 plotly_text(row.note),
             )
-            if part
+            if line
         )
         for row in rows
     ]
@@ -43,12 +43,12 @@ def tree(rows: Sequence[Row], title: str = "Model") -> Spec:
     )
     data: list[dict[str, object]] = [
         {
-            "type": "scatter", "mode": "text", "x": [place] * len(rows), "y": places,
+            "type": "scatter", "mode": "text", "x": [x] * len(rows), "y": places,
             "text": column, "textposition": "middle right", "textfont": font,
             "hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>",
             "cliponaxis": False,
         }
-        for place, column in columns
+        for x, column in columns
     ]  # fmt: skip
     bars = [0.14 * (row.parameters / total) ** 0.5 for row in rows]  # by area: small ones are seen
     data.append(

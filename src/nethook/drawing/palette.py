@@ -116,5 +116,5 @@ def template(theme: str) -> dict[str, Any]:
 
 def faint(colour: str, opacity: float) -> str:
     """A colour of the form `#rrggbb` made transparent."""
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity:g})"

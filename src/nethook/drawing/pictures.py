@@ -35,13 +35,13 @@ def mosaic(
     tall, wide = rows * (height + gap) - gap, columns * (width + gap) - gap
     z = np.full((tall, wide), np.nan)
     shown = np.full((tall, wide, 4), np.nan)  # which picture, row, column, value
-    for at, picture in enumerate(pictures):
-        top, left = (at // columns) * (height + gap), (at % columns) * (width + gap)
-        place = (slice(top, top + height), slice(left, left + width))
+    for index, picture in enumerate(pictures):
+        top, left = (index // columns) * (height + gap), (index % columns) * (width + gap)
+        cell = (slice(top, top + height), slice(left, left + width))
         pixels = np.asarray(picture.pixels, dtype=np.float64)
-        z[place] = _own_scale(pixels, signed=signed) if each else pixels
-        shown[place] = np.stack(
-            [np.full((height, width), at), *np.indices((height, width)), pixels], axis=-1
+        z[cell] = _own_scale(pixels, signed=signed) if each else pixels
+        shown[cell] = np.stack(
+            [np.full((height, width), index), *np.indices((height, width)), pixels], axis=-1
         )
     low, high = range_of or (
         (-1.0 if signed else 0.0, 1.0) if each else _range(z, signed=signed)
@@ -68,13 +68,13 @@ def mosaic(
             {
                 "text": plotly_text(shorten(picture.title, 24)),
                 "showarrow": False,
-                "x": (at % columns) * (width + gap) - 0.5,
+                "x": (index % columns) * (width + gap) - 0.5,
                 "xanchor": "left",
-                "y": (at // columns) * (height + gap) - 0.5,
+                "y": (index // columns) * (height + gap) - 0.5,
                 "yanchor": "bottom",
                 "font": {"size": 10},
             }
-            for at, picture in enumerate(pictures)
+            for index, picture in enumerate(pictures)
         ],
         "margin": {"l": 10, "r": 10, "t": 46, "b": 10},
     }
@@ -98,8 +98,8 @@ def colour_mosaic(title: str, pictures: Sequence[Floats], columns: int = 0) -> S
     gap = _GAP
     tall, wide = rows * (height + gap) - gap, columns * (width + gap) - gap
     pixels = np.zeros((tall, wide, 4))  # transparent between the pictures
-    for at, picture in enumerate(pictures):
-        top, left = (at // columns) * (height + gap), (at % columns) * (width + gap)
+    for index, picture in enumerate(pictures):
+        top, left = (index // columns) * (height + gap), (index % columns) * (width + gap)
         low, high = float(np.nanmin(picture)), float(np.nanmax(picture))
         scaled = (np.moveaxis(np.asarray(picture), 0, -1) - low) / ((high - low) or 1.0)
         pixels[top : top + height, left : left + width, :3] = 255 * np.nan_to_num(scaled)
@@ -138,12 +138,12 @@ def maps(
     few = max(len(rows), len(columns)) <= 24
     names = [plotly_text(shorten(name, 16)) for name in rows]
     keys = [plotly_text(shorten(name, 16)) for name in columns]
-    for at, picture in enumerate(pictures):
-        number = at + 1
-        left, upper = (at % across) * (wide + gap), 1 - (at // across) * (tall + 0.12)
+    for index, picture in enumerate(pictures):
+        number = index + 1
+        left, upper = (index % across) * (wide + gap), 1 - (index // across) * (tall + 0.12)
         suffix = "" if number == 1 else str(number)
         height, width = picture.pixels.shape
-        first = at % across == 0
+        first = index % across == 0
         layout[f"xaxis{suffix}"] = {
             "domain": [left, left + wide], "anchor": f"y{suffix}", "tickangle": -60,
             "tickmode": "array", "tickvals": list(range(width)), "ticktext": keys,

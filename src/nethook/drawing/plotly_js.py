@@ -53,13 +53,15 @@ class _Modules:
         begins = re.compile(rf"(?<=\}}\);)var ([\w$]+)=(?:{wrappers})\(")
         # Modules of the newer kind stand behind one of the older, with functions of their own.
         inside = re.compile(rf"[ ,]([\w$]+)=(?:{wrappers})\(\(\)=>")
-        places = [(found.start(), found[1]) for found in begins.finditer(text)]
-        ends = [*(at for at, _ in places), len(text)][1:]
+        places = [(match.start(), match[1]) for match in begins.finditer(text)]
+        ends = [*(start for start, _ in places), len(text)][1:]
         self.prelude = text[: places[0][0]] if places else text
         self.names = [name for _, name in places]
-        self.texts = {name: text[at:end] for (at, name), end in zip(places, ends, strict=True)}
+        self.texts = {
+            name: text[start:end] for (start, name), end in zip(places, ends, strict=True)
+        }
         self.owner = {
-            name: owner for owner, each in self.texts.items() for name in inside.findall(each)
+            name: owner for owner, module in self.texts.items() for name in inside.findall(module)
         } | {name: name for name in self.names}
 
     def kept(self, traces: set[str]) -> str:
@@ -70,10 +72,10 @@ class _Modules:
         registered = _REGISTER.search(self.texts[last])
         if registered is None:
             return ""
-        known = {self._trace(name): name for name in _CALL.findall(registered[2])}
-        if not traces <= known.keys():
+        registrations = {self._trace(name): name for name in _CALL.findall(registered[2])}
+        if not traces <= registrations.keys():
             return ""
-        wanted = ",".join(f"{known[trace]}()" for trace in sorted(traces))
+        wanted = ",".join(f"{registrations[trace]}()" for trace in sorted(traces))
         fewer = f"{registered[1]}.register([{wanted}])"
         texts = {**self.texts, last: self.texts[last].replace(registered[0], fewer)}
         needed: set[str] = set()
@@ -92,7 +94,7 @@ class _Modules:
     def _trace(self, name: str) -> str:
         """What the trace is called that this module, or the one it passes on, defines."""
         text = self.texts.get(name, "")
-        for each in (text, *(self.texts[other] for other in self._needs(text))):
-            if found := _NAME.search(each):
-                return found[1]
+        for module in (text, *(self.texts[other] for other in self._needs(text))):
+            if match := _NAME.search(module):
+                return match[1]
         return ""

@@ -55,7 +55,7 @@ def themed(value: Any, theme: str, key: str = "") -> Any:
         if key in _COLOUR_KEYS:
             return _on_dark(value)
         if key == "text":  # only our own captions can have a tag: texts of others are escaped
-            return _SPAN.sub(lambda found: f'style="color:{_on_dark(found[1])}"', value)
+            return _SPAN.sub(lambda match: f'style="color:{_on_dark(match[1])}"', value)
     return value
 
 
@@ -66,8 +66,10 @@ def dark_colours() -> dict[str, str]:
 
 def _on_dark(colour: str) -> str:
     begin = colour.rpartition(",")[0]
-    known = dark_colours()
-    return known.get(colour) or (known[begin] + colour[len(begin) :] if begin in known else colour)
+    on_dark = dark_colours()
+    return on_dark.get(colour) or (
+        on_dark[begin] + colour[len(begin) :] if begin in on_dark else colour
+    )
 
 
 def _rgb(colour: str) -> str:

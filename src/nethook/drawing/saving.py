@@ -40,9 +40,9 @@ def save(
     elif kind in PICTURES:
         _picture(figure, target, width, height or None, scale)
     else:
-        known = ", ".join((*PICTURES, ".html", ".json"))
+        endings = ", ".join((*PICTURES, ".html", ".json"))
         raise OptionError(
-            f"a figure cannot be saved as {target.name!r}: its ending is none of {known}."
+            f"a figure cannot be saved as {target.name!r}: its ending is none of {endings}."
         )
     return target
 

@@ -13,24 +13,24 @@ def scales_figure(data: dict[str, Any]) -> Any:
     go, subplots = _plotly()
     rows = data["rows"]
     layers = [row["address"] for row in rows]
-    at = list(range(1, len(rows) + 1))
+    numbers = list(range(1, len(rows) + 1))
     figure = subplots.make_subplots(
         rows=2, cols=1, shared_xaxes=True, row_heights=[0.65, 0.35], vertical_spacing=0.08
     )
     for name in ("forward", "backward"):
         line = go.Scatter(
-            x=at, y=[_finite(row[name]) for row in rows], customdata=layers, name=name,
+            x=numbers, y=[_finite(row[name]) for row in rows], customdata=layers, name=name,
             mode="lines+markers", line={"color": _COLOURS[name]},
             hovertemplate="%{customdata}<br>%{y:.4g}<extra>" + name + "</extra>",
         )  # fmt: skip
         figure.add_trace(line, row=1, col=1)
     expected = go.Scatter(
-        x=at, y=[row["expected"] for row in rows], name="expected", mode="lines",
+        x=numbers, y=[row["expected"] for row in rows], name="expected", mode="lines",
         line={"color": "#8a8a8a", "dash": "dot"},
     )  # fmt: skip
     figure.add_trace(expected, row=1, col=1)
     cosine = go.Scatter(
-        x=at, y=[_finite(row["cosine"]) for row in rows], customdata=layers,
+        x=numbers, y=[_finite(row["cosine"]) for row in rows], customdata=layers,
         name="cosine of two inputs", mode="lines+markers", line={"color": _COLOURS["cosine"]},
     )  # fmt: skip
     figure.add_trace(cosine, row=2, col=1)
@@ -46,7 +46,7 @@ def sweep_figure(data: dict[str, Any]) -> Any:
     go, _ = _plotly()
     figure = go.Figure()
     for row in data["rows"]:
-        scales = [_finite(each) for each in row["forward"]]
+        scales = [_finite(scale) for scale in row["forward"]]
         line = go.Scatter(x=data["widths"], y=scales, name=row["address"], mode="lines+markers")
         figure.add_trace(line)
     figure.update_xaxes(type="log", title_text="width", tickvals=data["widths"])

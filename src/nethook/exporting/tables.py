@@ -81,7 +81,7 @@ def _series(run: Run) -> Iterator[Columns]:
 
 def _joined(parts: list[Any]) -> Any:
     if isinstance(parts[0], list):
-        return [entry for part in parts for entry in part]
+        return [entry for piece in parts for entry in piece]
     return np.concatenate(parts)
 
 
@@ -97,13 +97,15 @@ def _scalars(run: Run) -> Iterator[Columns]:
 
 
 def _findings(run: Run) -> Columns:
-    found = run.findings
+    findings = run.findings
     texts = ("code", "severity", "message", "fix")
-    columns: Columns = {name: [str(each.get(name, "")) for each in found] for name in texts}
+    columns: Columns = {
+        name: [str(finding.get(name, "")) for finding in findings] for name in texts
+    }
     for name in ("first_step", "last_step"):
-        columns[name] = [_step(each.get(name)) for each in found]
+        columns[name] = [_step(finding.get(name)) for finding in findings]
     for name in ("sites", "evidence", "consequences"):
-        columns[name] = [_json(each.get(name)) for each in found]
+        columns[name] = [_json(finding.get(name)) for finding in findings]
     return columns
 
 

@@ -68,26 +68,26 @@ def _add_series(writer: Any, series: Series, time: float) -> None:
                 writer.add_scalar(name, value, step, walltime=time)
 
 
-def _add_histograms(writer: Any, found: Histograms, time: float) -> None:
+def _add_histograms(writer: Any, histograms: Histograms, time: float) -> None:
     sides = magnitude_edges()[1:]
     # The upper end of each bin, in ascending order; the last has none.
     limits = np.concatenate((-sides[::-1], [-0.0, 0.0], sides[:1], sides[1:], [sides[-1] * 2]))
-    for step, counts in zip(found.last_step.tolist(), found.counts, strict=True):
+    for step, counts in zip(histograms.last_step.tolist(), histograms.counts, strict=True):
         there = np.flatnonzero(counts)
         if not there.size:
             continue
         first, last = int(there[0]), int(there[-1]) + 1
-        values = found.values[first:last]
-        part = counts[first:last]
+        values = histograms.values[first:last]
+        occupied = counts[first:last]
         writer.add_histogram_raw(
-            _tag(found),
+            _tag(histograms),
             min=float(values[0]),
             max=float(values[-1]),
-            num=int(part.sum()),
-            sum=float((values * part).sum()),
-            sum_squares=float((values**2 * part).sum()),
+            num=int(occupied.sum()),
+            sum=float((values * occupied).sum()),
+            sum_squares=float((values**2 * occupied).sum()),
             bucket_limits=limits[first:last].tolist(),
-            bucket_counts=part.tolist(),
+            bucket_counts=occupied.tolist(),
             global_step=step,
             walltime=time,
         )

@@ -46,13 +46,13 @@ def rank_files(path: Path) -> dict[int, Path]:
     """The files of all ranks that lie beside `path`, which may itself be that of any rank."""
     stem = _RANK.sub("", path.stem)
     main = path.with_name(f"{stem}{path.suffix}")
-    found = {0: main} if exists(main) else {}
+    files = {0: main} if exists(main) else {}
     # The name may hold what a glob would read as a pattern, so it is compared instead.
     for other in _beside(path):
         rank = _RANK.search(other.stem)
         if rank and other.suffix == path.suffix and other.stem[: rank.start()] == stem:
-            found[int(rank[1])] = other
-    return dict(sorted(found.items()))
+            files[int(rank[1])] = other
+    return dict(sorted(files.items()))
 
 
 def _beside(path: Path) -> list[Path]:
@@ -101,8 +101,8 @@ def new_run_path(
     timed = "{time}" in str(path)
     moment = parent_started() if world_size > 1 else time.time()
     now = time.strftime(STAMP, time.localtime(moment))
-    plain = check_path(Path(str(path).replace("{time}", now)), rank)
-    chosen = rank_path(plain, rank)
+    checked = check_path(Path(str(path).replace("{time}", now)), rank)
+    chosen = rank_path(checked, rank)
     folder = False
     try:
         chosen.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def new_run_path(
                 f"{str(Path(path).with_name('{time}.db'))!r}."
             )
         count += 1  # two runs in one second
-        chosen = rank_path(plain.with_name(f"{plain.stem}-{count}{plain.suffix}"), rank)
+        chosen = rank_path(checked.with_name(f"{checked.stem}-{count}{checked.suffix}"), rank)
     return chosen
 
 

@@ -24,10 +24,10 @@ def is_stub(path: Path) -> bool:
     A run that a live process is about to write is none.
     """
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             return False  # a pipe would never answer
-        if found.st_size == 0:
+        if status.st_size == 0:
             return True
         with path.open("rb") as stream:
             head = stream.read(100)
@@ -52,8 +52,8 @@ def is_stub(path: Path) -> bool:
 
 def is_blank(connection: sqlite3.Connection) -> bool:
     """Whether a file has no record of a run in it, and nothing else besides."""
-    found = connection.execute("SELECT name FROM sqlite_master WHERE type != 'index'").fetchall()
-    names = {name for (name,) in found}
+    stored = connection.execute("SELECT name FROM sqlite_master WHERE type != 'index'").fetchall()
+    names = {name for (name,) in stored}
     if not names <= set(TABLES):
         return False
     return not any(
@@ -72,8 +72,8 @@ def _is_ours(connection: sqlite3.Connection) -> bool:
 
 
 def _is_written(connection: sqlite3.Connection) -> bool:
-    known = {}
+    info = {}
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'info'").fetchone():
         query = "SELECT key, value FROM info WHERE key IN ('writer', 'beat')"
-        known = {key: from_json(value) for key, value in connection.execute(query)}
-    return is_alive(known.get("writer"), known.get("beat"))
+        info = {key: from_json(value) for key, value in connection.execute(query)}
+    return is_alive(info.get("writer"), info.get("beat"))

@@ -61,7 +61,7 @@ FIELDS: Final = (
 WIDTH: Final = len(FIELDS)
 """Fields in a row."""
 
-INDEX: Final = {name: place for place, name in enumerate(FIELDS)}
+INDEX: Final = {name: index for index, name in enumerate(FIELDS)}
 """Name of a field -> its place in the row."""
 
 RULES: Final = {
@@ -232,8 +232,8 @@ def active_units(bits: npt.NDArray[np.uint8]) -> int:
 def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     """`a + b`, and what rounding took from it (Knuth)."""
     total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+    rounded_b = total - a
+    return total, (a - (total - rounded_b)) + (b - rounded_b)
 
 
 _NON_FINITE = [INDEX["nan"], INDEX["posinf"], INDEX["neginf"]]

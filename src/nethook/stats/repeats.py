@@ -108,8 +108,8 @@ def once(tensor: Tensor) -> Once:
     counts = torch.zeros(span, dtype=torch.int64, device=tensor.device)
     counts[0] = 1
     leads = [Lead(0, 0)] * len(shape)
-    for place, dim in enumerate(outer):
-        leads[dim] = Lead(place, 1)
+    for position, dim in enumerate(outer):
+        leads[dim] = Lead(position, 1)
     for dim in inner:
         leads[dim] = Lead(len(outer), strides[dim] // step)
         counts = _summed(counts, sizes[dim], strides[dim] // step)

@@ -80,24 +80,24 @@ class Rows:
 
     def slot(
         self,
-        place: int,
+        row: int,
         *,
         unit_dim: int | None = None,
         bounds: tuple[float, float] | None = None,
         histogram: bool = True,
     ) -> Slot:
-        """The place that tensors of one series are folded into.
+        """The slot that tensors of one series are folded into.
 
         Arguments:
-            place: the row.
+            row: which row.
             unit_dim: the dimension that counts the units (from the end if negative); None: none.
             bounds: the two ends of a bounded activation.
             histogram: whether to count bins.
         """
-        if not 0 <= place < len(self.matrix):
-            raise OptionError(f"There is no row {place}: there are {len(self.matrix)}.")
-        slot = Slot(self, place, unit_dim=unit_dim, bounds=bounds, histogram=histogram)
-        self.slots[place] = slot
+        if not 0 <= row < len(self.matrix):
+            raise OptionError(f"There is no row {row}: there are {len(self.matrix)}.")
+        slot = Slot(self, row, unit_dim=unit_dim, bounds=bounds, histogram=histogram)
+        self.slots[row] = slot
         return slot
 
     def collect(self) -> None:
@@ -127,7 +127,11 @@ class Rows:
 
     def non_finite(self) -> list[torch.Tensor]:
         """Of each device, how many elements of each row were not finite so far, still there."""
-        return [each.non_finite() for each in self._elsewhere.values() if each.touched]
+        return [
+            device_slots.non_finite()
+            for device_slots in self._elsewhere.values()
+            if device_slots.touched
+        ]
 
     def elsewhere(self, device: torch.device) -> _Elsewhere:
         """The slots on a device."""
@@ -162,14 +166,14 @@ class Slot:
     def __init__(
         self,
         rows: Rows,
-        place: int,
+        row: int,
         *,
         unit_dim: int | None,
         bounds: tuple[float, float] | None,
         histogram: bool,
     ) -> None:
         self.rows = rows
-        self.place = place
+        self.place = row
         self.unit_dim = unit_dim
         self.histogram = histogram
         self.near = None if bounds is None else near_ends(bounds)
@@ -180,9 +184,9 @@ class Slot:
         # `rows`.
         self._words = np.array(
             (
-                rows.matrix_address + place * WIDTH * 8,
-                rows.histograms_address + place * BINS * 8 if histogram else 0,
-                rows.turns_address + place * 8,
+                rows.matrix_address + row * WIDTH * 8,
+                rows.histograms_address + row * BINS * 8 if histogram else 0,
+                rows.turns_address + row * 8,
                 rows.limit,
                 0,  # where the unit bits lie
                 -1,  # and how many there are

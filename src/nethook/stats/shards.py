@@ -33,7 +33,7 @@ def local_part(tensor: torch.Tensor) -> torch.Tensor | None:
         return tensor
     shared = _shared_type()
     if shared is not None and isinstance(tensor, shared):
-        if any(each.is_partial() for each in tensor.placements):
+        if any(placement.is_partial() for placement in tensor.placements):
             return None
         tensor = local_of(tensor).detach()
     awaited = type_on_its_way()
@@ -48,12 +48,12 @@ def part_of(tensor: torch.Tensor) -> Part:
     if not is_shared(tensor):
         return WHOLE
     spread: Any = tensor
-    place = spread.device_mesh.get_coordinate()
+    coordinate = spread.device_mesh.get_coordinate()
     index, parts = 0, 1
     for dim, placement in enumerate(spread.placements):
         if not (placement.is_replicate() or placement.is_partial()):
             size = int(spread.device_mesh.size(dim))
-            index = index * size + (0 if place is None else place[dim])
+            index = index * size + (0 if coordinate is None else coordinate[dim])
             parts *= size
     return Part(index, parts)
 
@@ -66,7 +66,7 @@ def is_shared(tensor: object) -> bool:
 
 def placements_of(tensor: torch.Tensor) -> list[str]:
     """How a tensor is spread, in words; nothing where it is not."""
-    return [str(each) for each in tensor.placements] if is_shared(tensor) else []  # type: ignore[attr-defined]
+    return [str(placement) for placement in tensor.placements] if is_shared(tensor) else []  # type: ignore[attr-defined]
 
 
 def _shared_type() -> Any:

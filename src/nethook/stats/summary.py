@@ -217,16 +217,20 @@ class Summary:
         if not total:
             return math.nan
         rank = min(max(math.ceil(q * total), 1), total)  # of the elements in order, from 1
-        place = int(np.searchsorted(running, rank))
-        return float(np.clip(bin_values()[place], self.min, self.max))
+        bin_index = int(np.searchsorted(running, rank))
+        return float(np.clip(bin_values()[bin_index], self.min, self.max))
 
     def merge(self, other: Summary) -> Summary:
         """The summary of all that both are of; the order does not matter."""
-        histograms = [each.copy() for each in (self.histogram, other.histogram) if each is not None]
+        histograms = [
+            histogram.copy()
+            for histogram in (self.histogram, other.histogram)
+            if histogram is not None
+        ]
         if len(histograms) == 2:
             add_counts(*histograms)
-        bits = [each for each in (self.bits, other.bits) if each is not None]
-        if len({len(each) for each in bits}) > 1:
+        bits = [unit_bits for unit_bits in (self.bits, other.bits) if unit_bits is not None]
+        if len({len(unit_bits) for unit_bits in bits}) > 1:
             raise OptionError(
                 f"A summary of {len(bits[0])} units cannot be merged with one of {len(bits[1])}."
             )
@@ -249,11 +253,11 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: the fields by name, the histogram as a list, the dead units (`silent`)."""
-        plain: dict[str, Any] = {name: float(self.row[INDEX[name]]) for name in FIELDS}
-        plain["histogram"] = None if self.histogram is None else self.histogram.tolist()
-        plain["silent"] = None if self.bits is None else np.flatnonzero(self.bits == 0).tolist()
-        plain["not_summarised"] = dict(self.skipped)
-        return plain
+        fields: dict[str, Any] = {name: float(self.row[INDEX[name]]) for name in FIELDS}
+        fields["histogram"] = None if self.histogram is None else self.histogram.tolist()
+        fields["silent"] = None if self.bits is None else np.flatnonzero(self.bits == 0).tolist()
+        fields["not_summarised"] = dict(self.skipped)
+        return fields
 
     def __repr__(self) -> str:
         parts = [f"{self.count:,} elements"]

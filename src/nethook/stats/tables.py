@@ -232,9 +232,9 @@ class Numbers:
             rows.matrix_address,
         )
 
-    def place(self, at: int, row: int) -> None:
+    def place(self, index: int, row: int) -> None:
         """Says which row a number is of."""
-        self._places[at] = row
+        self._places[index] = row
 
     def fold_list(self, numbers: list[float | None]) -> None:
         """Folds these, one for each row, where they are not None; the same list once alone.

@@ -155,8 +155,8 @@ def measure(read: Once, real: torch.dtype, near: tuple[float, float] | None = No
         row[INDEX["near_high"]] = amount(finite & (wide >= near[1]))
         row[INDEX["bounded"]] = count
     if read.times > 1:
-        for place in _REPEATED:
-            row[place] *= read.times
+        for column in _REPEATED:
+            row[column] *= read.times
     return row
 
 
@@ -183,11 +183,11 @@ def merge_(rows: Tensor, others: Tensor) -> None:
     merged[..., INDEX["mean_low"]] = mean_low
     merged[..., INDEX["m2"]] = rows[..., INDEX["m2"]] + others[..., INDEX["m2"]] + between
     for name, rule in RULES.items():
-        place = INDEX[name]
+        column = INDEX[name]
         if rule == "min":
-            merged[..., place] = torch.minimum(rows[..., place], others[..., place])
+            merged[..., column] = torch.minimum(rows[..., column], others[..., column])
         elif rule == "max":
-            merged[..., place] = torch.maximum(rows[..., place], others[..., place])
+            merged[..., column] = torch.maximum(rows[..., column], others[..., column])
     rows.copy_(merged)
 
 
@@ -196,9 +196,9 @@ def number_rows(numbers: Tensor) -> Tensor:
     rows = numbers.new_zeros((len(numbers), WIDTH))
     clear_(rows)
     there = ~torch.isnan(numbers)
-    known = there.to(rows.dtype)
-    rows[:, INDEX["tensors"]] = known
-    rows[:, INDEX["count"]] = known
+    ones = there.to(rows.dtype)
+    rows[:, INDEX["tensors"]] = ones
+    rows[:, INDEX["count"]] = ones
     rows[:, INDEX["zeros"]] = (numbers == 0).to(rows.dtype)
     rows[:, INDEX["posinf"]] = (numbers == torch.inf).to(rows.dtype)
     rows[:, INDEX["neginf"]] = (numbers == -torch.inf).to(rows.dtype)
@@ -222,24 +222,24 @@ def bins(x: Tensor) -> tuple[Tensor, Tensor]:
     else:
         bits, top, one = x.view(torch.int32), 16, 127
         size = bits & 0x7FFFFFFF
-    part = (size >> top) & 127
+    mantissa = (size >> top) & 127
     octave = (size >> (top + 7)) - one - LOWEST
-    place = 2 + OCTAVE * octave
+    index = 2 + OCTAVE * octave
     for cut in CUTS:
-        place = place + (part >= cut)
-    place = torch.where(octave < 0, 1, place)
-    place = torch.where(octave >= HIGHEST - LOWEST, ZERO_BIN, place)
-    place = torch.where(size == 0, 0, place)
-    place = torch.where(bits < 0, ZERO_BIN - place, ZERO_BIN + place).long()
+        index = index + (mantissa >= cut)
+    index = torch.where(octave < 0, 1, index)
+    index = torch.where(octave >= HIGHEST - LOWEST, ZERO_BIN, index)
+    index = torch.where(size == 0, 0, index)
+    index = torch.where(bits < 0, ZERO_BIN - index, ZERO_BIN + index).long()
     number = ~torch.isnan(x)
-    return torch.where(number, place, ZERO_BIN), number.long()
+    return torch.where(number, index, ZERO_BIN), number.long()
 
 
 def two_sum(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """`a + b`, and what rounding took from it (Knuth)."""
     total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+    rounded_b = total - a
+    return total, (a - (total - rounded_b)) + (b - rounded_b)
 
 
 def _values(x: Tensor) -> Tensor:

@@ -65,23 +65,23 @@ class Group:
         if self.members == 0:
             self.course = course.copy()
         else:
-            known = len(self.course)
-            mine, new = self.course, course[:known]
+            series = len(self.course)
+            mine, new = self.course, course[:series]
             np.fmin(mine[:, 0], new[:, 0], out=mine[:, 0])
             np.fmax(mine[:, 1], new[:, 1], out=mine[:, 1])
             np.copyto(mine[:, 2], new[:, 2], where=~np.isnan(new[:, 2]))
-            if len(course) > known:
-                self.course = np.concatenate((mine, course[known:]))
+            if len(course) > series:
+                self.course = np.concatenate((mine, course[series:]))
         self.members += 1
 
     def add_rows(self, rows: Matrix) -> None:
         """One more member: a window with these rows."""
-        known = len(self.course)
-        if kernel.functions is None or not rows.flags.c_contiguous or len(rows) < known:
+        series = len(self.course)
+        if kernel.functions is None or not rows.flags.c_contiguous or len(rows) < series:
             self.add(single(rows))
             return
-        if len(rows) > known:
-            more = np.full((len(rows) - known, 3, len(SHOWN)), np.nan)
+        if len(rows) > series:
+            more = np.full((len(rows) - series, 3, len(SHOWN)), np.nan)
             self.course = np.concatenate((self.course, more))
         kernel.functions.add_course(
             rows.ctypes.data, len(rows), self.course.ctypes.data, self.members == 0
@@ -98,8 +98,8 @@ class Group:
         if kernel.functions is not None and self.course.dtype == np.float64:
             course = np.ascontiguousarray(self.course)
             made = kernel.functions.pack_course(course.ctypes.data, len(course))
-            for block, head, plain in made:
-                yield block, compressed(head, plain, worth=0.5)
+            for block, head, body in made:
+                yield block, compressed(head, body, worth=0.5)
             return
         rounded = np.stack(
             (
@@ -133,7 +133,7 @@ def unpack_courses(
         for chosen, there in same_series(tables[:, :, 0], block, end):
             shape = (len(chosen), len(there), len(SHOWN), 3)
             course = tables[chosen, :, 1:].reshape(shape).transpose(0, 1, 3, 2)
-            yield [which[at] for at in chosen], there, course
+            yield [which[index] for index in chosen], there, course
 
 
 def tail(windows: int, level: int) -> list[tuple[int, int, int]]:
@@ -144,10 +144,10 @@ def tail(windows: int, level: int) -> list[tuple[int, int, int]]:
     """
     plan = []
     done = 0
-    for at in range(level, -1, -1):
-        width = LEVELS[at - 1] if at else 1
+    for finer in range(level, -1, -1):
+        width = LEVELS[finer - 1] if finer else 1
         last = windows // width
-        plan.append((at, done // width, last))
+        plan.append((finer, done // width, last))
         done = last * width
     return plan
 

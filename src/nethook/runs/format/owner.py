@@ -37,9 +37,9 @@ def is_alive(mark: Any, beat: Any) -> bool:
 def _host() -> str:
     """This machine since it started; in a container, this container."""
     parts = [platform.node()]
-    for place in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+    for name in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         try:
-            path = Path(place)
+            path = Path(name)
             parts.append(str(path.readlink()) if path.is_symlink() else path.read_text().strip())
         except OSError:
             continue  # not Linux

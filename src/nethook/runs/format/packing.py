@@ -48,27 +48,27 @@ def pack(matrix: Matrix, worth: float = 0.97) -> bytes:
     matrix = np.ascontiguousarray(matrix, dtype="<f8")
     rows, columns = matrix.shape
     if kernel.functions is not None:
-        head, plain = kernel.functions.pack_matrix(matrix.ctypes.data, rows, columns)
-        return compressed(head, plain, worth)
+        head, body = kernel.functions.pack_matrix(matrix.ctypes.data, rows, columns)
+        return compressed(head, body, worth)
     kinds = _kinds(matrix)
     parts = []
-    for at, kind in enumerate(kinds):
+    for column, kind in enumerate(kinds):
         if kind == _SAME:
-            parts.append(matrix[0, at].tobytes())
+            parts.append(matrix[0, column].tobytes())
         elif kind == _SHORT:
-            parts.append(_planes(matrix[:, at].astype("<f4"))[rows:])
+            parts.append(_planes(matrix[:, column].astype("<f4"))[rows:])
         elif kind:
-            parts.append(_planes(matrix[:, at].astype(KINDS[kind])))
+            parts.append(_planes(matrix[:, column].astype(KINDS[kind])))
     return compressed(bytes((columns, rows & 255, rows >> 8, *kinds)), b"".join(parts), worth)
 
 
-def compressed(head: bytes, plain: bytes, worth: float = 0.97) -> bytes:
+def compressed(head: bytes, body: bytes, worth: float = 0.97) -> bytes:
     """A packed matrix from its head, as of one that is compressed, and its columns' bytes."""
     if worth > 0:
-        packed = zlib.compress(plain, _EFFORT)
-        if len(packed) < worth * len(plain):
+        packed = zlib.compress(body, _EFFORT)
+        if len(packed) < worth * len(body):
             return head + packed
-    return head[:2] + bytes((head[2] | _PLAIN,)) + head[3:] + plain
+    return head[:2] + bytes((head[2] | _PLAIN,)) + head[3:] + body
 
 
 def unpack(data: object, *, columns: int, max_rows: int) -> Matrix:
@@ -87,18 +87,18 @@ def unpack_many(
     together, in a tenth of the time that one after the other would take.
     """
     alike: dict[bytes, list[int]] = {}
-    for at, data in enumerate(records):
+    for index, data in enumerate(records):
         if not isinstance(data, bytes) or len(data) < 3 + columns or data[0] != columns:
             raise NotARunError(f"a packed record does not have the {columns} columns it should")
-        alike.setdefault(data[: 3 + columns], []).append(at)
+        alike.setdefault(data[: 3 + columns], []).append(index)
     for head, which in alike.items():
         rows, kinds = head[1] | (head[2] & ~_PLAIN) << 8, head[3:]
         if rows > max_rows or max(kinds, default=0) >= len(KINDS):
             raise NotARunError(f"a packed record of {rows} rows is not one that nethook writes")
         size = sum(8 if kind == _SAME else rows * _SIZES[kind] for kind in kinds)
         raw = []
-        for at in which:
-            data = records[at]
+        for index in which:
+            data = records[index]
             assert isinstance(data, bytes)  # see above
             rest = data[3 + columns :]
             raw.append(rest if head[2] & _PLAIN else inflate(rest, size))
@@ -111,25 +111,25 @@ def unpack_many(
 def _unpack_alike(raw: npt.NDArray[np.uint8], rows: int, kinds: bytes) -> Matrix:
     """Matrices (n, rows, columns) from their bytes (n, size), columns being kept as `kinds` say."""
     matrices = np.zeros((len(raw), rows, len(kinds)))
-    place = at = 0
-    while at < len(kinds):
-        kind, width = kinds[at], 1
+    offset = column = 0
+    while column < len(kinds):
+        kind, width = kinds[column], 1
         if kind == _SAME:
-            value = np.ascontiguousarray(raw[:, place : place + 8]).view("<f8")  # (n, 1)
-            matrices[:, :, at] = value
-            place += 8
+            value = np.ascontiguousarray(raw[:, offset : offset + 8]).view("<f8")  # (n, 1)
+            matrices[:, :, column] = value
+            offset += 8
         elif kind:
-            while at + width < len(kinds) and kinds[at + width] == kind:
+            while column + width < len(kinds) and kinds[column + width] == kind:
                 width += 1  # neighbours of one kind, at once
             size = width * _SIZES[kind] * rows
-            planes = raw[:, place : place + size].reshape(-1, width, _SIZES[kind], rows)
+            planes = raw[:, offset : offset + size].reshape(-1, width, _SIZES[kind], rows)
             if kind == _SHORT:
                 planes = np.concatenate((np.zeros_like(planes[:, :, :1]), planes), axis=2)
             numbers = np.ascontiguousarray(planes.transpose(0, 3, 1, 2))
             typed = numbers.view("<f4" if kind == _SHORT else KINDS[kind])
-            matrices[:, :, at : at + width] = typed[..., 0]
-            place += size
-        at += width
+            matrices[:, :, column : column + width] = typed[..., 0]
+            offset += size
+        column += width
     return matrices
 
 

@@ -38,8 +38,8 @@ def unpack_points(data: object, first_step: int, first_time: float) -> Matrix:
 class _Name:
     """A name, the chunk that is being filled, and how many points are kept (0: all)."""
 
-    def __init__(self, at: int, keep: int, chunk: int = 0) -> None:
-        self.id = at
+    def __init__(self, name_id: int, keep: int, chunk: int = 0) -> None:
+        self.id = name_id
         self.keep = keep
         self.chunk = chunk
         self.points = np.empty((CHUNK, 3))
@@ -53,49 +53,49 @@ class ScalarTrack:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._names: dict[str, _Name] = {}
-        for at, name, keep in connection.execute("SELECT id, name, keep FROM scalar_names"):
+        for name_id, name, keep in connection.execute("SELECT id, name, keep FROM scalar_names"):
             last = connection.execute(
                 "SELECT max(key) FROM scalars WHERE key >= ? AND key < ?",
-                (scalar_key(at, 0), scalar_key(at + 1, 0)),
+                (scalar_key(name_id, 0), scalar_key(name_id + 1, 0)),
             ).fetchone()[0]
             # What follows is in a new chunk; a short one in the middle does no harm.
             chunk = 0 if last is None else number_of(last) + 1
-            self._names[name] = _Name(at, keep, chunk)
+            self._names[name] = _Name(name_id, keep, chunk)
 
     def add(self, name: str, points: Points, keep: int = 0) -> None:
         """More points; with `keep` only that many of the last ones stay in the file."""
         if not points:
             return
-        known = self._names.get(name) or self._begin(name, keep)
+        track = self._names.get(name) or self._begin(name, keep)
         # Three times quicker than what numpy makes of a list of tuples.
         table = np.frombuffer(array("d", chain.from_iterable(points))).reshape(-1, 3)
         while len(table):
-            some = table[: CHUNK - known.count]
-            known.points[known.count : known.count + len(some)] = some
-            known.count += len(some)
-            known.unwritten = True
+            some = table[: CHUNK - track.count]
+            track.points[track.count : track.count + len(some)] = some
+            track.count += len(some)
+            track.unwritten = True
             table = table[len(some) :]
-            if known.count == CHUNK:
-                self._put(known, worth=0.97)
-                self._next_chunk(known)
+            if track.count == CHUNK:
+                self._put(track, worth=0.97)
+                self._next_chunk(track)
 
-    def _next_chunk(self, known: _Name) -> None:
-        known.count = 0
-        known.chunk = (known.chunk + 1) % NUMBERS
-        if known.keep:
+    def _next_chunk(self, track: _Name) -> None:
+        track.count = 0
+        track.chunk = (track.chunk + 1) % NUMBERS
+        if track.keep:
             # One chunk more than are needed, since the last one is only partly full.
-            oldest = known.chunk - (known.keep + CHUNK - 1) // CHUNK
+            oldest = track.chunk - (track.keep + CHUNK - 1) // CHUNK
             self._connection.execute(
                 "DELETE FROM scalars WHERE key >= ? AND key < ?",
-                (scalar_key(known.id, 0), scalar_key(known.id, max(0, oldest))),
+                (scalar_key(track.id, 0), scalar_key(track.id, max(0, oldest))),
             )
 
     def write(self) -> None:
         """Write the chunks that are not full as they are now."""
-        for known in self._names.values():
-            if known.unwritten and known.count:
+        for track in self._names.values():
+            if track.unwritten and track.count:
                 # It will be written again a moment later: not worth compressing.
-                self._put(known, worth=0)
+                self._put(track, worth=0)
 
     def _begin(self, name: str, keep: int) -> _Name:
         written = for_file(name)
@@ -107,10 +107,10 @@ class ScalarTrack:
             )
         return self._names[written]
 
-    def _put(self, known: _Name, worth: float) -> None:
-        points = known.points[: known.count]
-        _put_chunk(self._connection, scalar_key(known.id, known.chunk), points, worth)
-        known.unwritten = False
+    def _put(self, track: _Name, worth: float) -> None:
+        points = track.points[: track.count]
+        _put_chunk(self._connection, scalar_key(track.id, track.chunk), points, worth)
+        track.unwritten = False
 
     def cut(self, name: str, step: int) -> None:
         """Forget what the file has of a name from a step on."""
@@ -122,14 +122,14 @@ def cut_points(connection: sqlite3.Connection, name: int, step: int) -> int | No
     """Drop the points of a name from a step on; the step of the last one that stays, if any."""
     end = scalar_key(name + 1, 0)
     while True:
-        found = connection.execute(
+        chunk = connection.execute(
             "SELECT key, first_step, first_time, data FROM scalars WHERE key >= ? AND key < ? "
             "ORDER BY key DESC LIMIT 1",
             (scalar_key(name, 0), end),
         ).fetchone()
-        if found is None:
+        if chunk is None:
             return None
-        end, first_step, first_time, data = found
+        end, first_step, first_time, data = chunk
         points = unpack_points(data, first_step, first_time)
         kept = points[points[:, 0] < step]
         if len(kept) < len(points):

@@ -56,11 +56,13 @@ class Basis:
         new = self.table()[: len(rows), 0] == 0
         if not new.any():
             return learned
-        for at in np.flatnonzero(new & (rows[:, _TENSORS] > 0) & (rows[:, _COUNT] > 0)).tolist():
-            tensors = rows[at, _TENSORS]
-            self.elements[at] = max(1, int(rows[at, _COUNT] // tensors))
-            self.binned[at] = int(rows[at, _BINNED] // tensors)
-            learned.append(at)
+        for series in np.flatnonzero(
+            new & (rows[:, _TENSORS] > 0) & (rows[:, _COUNT] > 0)
+        ).tolist():
+            tensors = rows[series, _TENSORS]
+            self.elements[series] = max(1, int(rows[series, _COUNT] // tensors))
+            self.binned[series] = int(rows[series, _BINNED] // tensors)
+            learned.append(series)
             self._table = None
         return learned
 
@@ -89,10 +91,10 @@ def pack_rows(
     if functions is not None and rows.flags.c_contiguous and seen.flags.c_contiguous:
         table = basis.table()
         usual = table.ctypes.data
-        for block, head, plain in functions.pack_rows(
+        for block, head, body in functions.pack_rows(
             rows.ctypes.data, seen.ctypes.data, len(rows), usual
         ):
-            yield block, compressed(head, plain)
+            yield block, compressed(head, body)
         return
     there = (seen > 0) | (rows[:, _TENSORS] > 0) | (rows[:, _SKIPPED] > 0)
     for first in range(0, len(rows), BLOCK):
@@ -102,10 +104,10 @@ def pack_rows(
             continue
         table = np.empty((len(places), 1 + len(COLUMNS)))
         table[:, 0] = places
-        part = rows[first:last][places]
-        part[:, _BASED] -= basis.expected(first + places, part[None, :, _TENSORS])[0]
-        _shorten(part, finite_counts(rows[first:last][places]))
-        table[:, 1 : 1 + WIDTH] = part
+        block_rows = rows[first:last][places]
+        block_rows[:, _BASED] -= basis.expected(first + places, block_rows[None, :, _TENSORS])[0]
+        _shorten(block_rows, finite_counts(rows[first:last][places]))
+        table[:, 1 : 1 + WIDTH] = block_rows
         table[:, -1] = seen[first:last][places]
         yield first // BLOCK, pack(table)
 
@@ -124,13 +126,13 @@ def unpack_rows(
         else:
             shape = tables.shape[:2]
             numbers = np.concatenate((empty_rows(*shape), np.zeros((*shape, 1))), axis=-1)
-            for at, name in enumerate(columns):
+            for column, name in enumerate(columns):
                 if name in COLUMNS:
-                    numbers[:, :, COLUMNS.index(name)] = tables[:, :, 1 + at]
+                    numbers[:, :, COLUMNS.index(name)] = tables[:, :, 1 + column]
         for chosen, series in same_series(tables[:, :, 0], block, last):
-            part = numbers[chosen]
-            part[..., _BASED] += basis.expected(series, part[..., _TENSORS])
-            yield [which[at] for at in chosen], series, part
+            members = numbers[chosen]
+            members[..., _BASED] += basis.expected(series, members[..., _TENSORS])
+            yield [which[index] for index in chosen], series, members
 
 
 def same_series(
@@ -140,16 +142,16 @@ def same_series(
     first = block * BLOCK
     if len(places) and not (places == places[0]).all():
         groups: dict[bytes, list[int]] = {}
-        for at, row in enumerate(places):
-            groups.setdefault(row.tobytes(), []).append(at)
+        for index, row in enumerate(places):
+            groups.setdefault(row.tobytes(), []).append(index)
         chosen = list(groups.values())
     else:
         chosen = [list(range(len(places)))]
-    for each in chosen:
-        row = places[each[0]]
+    for indices in chosen:
+        row = places[indices[0]]
         if not ((row >= 0) & (row < end - first)).all() or not (np.diff(row) > 0).all():
             raise NotARunError("a packed record names series that the file does not have")
-        yield each, row.astype(np.int64) + first
+        yield indices, row.astype(np.int64) + first
 
 
 def _shorten(rows: Matrix, finite: Matrix) -> None:

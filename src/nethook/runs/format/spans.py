@@ -53,12 +53,12 @@ class SpanTrack:
         self._bits: Bits = np.zeros(0, dtype=np.uint8)
         self._unwritten = False
         # What the file has already is taken up; the next window begins a new span.
-        found = connection.execute(
+        stored = connection.execute(
             "SELECT key, windows, first_step, last_step FROM spans WHERE key >= ? AND key < ? "
             "ORDER BY key",
             (key(phase), key(phase, block=1)),
         )
-        self._closed = [Span(number_of(packed), *rest) for packed, *rest in found.fetchall()]
+        self._closed = [Span(number_of(packed), *rest) for packed, *rest in stored.fetchall()]
 
     def add(self, number: int, window: Window) -> None:
         """Fold a closed window in; `number` is its number in the phase."""
@@ -104,9 +104,9 @@ class SpanTrack:
         while len(self._closed) >= self._most:  # the next one is one more
             self._merge(smallest_pair(self._closed))
 
-    def _merge(self, at: int) -> None:
-        """Make one span of span `at` and its right neighbour."""
-        left, right = self._closed[at], self._closed.pop(at + 1)
+    def _merge(self, index: int) -> None:
+        """Make one span of span `index` and its right neighbour."""
+        left, right = self._closed[index], self._closed.pop(index + 1)
         left.windows += right.windows
         left.last_step = right.last_step
         self._put_span(left, left.last_step)
@@ -114,29 +114,29 @@ class SpanTrack:
             "DELETE FROM spans WHERE key = ?", (key(self._phase, right.number),)
         )
         for block in range((len(self._layout) + HISTOGRAM_BLOCK - 1) // HISTOGRAM_BLOCK):
-            if found := self._take("histograms", block, left, right):
-                counts = sum((unpack_counts(data) for data in found[1:]), unpack_counts(found[0]))
+            if packed := self._take("histograms", block, left, right):
+                counts = sum((unpack_counts(data) for data in packed[1:]), unpack_counts(packed[0]))
                 self._put("histograms", block, left, pack_counts(counts))
-            if found := self._take("unit_bits", block, left, right):
+            if packed := self._take("unit_bits", block, left, right):
                 bits = np.zeros(len(self._bits[self._units(block)]), dtype=np.uint8)
-                for data in found:
+                for data in packed:
                     bits |= unpack_bits(data, len(bits))
                 self._put("unit_bits", block, left, pack_bits(bits))
 
     def _take(self, table: str, block: int, left: Span, right: Span) -> list[bytes]:
         """What a table has of a block in two spans; it is removed from the right one."""
         keys = [key(self._phase, span.number, block=block) for span in (left, right)]
-        found = self._connection.execute(f"SELECT data FROM {table} WHERE key IN (?, ?)", keys)
-        data = [row[0] for row in found.fetchall()]
+        stored = self._connection.execute(f"SELECT data FROM {table} WHERE key IN (?, ?)", keys)
+        data = [row[0] for row in stored.fetchall()]
         self._connection.execute(f"DELETE FROM {table} WHERE key = ?", keys[1:])
         return data
 
     def _write(self, span: Span, counts: Counts, bits: Bits, last_step: int) -> None:
         self._put_span(span, last_step)
         for block in range((len(counts) + HISTOGRAM_BLOCK - 1) // HISTOGRAM_BLOCK):
-            part = counts[block * HISTOGRAM_BLOCK : (block + 1) * HISTOGRAM_BLOCK]
-            if part.any():
-                self._put("histograms", block, span, pack_counts(part))
+            block_counts = counts[block * HISTOGRAM_BLOCK : (block + 1) * HISTOGRAM_BLOCK]
+            if block_counts.any():
+                self._put("histograms", block, span, pack_counts(block_counts))
             units = bits[self._units(block)]
             if units.any():
                 self._put("unit_bits", block, span, pack_bits(units))

@@ -69,6 +69,6 @@ def unpack_bits(data: object, units: int) -> Bits:
         raise NotARunError("packed unit bits are not bytes")
     raw = inflate(data, (units + 7) // 8)
     bits = np.zeros(units, dtype=np.uint8)
-    found = np.unpackbits(np.frombuffer(raw, np.uint8))[:units]
-    bits[: found.size] = found
+    unpacked = np.unpackbits(np.frombuffer(raw, np.uint8))[:units]
+    bits[: unpacked.size] = unpacked
     return bits

@@ -24,7 +24,7 @@ def clean(text: str) -> str:
     """Text with every control character spelt out, so that showing it can do no harm."""
     if text.isprintable():  # nearly every text, and told at once
         return text
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def for_file(text: object) -> str:

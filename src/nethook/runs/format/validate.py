@@ -44,7 +44,7 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
         )
     if version < 1:
         raise NotARunError(f"{str(path)!r} has no version that nethook ever wrote ({version}).")
-    found = {}
+    tables = {}
     query = "SELECT type, name, sql FROM sqlite_master LIMIT 200"
     for kind, name, sql in connection.execute(query).fetchall():
         if kind == "index" and sql is None and str(name).startswith("sqlite_autoindex_"):
@@ -54,11 +54,11 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
                 f"{str(path)!r} has a {clean(str(kind))} {clean(str(name))[:80]!r}, which no run "
                 "of nethook has: it is refused."
             )
-        found[name] = sql
+        tables[name] = sql
     for name, sql in TABLES.items():
-        if name not in found and version < SINCE.get(name, 1):
+        if name not in tables and version < SINCE.get(name, 1):
             continue
-        if name not in found or _spaceless(found[name]) != _spaceless(sql):
+        if name not in tables or _spaceless(tables[name]) != _spaceless(sql):
             raise NotARunError(
                 f"{str(path)!r} does not have the table {name!r} as nethook writes it: it is "
                 "damaged or was changed, and is refused."

@@ -125,10 +125,10 @@ class Window:
     def widened(self, layout: Layout) -> Window:
         """This window with room for the series that were added since it was made."""
         wide = Window(layout, self.phase)
-        known = len(self.layout)
-        wide.rows[:known] = self.rows
-        wide.seen[:known] = self.seen
-        wide.histograms[:known] = self.histograms
+        series = len(self.layout)
+        wide.rows[:series] = self.rows
+        wide.seen[:series] = self.seen
+        wide.histograms[:series] = self.histograms
         wide.bits[: self.bits.size] = self.bits
         wide.first_step, wide.last_step = self.first_step, self.last_step
         wide.steps, wide.why = self.steps, self.why

@@ -44,33 +44,35 @@ def common_axis(firsts: Sequence[Integers], lasts: Sequence[Integers]) -> Axis:
     last_step = ends[common]
     places = tuple(np.searchsorted(last_step, last) for last in lasts)
     first_step = np.full(len(last_step), np.iinfo(np.int64).max)
-    for first, place in zip(firsts, places, strict=True):
-        np.minimum.at(first_step, place, first)
+    for first, indices in zip(firsts, places, strict=True):
+        np.minimum.at(first_step, indices, first)
     return Axis(first_step, last_step, places)
 
 
-def merge_onto(length: int, place: Integers, rows: Matrix) -> Matrix:
-    """Rows (n, …, FIELDS) merged into `length` of them, each into its place."""
+def merge_onto(length: int, indices: Integers, rows: Matrix) -> Matrix:
+    """Rows (n, …, FIELDS) merged into `length` of them, each at its index."""
     merged = empty_rows(length, *rows.shape[1:-1])
-    for members in _turns(place):
-        merged[place[members]] = merge_rows(merged[place[members]], rows[members])
+    for members in _turns(indices):
+        merged[indices[members]] = merge_rows(merged[indices[members]], rows[members])
     return merged
 
 
-def add_onto(length: int, place: Integers, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Whole numbers (n, …) added up into `length` of them, each into its place."""
+def add_onto(
+    length: int, indices: Integers, numbers: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Whole numbers (n, …) added up into `length` of them, each at its index."""
     added = np.zeros((length, *numbers.shape[1:]), dtype=np.int64)
-    np.add.at(added, place, numbers)
+    np.add.at(added, indices, numbers)
     return added
 
 
 def course_onto(
-    length: int, place: Integers, course: npt.NDArray[np.float64]
+    length: int, indices: Integers, course: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Courses (n, series, 3, SHOWN) merged: the least, the greatest, the last."""
     merged = np.full((length, *course.shape[1:]), np.nan)
-    for members in _turns(place):
-        _merge_course(merged, place[members], course[members])
+    for members in _turns(indices):
+        _merge_course(merged, indices[members], course[members])
     return merged
 
 
@@ -82,19 +84,19 @@ def merge_courses(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Non
 
 
 def _merge_course(
-    merged: npt.NDArray[np.float64], place: Integers, course: npt.NDArray[np.float64]
+    merged: npt.NDArray[np.float64], indices: Integers, course: npt.NDArray[np.float64]
 ) -> None:
-    old = merged[place]
+    old = merged[indices]
     old[:, :, 0] = np.fmin(old[:, :, 0], course[:, :, 0])
     old[:, :, 1] = np.fmax(old[:, :, 1], course[:, :, 1])
     old[:, :, 2] = np.where(np.isnan(course[:, :, 2]), old[:, :, 2], course[:, :, 2])
-    merged[place] = old
+    merged[indices] = old
 
 
-def _turns(place: Integers) -> list[Integers]:
-    """Which entries to merge first, second, …: no two of one turn go to the same place.
+def _turns(indices: Integers) -> list[Integers]:
+    """Which entries to merge first, second, …: no two of one turn have the same index.
 
-    `place` ascends, so an entry's turn is its distance from the first one with the same place.
+    `indices` ascends, so an entry's turn is its distance from the first one with the same index.
     """
-    turn = np.arange(len(place)) - np.searchsorted(place, place)
-    return [np.flatnonzero(turn == at) for at in range(int(turn.max(initial=-1)) + 1)]
+    turn = np.arange(len(indices)) - np.searchsorted(indices, indices)
+    return [np.flatnonzero(turn == number) for number in range(int(turn.max(initial=-1)) + 1)]

@@ -80,12 +80,12 @@ def find_parting(first: Run, second: Run, phase: str = "train") -> Parting:
     theirs = {(info.address, info.quantity): info for info in second.catalogue}
     keys = [key for key in ours if key in theirs and key[1] not in _IGNORED]
     keys = _in_order(keys, first)
-    found: list[tuple[int, int, Point]] = []  # window, place in the walk, point
+    candidates: list[tuple[int, int, Point]] = []  # window, place in the walk, point
     rows: dict[str, Floats] = {}
     steps: tuple[Integers, Integers] | None = None
     for start in range(0, len(keys), _CHUNK):
         chunk = keys[start : start + _CHUNK]
-        for at, (one, two) in enumerate(
+        for index, (one, two) in enumerate(
             zip(first.many(chunk, phase), second.many(chunk, phase), strict=True)
         ):
             left, right = _common(one, two)
@@ -100,13 +100,13 @@ def find_parting(first: Run, second: Run, phase: str = "train") -> Parting:
                 columns[column] = (a, b)
                 apart = np.fmax(apart, _distance(a, b, one, left))
             apart[~usable] = np.nan
-            found += _points(apart, columns, (start + at, chunk[at]), steps[1])
-            if not chunk[at][0].startswith("@"):
-                row = rows.setdefault(chunk[at][0], np.full(len(left), np.nan))
+            candidates += _points(apart, columns, (start + index, chunk[index]), steps[1])
+            if not chunk[index][0].startswith("@"):
+                row = rows.setdefault(chunk[index][0], np.full(len(left), np.nan))
                 np.fmax(row, apart, out=row)
     points = []
     for limit, _ in LIMITS:
-        mine = [entry for entry in found if entry[2].limit == limit]
+        mine = [entry for entry in candidates if entry[2].limit == limit]
         if mine:
             points.append(min(mine, key=lambda entry: entry[:2])[2])
     shown = {address: np.where(row > 0, row, np.nan) for address, row in rows.items()}
@@ -149,8 +149,8 @@ def _points(
     key: tuple[int, tuple[str, str]],
     last_step: Integers,
 ) -> list[tuple[int, int, Point]]:
-    found = []
-    place, (address, quantity) = key
+    points = []
+    position, (address, quantity) = key
     for limit, words in LIMITS:
         over = np.flatnonzero(apart > limit)
         if not over.size:
@@ -163,8 +163,8 @@ def _points(
             limit, words, int(last_step[window]), address, quantity,
             float(a[window]), float(b[window]), column,
         )  # fmt: skip
-        found.append((window, place, point))
-    return found
+        points.append((window, position, point))
+    return points
 
 
 def _gap(pair: tuple[Floats, Floats], window: int) -> float:
@@ -178,9 +178,9 @@ def _in_order(keys: Sequence[tuple[str, str]], run: Run) -> list[tuple[str, str]
     """Series in the order in which a step comes to them."""
     sites = {site.address: site for site in run.sites}
     places = {}
-    for at, (address, site) in enumerate(sites.items()):
+    for index, (address, site) in enumerate(sites.items()):
         call = site.info.get("first_call")
-        places[address] = call if isinstance(call, int) else at
+        places[address] = call if isinstance(call, int) else index
     for address, site in sites.items():
         owners = site.info.get("owners")
         if isinstance(owners, list) and owners and owners[0] in places:
@@ -190,8 +190,8 @@ def _in_order(keys: Sequence[tuple[str, str]], run: Run) -> list[tuple[str, str]
         address, quantity = key
         base = quantity.partition(":")[0]
         walk = _WALK.index(base) if base in _WALK else len(_WALK)
-        place = places.get(address, 0 if address.startswith("@") else len(places))
-        return walk, -place if base in _BACKWARD else place
+        position = places.get(address, 0 if address.startswith("@") else len(places))
+        return walk, -position if base in _BACKWARD else position
 
     return sorted(keys, key=rank)
 
@@ -208,20 +208,20 @@ def _facts(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
         *("started", "finished", "totals", "overhead", "memory", "ops", "rank", "platform"),
         "sessions",
     )
-    found = []
+    differing = []
     mine, theirs = _flat(first.info), _flat(second.info)
     for name in dict.fromkeys((*mine, *theirs)):
         if name.partition(".")[0] in ignored:
             continue
         a, b = mine.get(name, "–"), theirs.get(name, "–")
         if a != b:
-            found.append((name, a, b))
-    return tuple((found + _rates(first, second))[:50])
+            differing.append((name, a, b))
+    return tuple((differing + _rates(first, second))[:50])
 
 
 def _rates(first: Run, second: Run) -> list[tuple[str, str, str]]:
     """Learning rates that are not the same, with the step at which they first are not."""
-    found = []
+    differing = []
     mine, theirs = first.scalars, second.scalars
     for name in (name for name in mine if name.startswith("lr:") and name in theirs):
         a = dict(zip(mine[name].step.tolist(), mine[name].value.tolist(), strict=True))
@@ -231,17 +231,17 @@ def _rates(first: Run, second: Run) -> list[tuple[str, str, str]]:
         for step in sorted({*a, *b}):
             one, two = a.get(step, one), b.get(step, two)
             if one != two and not (np.isnan(one) and np.isnan(two)):
-                found.append((f"{name} at step {step:,}", f"{one:.6g}", f"{two:.6g}"))
+                differing.append((f"{name} at step {step:,}", f"{one:.6g}", f"{two:.6g}"))
                 break
-    return found
+    return differing
 
 
 def _flat(value: Any, name: str = "", depth: int = 0) -> dict[str, str]:
     if isinstance(value, dict) and depth < 3:
-        found: dict[str, str] = {}
+        entries: dict[str, str] = {}
         for key, entry in value.items():
-            found |= _flat(entry, f"{name}.{key}" if name else str(key), depth + 1)
-        return found
+            entries |= _flat(entry, f"{name}.{key}" if name else str(key), depth + 1)
+        return entries
     if isinstance(value, list):
-        return {name: " ".join(str(each) for each in value)[:300]}
+        return {name: " ".join(str(entry) for entry in value)[:300]}
     return {name: str(value)[:300]}

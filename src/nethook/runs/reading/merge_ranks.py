@@ -43,7 +43,11 @@ class Together:
 def part_in(info: Mapping[str, Any]) -> tuple[int, int] | None:
     """Which part of a parameter a rank holds, as its file says; None where it says nothing."""
     part = info.get(PART)
-    if isinstance(part, list) and len(part) == 2 and all(isinstance(each, int) for each in part):
+    if (
+        isinstance(part, list)
+        and len(part) == 2
+        and all(isinstance(number, int) for number in part)
+    ):
         index, parts = part
         if 0 <= index < parts <= 1 << 20:
             return index, parts
@@ -57,11 +61,11 @@ def is_root(address: str, quantity: str) -> bool:
 
 def together(length: int, ranks: Sequence[OfRank], *, root: bool = False) -> Together:
     """Puts the windows of all ranks together on an axis of `length` windows."""
-    aligned = [_onto(length, each) for each in ranks]
+    aligned = [_onto(length, of_rank) for of_rank in ranks]
     if root and len(ranks) > 1:
         rows, seen = _root_of_mean_squares(aligned)
         return Together(rows, seen, 1)
-    parts = [each.part for each in ranks]
+    parts = [of_rank.part for of_rank in ranks]
     if None in parts:
         rows, seen = aligned[0]
         for more, saw in aligned[1:]:
@@ -70,8 +74,8 @@ def together(length: int, ranks: Sequence[OfRank], *, root: bool = False) -> Tog
     rows, seen = empty_rows(length), np.zeros(length, dtype=np.int64)
     for index in sorted({part[0] for part in parts if part is not None}):
         same = [
-            each
-            for each, part in zip(aligned, parts, strict=True)
+            rows_and_seen
+            for rows_and_seen, part in zip(aligned, parts, strict=True)
             if part is not None and part[0] == index
         ]
         best, saw = same[0]
@@ -82,16 +86,16 @@ def together(length: int, ranks: Sequence[OfRank], *, root: bool = False) -> Tog
     return Together(rows, seen, max(part[1] for part in parts if part is not None))
 
 
-def best_counts(found: Sequence[tuple[Any, tuple[int, int] | None]]) -> Any:
+def best_counts(counts_of_ranks: Sequence[tuple[Any, tuple[int, int] | None]]) -> Any:
     """Counts of all ranks added up, those of the same part once: (spans, bins)."""
     total = None
     groups: dict[Any, Any] = {}
-    for number, (counts, part) in enumerate(found):
+    for number, (counts, part) in enumerate(counts_of_ranks):
         key = ("rank", number) if part is None else ("part", part[0])
-        known = groups.get(key)
-        if known is not None:
-            more = counts.sum(axis=1) > known.sum(axis=1)
-            counts = np.where(more[:, None], counts, known)
+        earlier = groups.get(key)
+        if earlier is not None:
+            more = counts.sum(axis=1) > earlier.sum(axis=1)
+            counts = np.where(more[:, None], counts, earlier)
         groups[key] = counts
     for counts in groups.values():
         total = counts if total is None else total + counts
@@ -109,17 +113,17 @@ def _root_of_mean_squares(aligned: Sequence[tuple[Matrix, Integers]]) -> tuple[M
     squares = []
     for rows, _ in aligned:
         number = np.maximum(rows[:, count], 1)
-        ends = [rows[:, INDEX[each]] ** 2 for each in ("min", "max")]
+        ends = [rows[:, INDEX[end]] ** 2 for end in ("min", "max")]
         squares.append(np.stack([rows[:, mean] ** 2 + rows[:, m2] / number, *ends]))
     there = np.stack([rows[:, count] > 0 for rows, _ in aligned])
     roots = np.sqrt(
         np.where(there[:, None], np.stack(squares), 0).sum(0) / np.maximum(there.sum(0), 1)
     )
     fewest = np.argmin(np.stack([seen for _, seen in aligned]), axis=0)
-    rows = np.stack([each for each, _ in aligned])[fewest, np.arange(len(fewest))]
-    known = rows[:, count] > 0  # a rank without the number leaves it unknown
+    rows = np.stack([of_rank for of_rank, _ in aligned])[fewest, np.arange(len(fewest))]
+    measured = rows[:, count] > 0  # a rank without the number leaves it unknown
     for name, column in zip(("mean", "min", "max"), roots, strict=True):
-        rows[known, INDEX[name]] = column[known]
-    rows[known, m2] = 0.0
-    rows[known, INDEX["mean_low"]] = 0.0
+        rows[measured, INDEX[name]] = column[measured]
+    rows[measured, m2] = 0.0
+    rows[measured, INDEX["mean_low"]] = 0.0
     return rows, np.min(np.stack([seen for _, seen in aligned]), axis=0)

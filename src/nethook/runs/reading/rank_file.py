@@ -105,15 +105,16 @@ class RankFile:
 
     def info(self) -> dict[str, Any]:
         """What ran."""
-        found = self._file.rows("SELECT key, value FROM info ORDER BY key", most=10_000)
-        return {name_from_file(name): from_json(value) for name, value in found}
+        entries = self._file.rows("SELECT key, value FROM info ORDER BY key", most=10_000)
+        return {name_from_file(name): from_json(value) for name, value in entries}
 
     def sites(self) -> list[Site]:
         """The sites, in the order in which they were added."""
         query = "SELECT address, kind, info FROM sites ORDER BY id"
-        found = self._file.rows(query, most=MAX_SERIES)
+        stored = self._file.rows(query, most=MAX_SERIES)
         return [
-            Site(name_from_file(a), name_from_file(kind), _mapping(info)) for a, kind, info in found
+            Site(name_from_file(a), name_from_file(kind), _mapping(info))
+            for a, kind, info in stored
         ]
 
     def series(self) -> tuple[list[SeriesInfo], Basis]:
@@ -132,7 +133,7 @@ class RankFile:
         """Address and quantity of each series -> its row."""
         infos, _ = self.series()
         if self._ids is None or self._ids[0] is not infos:
-            rows = {(info.address, info.quantity): at for at, info in enumerate(infos)}
+            rows = {(info.address, info.quantity): row for row, info in enumerate(infos)}
             self._ids = (infos, rows)
         return self._ids[1]
 
@@ -140,11 +141,11 @@ class RankFile:
         query = "SELECT id, address, quantity, units, elements, binned, info FROM series"
         basis = Basis()
         infos: list[SeriesInfo] = []
-        for at, address, quantity, *numbers, info in self._file.rows(
+        for series_id, address, quantity, *numbers, info in self._file.rows(
             f"{query} ORDER BY id", most=MAX_SERIES
         ):
             units, elements, binned = (_whole(number) for number in numbers)
-            if _whole(at) != len(infos) or not 0 <= units <= MAX_UNITS:
+            if _whole(series_id) != len(infos) or not 0 <= units <= MAX_UNITS:
                 raise NotARunError(f"{str(self.path)!r} has series that are not in order.")
             basis.add(units, elements, binned)
             infos.append(
@@ -181,13 +182,13 @@ class RankFile:
     def _windows(self, phase: str, between: tuple[int, int] | None) -> tuple[int, Windows]:
         """The number of the first window of those that have steps in between, and all of them."""
         first, last = between or (-_LARGEST, _LARGEST)
-        found = self._file.rows(
+        stored = self._file.rows(
             "SELECT key, first_step, last_step, steps, closed FROM windows "
             "WHERE key >= ? AND key < ? AND last_step >= ? AND first_step <= ? ORDER BY key",
             (key(phase), key(phase, block=1), first, last),
             most=MAX_WINDOWS,
         )
-        table = _table(found, 5)
+        table = _table(stored, 5)
         begin = int(table[0, 0]) & (NUMBERS - 1) if between and len(table) else 0
         return begin, _windows(table, self.path, begin)
 
@@ -225,7 +226,7 @@ class RankFile:
         rows, basis, columns = into
         begin, windows = of
         first = key(phase) + begin
-        found = self._file.rows(
+        stored = self._file.rows(
             "SELECT windows.key, first_step, last_step, steps, closed, "
             "CASE WHEN length(data) <= ? THEN data ELSE length(data) END "
             "FROM windows LEFT JOIN records ON records.key = windows.key + ? "
@@ -233,12 +234,12 @@ class RankFile:
             (_RECORD, key("train", block=block), first, first + len(windows)),
             most=MAX_WINDOWS,
         )
-        if not windows.equal(_windows(_table([row[:5] for row in found], 5), self.path, begin)):
+        if not windows.equal(_windows(_table([row[:5] for row in stored], 5), self.path, begin)):
             return False
-        there = [(number, row[5]) for number, row in enumerate(found) if row[5] is not None]
+        there = [(number, row[5]) for number, row in enumerate(stored) if row[5] is not None]
         for batch in _batches(there):
             for which, series, numbers in unpack_rows(batch[1], block, basis, columns):
-                _place(rows, [batch[0][at] for at in which], places[series % BLOCK], numbers)
+                _place(rows, [batch[0][index] for index in which], places[series % BLOCK], numbers)
         return True
 
     def courses(
@@ -249,43 +250,43 @@ class RankFile:
         columns = self.columns()
         plan = tail(windows, level)
         parts = [
-            (number * _width(at), (number + 1) * _width(at))
-            for at, first, end in plan
+            (number * _width(finer), (number + 1) * _width(finer))
+            for finer, first, end in plan
             for number in range(first, end)
         ]
         shape = (len(parts), len(ids), 3, len(SHOWN))
         courses = np.full(shape, np.nan, dtype=np.float32)  # of large runs many MB: made once
         done = 0
-        for at, first, end in plan:
+        for finer, first, end in plan:
             course = courses[done : done + end - first]
             done += end - first
             for block, places in _by_block(ids):
-                table, size = ("overviews", _OVERVIEW) if at else ("records", _RECORD)
-                blobs = self._blobs(table, phase, block, end, size, level=at, first=first)
+                table, size = ("overviews", _OVERVIEW) if finer else ("records", _RECORD)
+                blobs = self._blobs(table, phase, block, end, size, level=finer, first=first)
                 for numbers, data in _batches(blobs):
-                    if at:
+                    if finer:
                         parted = unpack_courses(data, block, len(basis))
                     else:
                         parted = (
                             (which, series, single(rows[..., :WIDTH]))
                             for which, series, rows in unpack_rows(data, block, basis, columns)
                         )
-                    for which, series, part in parted:
-                        rows_at = [numbers[place] - first for place in which]
-                        _place(course, rows_at, places[series % BLOCK], part)
+                    for which, series, members in parted:
+                        rows_at = [numbers[index] - first for index in which]
+                        _place(course, rows_at, places[series % BLOCK], members)
         return parts, courses
 
     # Histograms and units
 
     def spans(self, phase: str) -> tuple[Integers, Windows]:
         """Numbers and steps of the spans for which there are histograms."""
-        found = self._file.rows(
+        stored = self._file.rows(
             "SELECT key, first_step, last_step, windows FROM spans "
             "WHERE key >= ? AND key < ? ORDER BY key",
             (key(phase), key(phase, block=1)),
             most=2 * SPANS,
         )
-        table = _table(found, 4)
+        table = _table(stored, 4)
         closed = np.ones(len(table), dtype=bool)
         steps = table[:, 2] - table[:, 1] + 1
         return table[:, 0] & (NUMBERS - 1), Windows(table[:, 1], table[:, 2], steps, closed)
@@ -293,7 +294,7 @@ class RankFile:
     def histograms(self, phase: str, series: int, numbers: Integers) -> Integers:
         """Counts (spans, BINS) of one series."""
         counts = np.zeros((len(numbers), BINS), dtype=np.int64)
-        places = {int(number): at for at, number in enumerate(numbers)}
+        places = {int(number): index for index, number in enumerate(numbers)}
         block, row = divmod(series, HISTOGRAM_BLOCK)
         for number, data in self._blobs("histograms", phase, block, NUMBERS, _HISTOGRAM):
             if number in places:
@@ -309,7 +310,7 @@ class RankFile:
         begin = sum(basis.units[first:series])
         units = basis.units[series]
         active = np.zeros((len(numbers), units), dtype=bool)
-        places = {int(number): at for at, number in enumerate(numbers)}
+        places = {int(number): index for index, number in enumerate(numbers)}
         size = total // 8 + 1024
         for number, data in self._blobs("unit_bits", phase, block, NUMBERS, size):
             if number in places:
@@ -322,28 +323,30 @@ class RankFile:
     def scalar_names(self) -> dict[str, tuple[int, int]]:
         """Name of a scalar -> its id, and how many points are kept (0: all)."""
         query = "SELECT id, name, keep FROM scalar_names ORDER BY id"
-        found = self._file.rows(query, most=MAX_ROWS)
-        return {name_from_file(name): (_small(at), _small(keep)) for at, name, keep in found}
+        names = self._file.rows(query, most=MAX_ROWS)
+        return {
+            name_from_file(name): (_small(name_id), _small(keep)) for name_id, name, keep in names
+        }
 
     def scalar(self, name: int, keep: int) -> Matrix:
         """The points (points, 3) of a scalar: step, time, value."""
-        found = self._file.rows(
+        stored = self._file.rows(
             "SELECT first_step, first_time, CASE WHEN length(data) <= ? THEN data END FROM scalars "
             "WHERE key >= ? AND key < ? ORDER BY key",
             (_POINTS, scalar_key(name, 0), scalar_key(name + 1, 0)),
             most=MAX_ROWS,
         )
-        chunks = [unpack_points(data, _whole(step), _real(time)) for step, time, data in found]
+        chunks = [unpack_points(data, _whole(step), _real(time)) for step, time, data in stored]
         points = np.concatenate(chunks) if chunks else np.zeros((0, 3))
         return points[-keep:] if keep else points
 
     def losses(self) -> list[tuple[str, int, str, Any]]:
         """Loss records: name, step, phase, data."""
         query = "SELECT name, step, phase, data FROM losses ORDER BY id"
-        found = self._file.rows(query, most=MAX_ROWS)
+        stored = self._file.rows(query, most=MAX_ROWS)
         return [
             (name_from_file(name), _whole(step), name_from_file(phase), from_json(data))
-            for name, step, phase, data in found
+            for name, step, phase, data in stored
         ]
 
     def events(self) -> list[tuple[int, float, str, str, str, Any, int]]:
@@ -369,13 +372,13 @@ class RankFile:
         written = self._snapshot_sites().get(address)
         if written is None:
             return []
-        found = self._file.rows(
+        stored = self._file.rows(
             "SELECT step, shape, CASE WHEN length(data) <= ? THEN data END FROM snapshots "
             "WHERE address = ? ORDER BY id",
             (5 * MAX_SNAPSHOT, written),
             most=MAX_ROWS,
         )
-        return [(_whole(step), unpack_snapshot(shape, data)) for step, shape, data in found]
+        return [(_whole(step), unpack_snapshot(shape, data)) for step, shape, data in stored]
 
     def snapshot_sites(self) -> list[str]:
         """The sites of which there are snapshots."""
@@ -385,13 +388,13 @@ class RankFile:
         """Address as it is shown -> as it is written in the file."""
         if not self._file.rows("SELECT name FROM sqlite_master WHERE name = 'snapshots'", most=1):
             return {}  # a file of an older version
-        found = self._file.rows("SELECT DISTINCT address FROM snapshots", most=MAX_SERIES)
-        return {name_from_file(address): address for (address,) in found}
+        addresses = self._file.rows("SELECT DISTINCT address FROM snapshots", most=MAX_SERIES)
+        return {name_from_file(address): address for (address,) in addresses}
 
     def findings(self) -> list[dict[str, Any]]:
         """Findings, as plain data."""
-        found = self._file.rows("SELECT data FROM findings ORDER BY id", most=MAX_ROWS)
-        return [_mapping(data) for (data,) in found]
+        stored = self._file.rows("SELECT data FROM findings ORDER BY id", most=MAX_ROWS)
+        return [_mapping(data) for (data,) in stored]
 
     def _blobs(
         self,
@@ -405,7 +408,7 @@ class RankFile:
         first: int = 0,
     ) -> Iterator[tuple[int, bytes]]:
         """Number and data of the records of one block, from `first` to before `end`."""
-        found = self._file.rows(
+        stored = self._file.rows(
             f"SELECT key, CASE WHEN length(data) <= ? THEN data END FROM {table} "
             "WHERE key >= ? AND key < ? ORDER BY key",
             (
@@ -415,7 +418,7 @@ class RankFile:
             ),
             most=MAX_WINDOWS,
         )
-        for packed, data in found:
+        for packed, data in stored:
             yield number_of(packed), data
 
 
@@ -433,11 +436,11 @@ def _width(level: int) -> int:
 def _by_block(ids: Sequence[int]) -> Iterator[tuple[int, Integers]]:
     """Each block that some series are in, and the place of each of its rows in `ids`, or −1."""
     blocks: dict[int, Integers] = {}
-    for place, series in enumerate(ids):
+    for index, series in enumerate(ids):
         block = series // BLOCK
         if block not in blocks:
             blocks[block] = np.full(BLOCK, -1)
-        blocks[block][series % BLOCK] = place
+        blocks[block][series % BLOCK] = index
     yield from blocks.items()
 
 
@@ -449,9 +452,9 @@ def _place(
     target[np.ix_(np.array(rows), goals[wanted])] = numbers[:, wanted]
 
 
-def _batches(found: Iterable[tuple[int, object]]) -> Iterator[tuple[list[int], list[object]]]:
+def _batches(records: Iterable[tuple[int, object]]) -> Iterator[tuple[list[int], list[object]]]:
     """Numbers and data, some hundred at a time: unpacked, all of them would take much room."""
-    rest = list(found)
+    rest = list(records)
     for first in range(0, len(rest), 256):
         numbers, data = zip(*rest[first : first + 256], strict=True)
         yield list(numbers), list(data)

@@ -56,8 +56,8 @@ class Series:
             return self._shown(name)
         if name in ("zero_share", "nonfinite_share", "near_share"):
             return self._shown({"zero_share": "zeros"}.get(name, name.removesuffix("_share")))
-        known = [*FIELDS, "std", "rms", "zero_share", "nonfinite_share", "near_share"]
-        raise NoSuchSiteError(f"a series has no column {name!r}; it has {', '.join(known)}.")
+        columns = [*FIELDS, "std", "rms", "zero_share", "nonfinite_share", "near_share"]
+        raise NoSuchSiteError(f"a series has no column {name!r}; it has {', '.join(columns)}.")
 
     def _shown(self, name: str) -> Floats:
         column: Floats = shown_numbers(self.rows)[:, SHOWN.index(name)]
@@ -127,13 +127,13 @@ class Histograms:
         if wanted.size == 0 or not ((wanted >= 0) & (wanted <= 1)).all():
             raise OptionError(f"a quantile is between 0 and 1, and q is {q!r}.")
         running = np.cumsum(self.counts, axis=1)
-        found = np.full((len(self), wanted.size), np.nan)
-        for at, line in enumerate(running):
+        quantiles = np.full((len(self), wanted.size), np.nan)
+        for span, line in enumerate(running):
             if line[-1] > 0:
                 # The element with this rank, as numpy's method="inverted_cdf" has it.
                 ranks = np.maximum(1, np.ceil(wanted * line[-1]))
-                found[at] = self.values[np.searchsorted(line, ranks)]
-        return found
+                quantiles[span] = self.values[np.searchsorted(line, ranks)]
+        return quantiles
 
     def frame(self, library: str | None = None) -> Any:
         """A data frame with one line for each bin that has a count."""

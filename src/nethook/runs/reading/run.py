@@ -84,11 +84,11 @@ class Run:
         self.path = path
         self._files: dict[int, RankFile] = {}
         self._problems: dict[int, str] = {}
-        found = rank_files(path)
+        files = rank_files(path)
         # A run whose rank 0 is missing is still a run; another rank's file was asked for by name.
-        if not exists(path) and (is_rank_file(path) or not found):
+        if not exists(path) and (is_rank_file(path) or not files):
             raise NoSuchRunError(_no_run(path))
-        for rank, file in found.items():
+        for rank, file in files.items():
             if only is None or rank == only:
                 try:
                     # What was named may be a link. What lies beside it was not asked for.
@@ -97,7 +97,7 @@ class Run:
                     self._files[rank] = RankFile(file)
                 except RunFileError as error:
                     # What was asked for by name is an error; a broken neighbour is shown as such.
-                    if file == path or len(found) == 1:
+                    if file == path or len(files) == 1:
                         raise
                     self._problems[rank] = str(error)
         if not self._files:
@@ -113,10 +113,10 @@ class Run:
         `sessions` has a start, an end and the steps of every time that the run was gone on with.
         """
         private = ("layout", "writer", "beat")
-        found = self._first.info()
-        shown = {name: value for name, value in found.items() if name not in private}
-        shown["sessions"] = sessions_of(found, self._first.last_step())
-        if _state(found) == "open":
+        info = self._first.info()
+        shown = {name: value for name, value in info.items() if name not in private}
+        shown["sessions"] = sessions_of(info, self._first.last_step())
+        if _state(info) == "open":
             shown["sessions"][-1]["ended"] = None
         return shown
 
@@ -124,9 +124,9 @@ class Run:
     def world_size(self) -> int:
         """How many ranks the run has."""
         size = self._first.info().get("world_size")
-        known = max(self._files, default=0) + 1
+        present = max(self._files, default=0) + 1
         # A number from the file: no run has more ranks than machines have.
-        return max(known, min(size, 1 << 16)) if isinstance(size, int) else known
+        return max(present, min(size, 1 << 16)) if isinstance(size, int) else present
 
     @property
     def ranks(self) -> tuple[Rank, ...]:
@@ -141,8 +141,8 @@ class Run:
             if file is None:
                 problem = self._problems.get(rank, "")
                 state = "unreadable" if problem else "missing"
-                place = f"{name}.rank{rank}{suffix}" if rank else f"{name}{suffix}"
-                shown.append(Rank(rank, place, state, -1, problem))
+                missing = f"{name}.rank{rank}{suffix}" if rank else f"{name}{suffix}"
+                shown.append(Rank(rank, missing, state, -1, problem))
             else:
                 windows = file.windows("train")
                 last = int(windows.last_step[-1]) if len(windows) else -1
@@ -193,22 +193,22 @@ class Run:
         for file in self._files.values():
             ids = file.ids()
             present = [key for key in keys if key in ids]
-            found = file.rows(phase, [ids[key] for key in present], between)
+            stored = file.rows(phase, [ids[key] for key in present], between)
             infos = file.series()[0] if several else ()
             parts = [part_in(infos[ids[key]].info) if infos else None for key in present]
-            read.append((dict(zip(present, parts, strict=True)), *found))
+            read.append((dict(zip(present, parts, strict=True)), *stored))
         axis = common_axis([w.first_step for _, w, _ in read], [w.last_step for _, w, _ in read])
         steps = np.zeros(len(axis), dtype=np.int64)
         closed = np.ones(len(axis), dtype=bool)
-        for (_, windows, _), place in zip(read, axis.places, strict=True):
-            np.maximum(steps, add_onto(len(axis), place, windows.steps), out=steps)
-            np.logical_and.at(closed, place, windows.closed)
+        for (_, windows, _), indices in zip(read, axis.places, strict=True):
+            np.maximum(steps, add_onto(len(axis), indices, windows.steps), out=steps)
+            np.logical_and.at(closed, indices, windows.closed)
         ranks = self._expected([len(windows) for _, windows, _ in read], phase)
         series = []
         for key in keys:
             of_ranks = [
-                OfRank(place, numbers[:, list(present).index(key)], present[key])
-                for (present, _, numbers), place in zip(read, axis.places, strict=True)
+                OfRank(indices, numbers[:, list(present).index(key)], present[key])
+                for (present, _, numbers), indices in zip(read, axis.places, strict=True)
                 if key in present
             ]
             whole = together(len(axis), of_ranks, root=self._sharded and is_root(*key))
@@ -243,25 +243,31 @@ class Run:
             windows = file.windows(phase)
             count = int(windows.closed.sum())  # all but the last, which may be open
             widths = (1, *LEVELS)
-            level = next((at for at, w in enumerate(widths) if count // w <= points), len(LEVELS))
+            level = next(
+                (index for index, w in enumerate(widths) if count // w <= points), len(LEVELS)
+            )
             ids = file.ids()
-            places = [at for at, key in enumerate(keys) if key in ids]
-            parts, part = file.courses(phase, [ids[keys[at]] for at in places], count, level)
-            course = part
+            places = [index for index, key in enumerate(keys) if key in ids]
+            parts, known_course = file.courses(
+                phase, [ids[keys[index]] for index in places], count, level
+            )
+            course = known_course
             if len(places) < len(keys):  # another rank has series that this one does not know
-                course = np.full((len(parts), len(keys), *part.shape[2:]), np.nan, part.dtype)
-                course[:, places] = part
+                course = np.full(
+                    (len(parts), len(keys), *known_course.shape[2:]), np.nan, known_course.dtype
+                )
+                course[:, places] = known_course
             first = windows.first_step[[begin for begin, _ in parts]]
             last = windows.last_step[[end - 1 for _, end in parts]]
             read.append((first, last, course))
         axis = common_axis([first for first, _, _ in read], [last for _, last, _ in read])
         merged = None
-        for (_, _, course), place in zip(read, axis.places, strict=True):
-            part = course_onto(len(axis), place, course) if len(read) > 1 else course
+        for (_, _, course), indices in zip(read, axis.places, strict=True):
+            aligned = course_onto(len(axis), indices, course) if len(read) > 1 else course
             if merged is None:
-                merged = part
+                merged = aligned
             else:
-                merge_courses(merged, part)
+                merge_courses(merged, aligned)
         assert merged is not None  # there is at least one file
         return Overview(phase, keys, axis.first_step, axis.last_step, merged)
 
@@ -269,9 +275,9 @@ class Run:
         self, address: str, quantity: str = "outputs", phase: str = "train"
     ) -> Histograms:
         """The distribution of one quantity of one site over the run, in at most 256 spans."""
-        spans, found = self._spans(address, quantity, phase, RankFile.histograms)
+        spans, of_ranks = self._spans(address, quantity, phase, RankFile.histograms)
         counts = best_counts(
-            [(add_onto(len(spans), place, counts), part) for place, counts, part in found]
+            [(add_onto(len(spans), indices, counts), part) for indices, counts, part in of_ranks]
         )
         return Histograms(address, quantity, phase, spans.first_step, spans.last_step, counts)
 
@@ -287,10 +293,10 @@ class Run:
 
     def units(self, address: str, quantity: str = "outputs", phase: str = "train") -> Units:
         """Which units of a site were ever active, span by span."""
-        spans, found = self._spans(address, quantity, phase, RankFile.unit_bits)
-        active = np.zeros((len(spans), found[0][1].shape[1]), dtype=bool)
-        for place, bits, _ in found:
-            np.logical_or.at(active, place, bits)
+        spans, of_ranks = self._spans(address, quantity, phase, RankFile.unit_bits)
+        active = np.zeros((len(spans), of_ranks[0][1].shape[1]), dtype=bool)
+        for indices, bits, _ in of_ranks:
+            np.logical_or.at(active, indices, bits)
         # A span in which the site was not measured has no histogram, and no bit that is set. Only
         # where none is set there is something to find out.
         measured = np.asarray(active.any(axis=1), dtype=np.bool_)
@@ -314,35 +320,35 @@ class Run:
     @property
     def losses(self) -> tuple[Loss, ...]:
         """How losses were made, in the order of steps."""
-        found = [Loss(*row, rank) for rank, file in self._files.items() for row in file.losses()]
-        return tuple(sorted(found, key=lambda loss: loss.step))
+        losses = [Loss(*row, rank) for rank, file in self._files.items() for row in file.losses()]
+        return tuple(sorted(losses, key=lambda loss: loss.step))
 
     @property
     def events(self) -> tuple[EventRecord, ...]:
         """What happened, in the order of steps."""
-        found = [
+        events = [
             EventRecord(*row, rank) for rank, file in self._files.items() for row in file.events()
         ]
-        return tuple(sorted(found, key=lambda event: event.step))
+        return tuple(sorted(events, key=lambda event: event.step))
 
     @property
     def snapshots(self) -> Mapping[str, tuple[Snapshot, ...]]:
         """Outputs that were kept for a few samples, by site and in the order of steps."""
-        found: dict[str, tuple[Snapshot, ...]] = {}
+        by_site: dict[str, tuple[Snapshot, ...]] = {}
         for file in self._files.values():
             for address in file.snapshot_sites():
-                if address not in found:
+                if address not in by_site:
                     kept = file.snapshots(address)
-                    found[address] = tuple(Snapshot(address, *each) for each in kept)
-        return found
+                    by_site[address] = tuple(Snapshot(address, *snapshot) for snapshot in kept)
+        return by_site
 
     @property
     def findings(self) -> Findings:
         """What the doctor found while the run was written, as plain data."""
-        found: list[dict[str, Any]] = []
+        findings: list[dict[str, Any]] = []
         for file in self._files.values():
-            found += [finding for finding in file.findings() if finding not in found]
-        return Findings(found)
+            findings += [finding for finding in file.findings() if finding not in findings]
+        return Findings(findings)
 
     def frame(self, library: str | None = None, phase: str = "train") -> Any:
         """Every series as one long data frame, of pandas or polars."""
@@ -380,7 +386,7 @@ class Run:
             windows = [file.windows(phase) for file in self._files.values()]
             longest = max(windows, key=len)
             if len(longest):
-                steps = max(int(each.last_step[-1]) + 1 for each in windows if len(each))
+                steps = max(int(of_rank.last_step[-1]) + 1 for of_rank in windows if len(of_rank))
                 noun = "steps" if phase == "train" else f"steps ({phase})"
                 parts.append(f"{steps:,} {noun} in {len(longest):,} windows")
         parts = parts or ["no steps yet"]
@@ -393,7 +399,7 @@ class Run:
         if findings := self.findings:
             parts.append(f"{len(findings):,} finding{'s' if len(findings) > 1 else ''}")
         states = {rank.state for rank in ranks}
-        state = next(each for each in ("open", "died", "finished") if each in states)
+        state = next(name for name in ("open", "died", "finished") if name in states)
         return f"<Run {clean(str(self.path))!r}: {state}, {'; '.join(parts)}>"
 
     def _repr_html_(self) -> str:
@@ -414,11 +420,11 @@ class Run:
 
     def _unique(self, entries: Callable[[RankFile], list[tuple[Any, _T]]]) -> Iterator[_T]:
         """What all files have, each entry once."""
-        known: dict[Any, _T] = {}
+        merged: dict[Any, _T] = {}
         for file in self._files.values():
             for key, entry in entries(file):
-                known.setdefault(key, entry)
-        yield from known.values()
+                merged.setdefault(key, entry)
+        yield from merged.values()
 
     def _expected(self, windows: Sequence[int], phase: str) -> int:
         """Ranks that should have measured: those that have this phase, and the missing ones.
@@ -449,25 +455,25 @@ class Run:
 
     def _check_keys(self, keys: Sequence[tuple[str, str]]) -> None:
         rows = [file.ids() for file in self._files.values()]
-        if all(any(key in each for each in rows) for key in keys):
+        if all(any(key in ids for ids in rows) for key in keys):
             return
-        known = {(info.address, info.quantity) for info in self.catalogue}
+        recorded = {(info.address, info.quantity) for info in self.catalogue}
         for address, quantity in keys:
-            if (address, quantity) in known:
+            if (address, quantity) in recorded:
                 continue
-            quantities = sorted(q for a, q in known if a == address)
+            quantities = sorted(q for a, q in recorded if a == address)
             if quantities:
                 raise NoSuchSiteError(
                     f"of {address!r} the run has {', '.join(quantities)}, but no {quantity!r}."
                 )
-            addresses = list(dict.fromkeys(a for a, _ in known))
+            addresses = list(dict.fromkeys(a for a, _ in recorded))
             close = get_close_matches(address, addresses, n=3)
             hint = f" Close to it: {', '.join(map(repr, close))}." if close else ""
             raise NoSuchSiteError(f"the run has no series of {address!r}.{hint}")
 
     def _no_quantity(self, quantity: str) -> str:
-        known = sorted({info.quantity for info in self.catalogue})
-        return f"the run has no {quantity!r}; it has {', '.join(known) or 'no series yet'}."
+        quantities = sorted({info.quantity for info in self.catalogue})
+        return f"the run has no {quantity!r}; it has {', '.join(quantities) or 'no series yet'}."
 
 
 def _state(info: Mapping[str, Any]) -> str:

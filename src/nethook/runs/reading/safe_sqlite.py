@@ -73,16 +73,16 @@ class GuardedFile:
                 connection = self._connect()
                 try:
                     self._deadline = time.monotonic() + self._timeout
-                    found = connection.execute(f"{query} LIMIT {most + 1}", values).fetchall()
+                    rows = connection.execute(f"{query} LIMIT {most + 1}", values).fetchall()
                 except _FAILURES as error:
                     if self._state() != self._opened_as:
                         continue  # the file changed under us: what was read means nothing
                     raise self._explained(error) from None
                 if self._opened_as[0] != "immutable" or self._state() == self._opened_as:
                     break
-        if len(found) > most:
+        if len(rows) > most:
             raise NotARunError(f"{str(self.path)!r} has more than {most:,} rows where no run does.")
-        return found
+        return rows
 
     def close(self) -> None:
         """Close the file."""
@@ -135,7 +135,7 @@ class GuardedFile:
     def _open_shared(self) -> sqlite3.Connection:
         # SQLite opens these as well, and would wait for a pipe.
         others = [Path(f"{self._real}{end}") for end in ("-shm", "-journal")]
-        if all(is_file(each, links=False) or not exists(each) for each in others):
+        if all(is_file(other, links=False) or not exists(other) for other in others):
             try:
                 return self._open(self._real, "mode=ro")
             except sqlite3.OperationalError:
@@ -155,12 +155,12 @@ class GuardedFile:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         parts = [(Path(f"{self._real}{end}"), folder / f"run.db{end}") for end in ("", "-wal")]
         # A file that is mostly holes says that it is far larger than what it takes.
-        if sum(part.stat().st_size for part, _ in parts) > shutil.disk_usage(folder).free:
+        if sum(file.stat().st_size for file, _ in parts) > shutil.disk_usage(folder).free:
             raise OSError(
                 errno.ENOSPC, f"there is no room for a copy of it in {str(folder.parent)!r}"
             )
-        for part, copy in parts:
-            shutil.copyfile(part, copy)
+        for file, copy in parts:
+            shutil.copyfile(file, copy)
         return folder / "run.db"
 
     def _open(self, path: Path, options: str) -> sqlite3.Connection:

@@ -22,12 +22,12 @@ def merged_scalars(files: Sequence[RankFile], *, sharded: bool) -> dict[str, Sca
         files: of the ranks, the lowest first.
         sharded: whether each rank holds parts of the parameters only.
     """
-    found: dict[str, list[Points]] = {}
+    by_name: dict[str, list[Points]] = {}
     for file in files:
-        for name, (at, keep) in file.scalar_names().items():
-            if name not in found or _is_merged(name, sharded):
-                found.setdefault(name, []).append(file.scalar(at, keep))
-    return {name: _scalar(name, points) for name, points in found.items()}
+        for name, (name_id, keep) in file.scalar_names().items():
+            if name not in by_name or _is_merged(name, sharded):
+                by_name.setdefault(name, []).append(file.scalar(name_id, keep))
+    return {name: _scalar(name, points) for name, points in by_name.items()}
 
 
 def _is_merged(name: str, sharded: bool) -> bool:

@@ -13,9 +13,9 @@ def sessions_of(info: Mapping[str, Any], last_step: int) -> list[dict[str, Any]]
         info: facts about the run, also of a file that is older than sessions.
         last_step: the last one that is kept.
     """
-    found = info.get("sessions")
-    listed = found if isinstance(found, list) else []
-    kept = [dict(each) for each in listed if isinstance(each, dict)]
+    sessions = info.get("sessions")
+    listed = sessions if isinstance(sessions, list) else []
+    kept = [dict(session) for session in listed if isinstance(session, dict)]
     kept = kept or [{"started": info.get("started"), "first_step": 0}]
     if "ended" not in kept[-1]:
         finished = info.get("finished")

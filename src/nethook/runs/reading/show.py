@@ -10,9 +10,9 @@ from nethook.text.findings import read_findings, verdict, when
 from nethook.text.table import Table
 
 
-def findings_table(found: Sequence[Mapping[str, Any]]) -> Table:
+def findings_table(findings: Sequence[Mapping[str, Any]]) -> Table:
     """Findings, the worst first: what, where, since when, and the fix."""
-    read = read_findings(found)
+    read = read_findings(findings)
     rows = [
         (
             finding.severity,
@@ -35,7 +35,9 @@ def run_html(
     parts = [f"<div><code>{html_text(shown)}</code></div>"]
     command = info.get("command")
     if isinstance(command, list | str):
-        text = command if isinstance(command, str) else " ".join(str(each) for each in command)
+        text = (
+            command if isinstance(command, str) else " ".join(str(argument) for argument in command)
+        )
         parts.append(f"<div>{html_text(shorten(text, 200))}</div>")
     parts.append(findings_table(findings).html())
     if len(ranks) > 1:

@@ -17,7 +17,7 @@ def unpack_snapshot(shape: object, data: object) -> npt.NDArray[np.float32]:
     """The values of a snapshot, its shape and size held against what nethook writes."""
     sizes = from_json(shape)
     if not isinstance(sizes, list) or not all(
-        isinstance(each, int) and 0 <= each <= MAX_SNAPSHOT for each in sizes
+        isinstance(size, int) and 0 <= size <= MAX_SNAPSHOT for size in sizes
     ):
         raise NotARunError("a snapshot in the file has no shape")
     count = math.prod(sizes)

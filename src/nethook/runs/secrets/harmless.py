@@ -46,7 +46,7 @@ def is_harmless(value: str) -> bool:
     return (
         is_plain(value)
         or exists_here(value)
-        or all(is_plain(each) for each in _entries(value) or ["?"])
+        or all(is_plain(entry) for entry in _entries(value) or ["?"])
     )
 
 
@@ -70,8 +70,8 @@ def is_readable(name: str) -> bool:
     if len(bare) < _JUDGED_FROM:
         return True
     usual = pairs = breaks = 0
-    for part in re.findall(r"[A-Za-z0-9]+", name):
-        for first, second in pairwise(part):
+    for run in re.findall(r"[A-Za-z0-9]+", name):
+        for first, second in pairwise(run):
             pairs += 1
             digits = first.isdigit() + second.isdigit()
             usual += digits == 2 or (first + second).lower() in _COMMON_PAIRS
@@ -96,7 +96,7 @@ def _entries(value: str) -> list[str] | None:
     inside, brackets = value, value[:1] + value[-1:] in ("[]", "()")
     if brackets:
         inside = value[1:-1]
-    entries = [each.strip() for each in inside.removesuffix(",").split(",")]
+    entries = [entry.strip() for entry in inside.removesuffix(",").split(",")]
     if brackets:  # as in JSON
-        entries = [each[1:-1] if each[:1] == each[-1:] == '"' else each for each in entries]
+        entries = [entry[1:-1] if entry[:1] == entry[-1:] == '"' else entry for entry in entries]
     return entries if all(entries) else None

@@ -96,19 +96,19 @@ def masked_text(text: str) -> str:
     text = _WEBHOOK.sub(rf"\1{MASK}", text)
     text = _HEADER.sub(rf"\1 {MASK}", text)
     text = _without_named(text)
-    return _LONG.sub(lambda found: found[0] if is_readable(found[0]) else MASK, text)
+    return _LONG.sub(lambda match: match[0] if is_readable(match[0]) else MASK, text)
 
 
 def _without_named(text: str) -> str:
     """A text without the values that stand behind secret-looking names."""
-    kept, at = [], 0
-    for found in _NAMED.finditer(text):
-        if found.start() >= at and is_secret_name(found["name"] or found["option"]):
-            value = _VALUE.match(text, found.end())
+    kept, end = [], 0
+    for match in _NAMED.finditer(text):
+        if match.start() >= end and is_secret_name(match["name"] or match["option"]):
+            value = _VALUE.match(text, match.end())
             if value is not None:
-                kept += [text[at : found.end()], MASK]
-                at = value.end()
-    return "".join([*kept, text[at:]])
+                kept += [text[end : match.end()], MASK]
+                end = value.end()
+    return "".join([*kept, text[end:]])
 
 
 def masked_texts(data: object, secret: bool = False) -> object:
@@ -126,7 +126,7 @@ def masked_texts(data: object, secret: bool = False) -> object:
             for key, value in data.items()
         }
     if isinstance(data, list | tuple):
-        return [masked_texts(each, secret) for each in data]
+        return [masked_texts(entry, secret) for entry in data]
     return data
 
 
@@ -143,11 +143,11 @@ def masked_setting(name: str, value: object, depth: int = 0, secret: bool = Fals
     """
     secret = secret or is_secret_name(name)
     if isinstance(value, list | tuple) and depth < _DEEPEST:
-        return [masked_setting(name, each, depth + 1, secret) for each in value]
+        return [masked_setting(name, entry, depth + 1, secret) for entry in value]
     if isinstance(value, Mapping) and depth < _DEEPEST:
         return {
-            str(key): masked_setting(str(key), each, depth + 1, secret)
-            for key, each in value.items()
+            str(key): masked_setting(str(key), entry, depth + 1, secret)
+            for key, entry in value.items()
         }
     if value is None or isinstance(value, bool):
         return value

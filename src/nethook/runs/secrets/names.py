@@ -62,7 +62,7 @@ def is_secret_name(name: str) -> bool:
     if bare == "p":  # of mysql, docker login, sshpass, …
         return True
     spaced = _CAMEL.sub(" ", bare)
-    words = [part for word in re.split(r"[^a-z0-9]+", spaced.lower()) for part in _parts(word)]
+    words = [piece for word in re.split(r"[^a-z0-9]+", spaced.lower()) for piece in _parts(word)]
     if not words:
         return False
     if len(words) == 1 and words[0] in _SERVICES:
@@ -77,6 +77,6 @@ def is_secret_name(name: str) -> bool:
 
 def _parts(word: str) -> list[str]:
     """The words that a word is made of; none of an empty one."""
-    if word not in _SECRET and (found := _COMPOUND.fullmatch(word)):
-        return [found[3], found[4]]
+    if word not in _SECRET and (match := _COMPOUND.fullmatch(word)):
+        return [match[3], match[4]]
     return [word] if word else []

@@ -115,8 +115,8 @@ class Storage:
         try:
             if existing:
                 for end in ("", "-wal"):  # what a writer that was killed left there belongs to it
-                    if is_file(part := Path(f"{self.path}{end}"), links=end == ""):
-                        shutil.copyfile(part, f"{self.scratch}{end}")
+                    if is_file(file := Path(f"{self.path}{end}"), links=end == ""):
+                        shutil.copyfile(file, f"{self.scratch}{end}")
             self.scratch.touch()
             self.connection = _connect(self.scratch, existing=existing, vfs=None)
         except BaseException:
@@ -132,10 +132,10 @@ class Storage:
         """Why writing makes no sense any more: the file was removed or replaced by another."""
         if self.scratch is None:
             # SQLite would write on into a file that has no name, and nobody would ever read it.
-            found = _identity(self.path)
-            if found is None:
+            identity = _identity(self.path)
+            if identity is None:
                 return f"{str(self.path)!r} was removed"
-            if found != self._identity:
+            if identity != self._identity:
                 return f"{str(self.path)!r} was replaced by another file"
         elif not self.path.parent.is_dir():
             kept = f"the run so far is in {str(self.scratch)!r}"

@@ -28,10 +28,10 @@ def on_network(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> boo
 def _kind(folder: Path, mounts: Path) -> str:
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-        place = folder.resolve()
+        resolved = folder.resolve()
     except OSError:
         return ""
-    found, depth = "", -1
+    kind, depth = "", -1
     for line in lines:
         before, _, after = line.partition(" - ")
         parts = before.split(" ")
@@ -39,9 +39,9 @@ def _kind(folder: Path, mounts: Path) -> str:
             continue
         point = Path(_unescaped(parts[4]))
         # Of two mounts on one point the later hides the earlier.
-        if (place == point or point in place.parents) and len(point.parts) >= depth:
-            found, depth = after.split(" ")[0], len(point.parts)
-    return found
+        if (resolved == point or point in resolved.parents) and len(point.parts) >= depth:
+            kind, depth = after.split(" ")[0], len(point.parts)
+    return kind
 
 
 def _unescaped(text: str) -> str:

@@ -60,8 +60,8 @@ def git_revision(folder: Path) -> dict[str, str] | None:
     """
     try:
         for parent in (folder, *folder.parents):
-            if (found := parent / ".git").exists():
-                return _head(found)
+            if (git := parent / ".git").exists():
+                return _head(git)
     except (OSError, ValueError):
         pass  # a repository that cannot be read is no reason to fail
     return None
@@ -78,9 +78,9 @@ def _head(git: Path) -> dict[str, str] | None:
         return {"commit": head[:64]}
     ref = head.partition(":")[2].strip()
     branch = ref.removeprefix("refs/heads/")
-    for place in (git / ref, common / ref):
-        if place.is_file():
-            return {"commit": _text(place).strip()[:64], "branch": branch}
+    for file in (git / ref, common / ref):
+        if file.is_file():
+            return {"commit": _text(file).strip()[:64], "branch": branch}
     if (packed := common / "packed-refs").is_file():
         for line in _text(packed).splitlines():
             commit, _, name = line.partition(" ")
@@ -94,13 +94,13 @@ def _text(path: Path) -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _devices() -> list[str]:
@@ -114,10 +114,11 @@ def _devices() -> list[str]:
         # Asking a device for its name would start CUDA, and a process with CUDA cannot fork.
         if cuda.is_initialized():
             devices += [
-                f"cuda:{at}: {cuda.get_device_name(at)}" for at in range(cuda.device_count())
+                f"cuda:{index}: {cuda.get_device_name(index)}"
+                for index in range(cuda.device_count())
             ]
         else:
-            devices += [f"cuda:{at}" for at in range(cuda.device_count())]
+            devices += [f"cuda:{index}" for index in range(cuda.device_count())]
         if torch.backends.mps.is_available():
             devices.append("mps")
     except Exception:  # drivers fail in many ways, and none of them is our business

@@ -92,7 +92,7 @@ class Mailbox:
 
     def has_got(self, window: Window) -> bool:
         """Whether a window was handed over, and has not come back as an empty one since."""
-        return any(each is window for each in self._last_put.values())
+        return any(last is window for last in self._last_put.values())
 
     def put_provisional(self, window: Window) -> bool:
         """Hand over a copy of a window that is still open, in the place of an earlier copy."""
@@ -137,7 +137,7 @@ class Mailbox:
             if window.layout is layout:
                 if self.has_got(window):
                     self._last_put = {
-                        key: each for key, each in self._last_put.items() if each is not window
+                        key: last for key, last in self._last_put.items() if last is not window
                     }
                 window.phase = phase
                 return window

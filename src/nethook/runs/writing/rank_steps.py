@@ -47,7 +47,7 @@ def common_step(path: Path, earlier: Mapping[str, Any], last_step: int) -> int:
 
 def _others(path: Path) -> list[tuple[dict[str, Any], int]]:
     """Facts and last step of the files of other ranks."""
-    found = []
+    others = []
     for other in rank_files(path).values():
         if other != path:
             try:
@@ -56,9 +56,9 @@ def _others(path: Path) -> list[tuple[dict[str, Any], int]]:
                 continue  # gone, or not yet made
             try:
                 info = file.info()
-                found.append((info, last_finished_step(info, file.last_step())))
+                others.append((info, last_finished_step(info, file.last_step())))
             except RunFileError:
                 continue
             finally:
                 file.close()
-    return found
+    return others

@@ -31,10 +31,10 @@ def check_same_model(path: Path, kept: Mapping[str, tuple[str, Any]], model: Mod
         if address not in kept:
             said.append(f"{shown} is new")
             continue
-        known, info = kept[address]
+        kept_kind, info = kept[address]
         had = info.get("shape") if isinstance(info, dict) else None
-        if kind.removeprefix("FSDP") != known.removeprefix("FSDP"):  # spread over ranks, or not
-            said.append(f"{shown} is {kind} and was {known}")
+        if kind.removeprefix("FSDP") != kept_kind.removeprefix("FSDP"):  # spread over ranks, or not
+            said.append(f"{shown} is {kind} and was {kept_kind}")
         elif shape is not None and had is not None and list(shape) != list(had):
             said.append(f"{shown} has shape {list(shape)} and had {list(had)}")
     said += [f"{address!r} is missing" for address in kept if address not in model]
@@ -99,23 +99,23 @@ def begin_session(
 
 def changed(before: Mapping[str, Any], after: Mapping[str, object]) -> dict[str, list[Any]]:
     """What is not as it was: name -> what it was, and what it is."""
-    found: dict[str, list[Any]] = {}
+    changes: dict[str, list[Any]] = {}
     for name in _COMPARED:
         old, new = before.get(name), after.get(name)
         if isinstance(old, dict) and isinstance(new, Mapping):
-            for part in dict.fromkeys((*old, *new)):
-                if _plain(old.get(part)) != _plain(new.get(part)):
-                    found[f"{name}.{part}"] = [old.get(part), new.get(part)]
+            for entry in dict.fromkeys((*old, *new)):
+                if _plain(old.get(entry)) != _plain(new.get(entry)):
+                    changes[f"{name}.{entry}"] = [old.get(entry), new.get(entry)]
         elif name in before and _plain(old) != _plain(new):
-            found[name] = [old, new]
-    return found
+            changes[name] = [old, new]
+    return changes
 
 
 def _plain(value: object) -> object:
     """A value as it comes back from a file, where a tuple is a list."""
     if isinstance(value, Mapping):
         return {str(name): _plain(entry) for name, entry in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def _said(
@@ -131,8 +131,8 @@ def _said(
     elif kept + 1 < first:
         parts.append(f"{_steps(kept + 1, first - 1)} not recorded")
     for name, (old, new) in differs.items():
-        plain = all(isinstance(each, str | int | float | None) for each in (old, new))
-        parts.append(f"{name} {old} → {new}" if plain else f"{name} changed")
+        is_short = all(isinstance(value, str | int | float | None) for value in (old, new))
+        parts.append(f"{name} {old} → {new}" if is_short else f"{name} changed")
     return "; ".join(parts)
 
 

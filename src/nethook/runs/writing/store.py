@@ -112,8 +112,8 @@ class Store:
         self.basis = Basis()
         self.series: dict[tuple[str, str], int] = {}
         rows = run("SELECT id, address, quantity, units, elements, binned FROM series ORDER BY id")
-        for at, address, quantity, *basis in rows.fetchall():
-            self.series[address, quantity] = at
+        for series_id, address, quantity, *basis in rows.fetchall():
+            self.series[address, quantity] = series_id
             self.basis.add(*basis)
         self._scalars = ScalarTrack(self._connection)
         self._losses: dict[str, tuple[int, int]] = {}  # name -> records so far, stride
@@ -145,12 +145,12 @@ class Store:
         table = "overviews" if level else "records"
         course = single(empty_rows(len(self.basis)))
         for block in range((len(self.basis) + BLOCK - 1) // BLOCK):
-            place = (key(phase, number, block=block, level=level),)
-            found = self._connection.execute(f"SELECT data FROM {table} WHERE key = ?", place)
-            data = [row[0] for row in found.fetchall()]
+            where = (key(phase, number, block=block, level=level),)
+            stored = self._connection.execute(f"SELECT data FROM {table} WHERE key = ?", where)
+            data = [row[0] for row in stored.fetchall()]
             if level:
-                for _, series, part in unpack_courses(data, block, len(self.basis)):
-                    course[series] = part[0]
+                for _, series, members in unpack_courses(data, block, len(self.basis)):
+                    course[series] = members[0]
             else:
                 for _, series, numbers in unpack_rows(data, block, self.basis):
                     course[series] = single(numbers[0, :, :WIDTH])
@@ -210,15 +210,15 @@ class Store:
 
     def steps(self) -> int:
         """How many steps of training are kept."""
-        found = self._connection.execute(
+        total = self._connection.execute(
             "SELECT sum(steps) FROM windows WHERE key < ?", (key("eval"),)
         ).fetchone()
-        return int(found[0] or 0)
+        return int(total[0] or 0)
 
     def sites(self) -> dict[str, tuple[str, Any]]:
         """Address of each site that is kept -> its kind, and what is known of it."""
-        found = self._connection.execute("SELECT address, kind, info FROM sites").fetchall()
-        return {address: (kind, from_json(info)) for address, kind, info in found}
+        stored = self._connection.execute("SELECT address, kind, info FROM sites").fetchall()
+        return {address: (kind, from_json(info)) for address, kind, info in stored}
 
     def commit(self) -> None:
         """Write what is still open, and make everything since the last commit visible at once."""
@@ -267,10 +267,10 @@ class Store:
     def add_window(self, window: Window, *, closed: bool = True) -> None:
         """Keep a window; with closed=False it will come again, with more steps."""
         track = self._tracks[window.phase]
-        for at in self.basis.learn(window.rows):
+        for series_id in self.basis.learn(window.rows):
             self._connection.execute(
                 "UPDATE series SET elements = ?, binned = ? WHERE id = ?",
-                (self.basis.elements[at], self.basis.binned[at], at),
+                (self.basis.elements[series_id], self.basis.binned[series_id], series_id),
             )
         self._connection.execute(
             "INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -385,14 +385,20 @@ class Store:
         self._connection.executemany(
             "INSERT INTO findings (code, severity, data) VALUES (?, ?, ?)",
             [
-                (for_file(each.get("code", "")), for_file(each.get("severity", "")), to_json(each))
-                for each in findings
+                (
+                    for_file(finding.get("code", "")),
+                    for_file(finding.get("severity", "")),
+                    to_json(finding),
+                )
+                for finding in findings
             ],
         )
 
     def _info(self, name: str) -> Any:
-        found = self._connection.execute("SELECT value FROM info WHERE key = ?", (name,)).fetchone()
-        return None if found is None else from_json(found[0])
+        stored = self._connection.execute(
+            "SELECT value FROM info WHERE key = ?", (name,)
+        ).fetchone()
+        return None if stored is None else from_json(stored[0])
 
 
 def layout_info() -> dict[str, object]:

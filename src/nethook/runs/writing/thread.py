@@ -220,9 +220,11 @@ class _Loop:
         self._to_undo = True
         self._store.rollback()
         self._to_undo = False
-        catalogue = [entry for each in self._taken for entry in each.catalogue]
+        catalogue = [entry for delivery in self._taken for entry in delivery.catalogue]
         # Snapshots are large: they are not held on to.
-        notes = [note for each in self._taken for note in each.notes if note[0] != "snapshot"]
+        notes = [
+            note for delivery in self._taken for note in delivery.notes if note[0] != "snapshot"
+        ]
         self._taken.clear()
         self._mailbox.put_back(catalogue, notes)
 

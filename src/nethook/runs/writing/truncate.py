@@ -20,14 +20,14 @@ def cut_windows(connection: sqlite3.Connection, step: int, series: int) -> None:
     An evaluation at this step was made before it, and stays.
     """
     for phase in PHASES:
-        found = connection.execute(
+        window = connection.execute(
             "SELECT key, first_step FROM windows WHERE key >= ? AND key < ? AND last_step >= ? "
             "ORDER BY key LIMIT 1",
             (key(phase), key(phase, block=1), step + (phase != "train")),
         ).fetchone()
-        if found is None:
+        if window is None:
             continue
-        number, begins = number_of(found[0]), found[1]
+        number, begins = number_of(window[0]), window[1]
         _cut(connection, "windows", phase, number)
         for block in range(-(-series // BLOCK)):
             _cut(connection, "records", phase, number, block)
@@ -51,10 +51,10 @@ def leave_out(connection: sqlite3.Connection, step: int) -> None:
     """
     shared = "WHERE key >= ? AND key < ? AND last_step = ? AND first_step < ?"
     values = (key("train"), key("train", block=1), step, step)
-    found = connection.execute(
+    updated = connection.execute(
         f"UPDATE windows SET last_step = last_step - 1, steps = steps - 1 {shared}", values
     )
-    if found.rowcount:
+    if updated.rowcount:
         connection.execute(f"UPDATE spans SET last_step = last_step - 1 {shared}", values)
 
 
@@ -84,9 +84,9 @@ def cut_notes(connection: sqlite3.Connection, step: int) -> set[str]:
         the script logs them again.
     """
     again = set()
-    for at, name in connection.execute("SELECT id, name FROM scalar_names").fetchall():
+    for name_id, name in connection.execute("SELECT id, name FROM scalar_names").fetchall():
         own = names.is_own_scalar(name)
-        last = cut_points(connection, at, step if own else step + 1)
+        last = cut_points(connection, name_id, step if own else step + 1)
         if last == step:
             again.add(name)
     connection.execute(
@@ -98,9 +98,9 @@ def cut_notes(connection: sqlite3.Connection, step: int) -> set[str]:
 
 def cut_events(connection: sqlite3.Connection, step: int) -> dict[str, int]:
     """Drop the events from a step on, and all findings; how many events there were, by kind."""
-    found = connection.execute(
+    events = connection.execute(
         "SELECT kind, count(*) + sum(repeats) FROM events WHERE step >= ? GROUP BY kind", (step,)
     ).fetchall()
     connection.execute("DELETE FROM events WHERE step >= ?", (step,))
     connection.execute("DELETE FROM findings")
-    return dict(found)
+    return dict(events)

@@ -156,9 +156,9 @@ class RunWriter:
 
         More than 65,536 units are too many to keep a bit for each: such a series has none.
         """
-        known = self._series.get((address, quantity))
-        if known is not None:
-            return known
+        existing = self._series.get((address, quantity))
+        if existing is not None:
+            return existing
         if len(self._units) >= MAX_SERIES:
             raise OptionError(f"a run has room for {MAX_SERIES:,} series, and this is one more.")
         row = len(self._units)
@@ -259,8 +259,8 @@ class RunWriter:
         self, address: str, step: int, values: npt.NDArray[np.float32]
     ) -> None:  # fmt: skip
         """What a site returned for a few samples (the first dimension); too many are cut off."""
-        each = max(1, int(np.prod(values.shape[1:])))
-        values = np.ascontiguousarray(values[: max(0, MAX_SNAPSHOT // each)], dtype="<f4")
+        per_sample = max(1, int(np.prod(values.shape[1:])))
+        values = np.ascontiguousarray(values[: max(0, MAX_SNAPSHOT // per_sample)], dtype="<f4")
         if self._mine() and values.size:
             note = NewSnapshot(address, step, values.shape, values.tobytes())
             self._mailbox.put_note("snapshot", note)

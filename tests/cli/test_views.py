@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
         (("report", tmp_path / "none.db"), "there is no run"),
         (("report", tmp_path / "foreign.db"), "foreign.db"),
         (("diff", training(), tmp_path / "none.db"), "there is no run"),
-        (("export", training(), "--format", "xls"), "there is no 'xls'"),
+        (("export", training(), "--format", "xls"), "parquet, tensorboard; got 'xls'"),
         (("export", training(), "--to", "out"), "`--format` must be csv, parquet, tensorboard"),
     ):
         done = run(*arguments)

@@ -107,7 +107,7 @@ def test_only_colours_change_with_the_theme():
 
 
 def test_a_theme_that_is_none_is_refused():
-    with pytest.raises(OptionError, match="theme is 'blue': it is one of light, dark"):
+    with pytest.raises(OptionError, match="`theme` must be one of light, dark; got 'blue'"):
         figure(spec(), "blue")
 
 

@@ -32,7 +32,9 @@ def test_html_has_all_it_needs_and_json_is_json(tmp_path):
 
 
 def test_an_ending_that_nobody_knows(tmp_path):
-    with pytest.raises(OptionError, match=r"'a\.bmp': its ending is none of \.png, \.svg"):
+    with pytest.raises(
+        OptionError, match=r"`path` must end with one of \.png, \.svg.*; got 'a\.bmp'"
+    ):
         save(None, tmp_path / "a.bmp")
 
 

@@ -80,14 +80,14 @@ def test_tensorboard_reads_scalars_and_histograms(tmp_path):
 
 
 def test_a_format_that_nobody_knows(run):
-    with pytest.raises(OptionError, match="exported to csv, parquet, tensorboard; there is no 'x'"):
+    with pytest.raises(OptionError, match="`to` must be one of csv, parquet, tensorboard; got 'x'"):
         export(run, "x")
 
 
 def test_nothing_is_written_over(run, tmp_path):
     (tmp_path / "mine").write_text("x")
     for target in (tmp_path, tmp_path / "mine"):
-        with pytest.raises(OptionError, match="is there already: name a folder that is new"):
+        with pytest.raises(OptionError, match="`folder` must be new or empty; got"):
             export(run, "csv", target)
 
 

@@ -85,7 +85,7 @@ def test_a_saturated_unit_is_near_an_end():
 
 
 def test_rows_refuse_what_cannot_be():
-    with pytest.raises(OptionError, match="There is no row 3: there are 3"):
+    with pytest.raises(OptionError, match="`row` must be one of the 3 rows; got 3"):
         Rows(3).slot(3)
     with pytest.raises(OptionError, match="`limit` must be at least 1"):
         Rows(3, limit=0)

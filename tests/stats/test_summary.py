@@ -84,7 +84,7 @@ def test_quantiles_with_infinite_elements():
     assert s.quantile(0.25) == -math.inf
     assert s.quantile(0.5) == pytest.approx(1.0, rel=0.09)
     assert s.quantile(1.0) == math.inf
-    with pytest.raises(OptionError, match="`q` must be between 0 and 1, and is 2"):
+    with pytest.raises(OptionError, match="`q` must be between 0 and 1; got 2"):
         s.quantile(2)
 
 
@@ -162,9 +162,11 @@ def test_plain_data():
 def test_what_is_not_a_dense_tensor_is_refused_with_what_to_type():
     with pytest.raises(InputsError, match=r"not summarised: sparse .*Pass tensor\.to_dense\(\)"):
         summarise(torch.eye(3).to_sparse())
-    with pytest.raises(InputsError, match="takes a tensor, and was given list"):
+    with pytest.raises(InputsError, match=r"`tensor` must be a torch\.Tensor; got list"):
         summarise([1.0])
-    with pytest.raises(OptionError, match="`unit_dim` is 2, and the tensor has 2 dimensions"):
+    with pytest.raises(
+        OptionError, match="`unit_dim` must be one of the tensor's 2 dimensions; got 2"
+    ):
         summarise(X, unit_dim=2)
     with pytest.raises(OptionError, match="low < high"):
         summarise(X, bounds=(1.0, 0.0))

@@ -31,8 +31,9 @@ def export(
         if form is None and to is not None and str(to) in FORMATS:  # as 0.1 had it
             typer.echo(f"nethook export: --to {to} is now --format {to}.", err=True)
             form, to = str(to), None
-        if form is None:
-            raise OptionError(f"`--format` must be {', '.join(FORMATS)}; got none.")
+        if form not in FORMATS:
+            got = "none" if form is None else repr(form)
+            raise OptionError(f"`--format` must be {', '.join(FORMATS)}; got {got}.")
         written = write(run, form, to if to is not None else output)
     for path in written:
         typer.echo(line(path))

@@ -28,7 +28,7 @@ _SPAN: Final = re.compile(r'style="color:(#[0-9A-Fa-f]{6})"')
 def figure(spec: Spec, theme: str = "light") -> Any:
     """The Plotly figure of a spec, with full numbers."""
     if theme not in THEMES:
-        raise OptionError(f"theme is {theme!r}: it is one of {', '.join(THEMES)}.")
+        raise OptionError(f"`theme` must be one of {', '.join(THEMES)}; got {theme!r}.")
     try:
         import plotly.graph_objects as go
     except ImportError:

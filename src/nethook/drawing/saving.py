@@ -42,7 +42,8 @@ def save(
     else:
         endings = ", ".join((*PICTURES, ".html", ".json"))
         raise OptionError(
-            f"a figure cannot be saved as {target.name!r}: its ending is none of {endings}."
+            f"`path` must end with one of {endings}; got {target.name!r}. The ending says as what "
+            "the figure is saved."
         )
     return target
 

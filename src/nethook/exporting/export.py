@@ -31,13 +31,15 @@ def export(run: Run | str | Path, to: str, folder: str | Path | None = None) -> 
         The files that were written.
     """
     if to not in FORMATS:
-        raise OptionError(f"a run is exported to {', '.join(FORMATS)}; there is no {to!r}.")
+        raise OptionError(f"`to` must be one of {', '.join(FORMATS)}; got {to!r}.")
     opened = run if isinstance(run, Run) else open_run(run)
     target = (
         Path(folder) if folder is not None else opened.path.with_name(f"{opened.path.stem}-{to}")
     )
     target = target.expanduser()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise OptionError(f"{str(target)!r} is there already: name a folder that is new or empty.")
+        raise OptionError(
+            f"`folder` must be new or empty; got {str(target)!r}, which exists. Name another one."
+        )
     target.mkdir(parents=True, exist_ok=True)
     return FORMATS[to](opened, target)

@@ -60,7 +60,7 @@ class Rows:
 
     def __init__(self, series: int, *, limit: int = LIMIT) -> None:
         if limit < 1:
-            raise OptionError(f"`limit` must be at least 1, and is {limit}.")
+            raise OptionError(f"`limit` must be at least 1; got {limit}.")
         self.limit = limit
         self.matrix: Matrix = empty_rows(series)
         self.histograms: npt.NDArray[np.int64] = np.zeros((series, BINS), np.int64)
@@ -95,7 +95,9 @@ class Rows:
             histogram: whether to count bins.
         """
         if not 0 <= row < len(self.matrix):
-            raise OptionError(f"There is no row {row}: there are {len(self.matrix)}.")
+            raise OptionError(
+                f"`row` must be one of the {len(self.matrix)} rows; got {row}."
+            )
         slot = Slot(self, row, unit_dim=unit_dim, bounds=bounds, histogram=histogram)
         self.slots[row] = slot
         return slot
@@ -347,6 +349,6 @@ def near_ends(bounds: tuple[float, float]) -> tuple[float, float]:
     """Below the first and above the second, an element is near an end of its bounds."""
     low, high = bounds
     if not low < high:
-        raise OptionError(f"`bounds` must be (low, high) with low < high, and is {bounds}.")
+        raise OptionError(f"`bounds` must be (low, high) with low < high; got {bounds}.")
     margin = NEAR * (high - low)
     return low + margin, high - margin

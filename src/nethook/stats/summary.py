@@ -69,10 +69,10 @@ class Summary:
 
     def __post_init__(self) -> None:
         if self.row.shape != (WIDTH,):
-            raise OptionError(f"`row` must have the shape ({WIDTH},), and has {self.row.shape}.")
+            raise OptionError(f"`row` must have the shape ({WIDTH},); got {self.row.shape}.")
         if self.histogram is not None and self.histogram.shape != (BINS,):
             raise OptionError(
-                f"`histogram` must have the shape ({BINS},), and has {self.histogram.shape}."
+                f"`histogram` must have the shape ({BINS},); got {self.histogram.shape}."
             )
         for array in (self.row, self.histogram, self.bits):
             if array is not None:
@@ -201,7 +201,7 @@ class Summary:
             The quantile; NaN where there is no histogram, or nothing in it.
         """
         if not 0.0 <= q <= 1.0:
-            raise OptionError(f"`q` must be between 0 and 1, and is {q}.")
+            raise OptionError(f"`q` must be between 0 and 1; got {q}.")
         numbers = self.count - self.nan
         if self.histogram is None or not numbers:
             return math.nan
@@ -307,7 +307,7 @@ def summarise(
         The summary. On a device other than the CPU, this waits for the device.
     """
     if not isinstance(tensor, torch.Tensor):
-        raise InputsError(f"summarise takes a tensor, and was given {type(tensor).__name__}.")
+        raise InputsError(f"`tensor` must be a torch.Tensor; got {type(tensor).__name__}.")
     if not readable.is_plain(tensor):
         kind = readable.kind(tensor)
         if kind is not None:
@@ -317,7 +317,7 @@ def summarise(
             )
     if unit_dim is not None and not -tensor.dim() <= unit_dim < tensor.dim():
         raise OptionError(
-            f"`unit_dim` is {unit_dim}, and the tensor has {tensor.dim()} dimensions."
+            f"`unit_dim` must be one of the tensor's {tensor.dim()} dimensions; got {unit_dim}."
         )
     if unit_dim is not None and tensor.shape[unit_dim] > MOST_UNITS:
         raise OptionError(

@@ -57,7 +57,7 @@ def test_the_one_that_is_named_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in LIBRARIES:
         install(monkeypatch, name)
     assert type(make_frame({"a": np.arange(3)}, "polars")).__name__ == "polars"
-    with pytest.raises(OptionError, match="library is 'dask'"):
+    with pytest.raises(OptionError, match="`library` must be pandas or polars; got 'dask'"):
         make_frame({}, "dask")
 
 

@@ -15,7 +15,7 @@ _LIBRARIES: Final = ("pandas", "polars")
 def make_frame(columns: Mapping[str, Any], library: str | None = None) -> Any:
     """A frame of the named library; without a name, of the one in use, else of the one there is."""
     if library is not None and library not in _LIBRARIES:
-        raise OptionError(f"library is {library!r}: it is one of {', '.join(_LIBRARIES)}.")
+        raise OptionError(f"`library` must be {' or '.join(_LIBRARIES)}; got {library!r}.")
     # What a notebook has imported already is what its author works with.
     wanted = [library] if library else sorted(_LIBRARIES, key=lambda name: name not in sys.modules)
     for name in wanted:

@@ -125,7 +125,7 @@ class Histograms:
         """Quantiles within 9 %, a row a span and a column a quantile; NaN where nothing is."""
         wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
         if wanted.size == 0 or not ((wanted >= 0) & (wanted <= 1)).all():
-            raise OptionError(f"a quantile is between 0 and 1, and q is {q!r}.")
+            raise OptionError(f"`q` must be one or more numbers between 0 and 1; got {q!r}.")
         running = np.cumsum(self.counts, axis=1)
         quantiles = np.full((len(self), wanted.size), np.nan)
         for span, line in enumerate(running):

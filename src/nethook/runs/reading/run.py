@@ -230,7 +230,7 @@ class Run:
         """
         _check_phase(phase)
         if points < 1:
-            raise OptionError(f"points is {points}: an overview has at least one.")
+            raise OptionError(f"`points` must be at least 1; got {points}.")
         keys = tuple(
             (info.address, info.quantity)
             for info in self.catalogue
@@ -485,7 +485,7 @@ def _state(info: Mapping[str, Any]) -> str:
 
 def _check_phase(phase: str) -> None:
     if phase not in PHASES:
-        raise OptionError(f"there is no phase {phase!r}: it is one of {', '.join(PHASES)}.")
+        raise OptionError(f"`phase` must be one of {', '.join(PHASES)}; got {phase!r}.")
 
 
 def _not_beside(path: Path) -> str:

@@ -84,7 +84,9 @@ class RunWriter:
         wal_limit: int = WAL_LIMIT,
     ) -> None:
         if not 0 <= rank < world_size:
-            raise OptionError(f"rank is {rank} and world_size is {world_size}: 0 <= rank < size.")
+            raise OptionError(
+                f"`rank` must be from 0 to below `world_size` ({world_size}); got {rank}."
+            )
         self.path = new_run_path(path, rank=rank, world_size=world_size, resume=resume)
         self._health = Health(self.path)
         opening = Opening(
@@ -160,7 +162,7 @@ class RunWriter:
         if existing is not None:
             return existing
         if len(self._units) >= MAX_SERIES:
-            raise OptionError(f"a run has room for {MAX_SERIES:,} series, and this is one more.")
+            raise OptionError(f"A run has room for {MAX_SERIES:,} series, and this is one more.")
         row = len(self._units)
         units = units if 0 <= units <= MAX_UNITS else 0
         if self._mine():
@@ -175,7 +177,7 @@ class RunWriter:
     def window(self, phase: str = "train") -> Window:
         """An empty window with a row for every series there is."""
         if phase not in PHASES:
-            raise OptionError(f"there is no phase {phase!r}: it is one of {', '.join(PHASES)}.")
+            raise OptionError(f"`phase` must be one of {', '.join(PHASES)}; got {phase!r}.")
         return self._mailbox.empty(self._current(), phase)
 
     def widen(self, window: Window) -> Window:

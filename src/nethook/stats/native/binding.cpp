@@ -186,5 +186,5 @@ NB_MODULE(_native, m) {
   nethook_define_windows(m);
   m.attr("WIDTH") = int(WIDTH);
   m.attr("MOST_UNITS") = MOST_UNITS;
-  m.attr("VERSION") = 6;  // of these functions; native.py takes no other
+  m.attr("VERSION") = 6;  // of these functions; kernel.py takes no other
 }

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nethook.stats.native import binding, readable
-from tests.stats.native.test_readable import DENSE, OTHERS
+from tests.stats.native.tensors import DENSE, OTHERS
 
 pytestmark = [
     pytest.mark.skipif(binding.functions is None, reason="the native kernel was not built here"),

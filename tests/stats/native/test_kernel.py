@@ -1,0 +1,63 @@
+"""The native kernel as a module: it is taken only where it is of this version."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import nethook.stats.native
+from nethook.stats.fields import WIDTH
+from nethook.stats.native import kernel
+
+SOURCE = Path(kernel.__file__).with_name("binding.cpp").read_text(encoding="utf-8")
+
+
+def reloaded(monkeypatch, module):
+    """What is taken where the built module is this one; None: it cannot be imported."""
+    monkeypatch.setitem(sys.modules, "nethook.stats.native._native", module)
+    if module is None:
+        monkeypatch.delattr(nethook.stats.native, "_native", raising=False)
+    else:
+        monkeypatch.setattr(nethook.stats.native, "_native", module, raising=False)
+    spec = importlib.util.find_spec("nethook.stats.native.kernel")
+    again = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(again)
+    return again.functions
+
+
+def built(**attributes):
+    return types.SimpleNamespace(**attributes)
+
+
+def version():
+    (number,) = re.findall(r'attr\("VERSION"\) = (\d+)', SOURCE)
+    return int(number)
+
+
+def test_a_module_of_this_version_is_taken(monkeypatch):
+    module = built(WIDTH=WIDTH, VERSION=version())
+    assert reloaded(monkeypatch, module) is module
+
+
+@pytest.mark.parametrize(
+    "other",
+    [built(WIDTH=WIDTH + 1, VERSION=version()), built(WIDTH=WIDTH, VERSION=1), built(WIDTH=WIDTH)],
+)
+def test_a_module_left_over_from_another_version_is_not(monkeypatch, other):
+    assert reloaded(monkeypatch, other) is None
+
+
+def test_without_a_module_there_are_no_functions(monkeypatch):
+    assert reloaded(monkeypatch, None) is None
+
+
+def test_it_is_loaded_without_torch():
+    program = "import sys, nethook.stats.native.kernel; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr

@@ -7,9 +7,10 @@ import pytest
 
 import nethook
 from nethook.drawing.heatmap import cells_of
-from nethook.drawing.render import decode_codes, encode_codes
+from nethook.drawing.render import encode_codes
 from nethook.figures.reading import Reading
 from tests.browser.conftest import serious_violations
+from tests.drawing.codes import decode_codes
 from tests.figures.made import LAYERS
 from tests.figures.shared import changed, folder, hostile, training
 

@@ -15,7 +15,6 @@ from nethook.drawing.curves import curves
 from nethook.drawing.data import Cells, Line, Panel
 from nethook.drawing.palette import BLUE, ON_DARK
 from nethook.drawing.render import (
-    decode_codes,
     encode_array,
     encode_cells,
     figure,
@@ -24,6 +23,7 @@ from nethook.drawing.render import (
 )
 from nethook.errors import MissingLibraryError, OptionError
 from nethook.text.escape import script_json
+from tests.drawing.codes import decode_codes
 
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 6))
 

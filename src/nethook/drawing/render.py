@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nethook.drawing.data import Cells, Floats, Spec
+from nethook.drawing.data import Cells, Spec
 from nethook.drawing.palette import ON_DARK, THEMES, faint, template
 from nethook.errors import MissingLibraryError, OptionError
 
@@ -145,16 +145,6 @@ def encode_codes(cells: Cells, low: float, high: float) -> np.ndarray[Any, np.dt
     if cells.log:
         codes[values == 0] = ZERO
     return codes
-
-
-def decode_codes(codes: Any, low: float, high: float, *, log: bool) -> Floats:
-    """Values of codes: what the page's script does, for whoever reads a report by program."""
-    scaled = low + codes.astype(np.float64) / TOP * (high - low)
-    scaled = np.where(codes == TOP, high, scaled)
-    values = 10.0**scaled if log else scaled
-    values = np.where(codes == INFINITE, np.inf, values)
-    values = np.where(codes == ZERO, 0.0, values)
-    return np.where(codes == MISSING, np.nan, values)
 
 
 def _float_is_enough(array: np.ndarray[Any, Any]) -> bool:

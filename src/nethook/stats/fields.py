@@ -188,7 +188,7 @@ def merge_rows(a: Matrix, b: Matrix, out: Matrix | None = None) -> Matrix:
         base = np.where(from_b, mean_b, mean_a)
         step = np.where(from_b, b[..., _MEAN_LOW] - rest * delta, a[..., _MEAN_LOW] + share * delta)
         usual = np.isfinite(delta)
-        mean, mean_low = _two_sum(
+        mean, mean_low = two_sum(
             np.where(usual, base, mean_a * rest), np.where(usual, step, mean_b * share)
         )
 
@@ -229,8 +229,8 @@ def active_units(bits: npt.NDArray[np.uint8]) -> int:
     return int(np.count_nonzero(bits))
 
 
-def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """`a + b`, and what rounding took from it (Knuth)."""
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """`a + b`, and what rounding took from it (Knuth); of arrays, of tensors and of numbers."""
     total = a + b
     rounded_b = total - a
     return total, (a - (total - rounded_b)) + (b - rounded_b)

@@ -95,9 +95,7 @@ class Rows:
             histogram: whether to count bins.
         """
         if not 0 <= row < len(self.matrix):
-            raise OptionError(
-                f"`row` must be one of the {len(self.matrix)} rows; got {row}."
-            )
+            raise OptionError(f"`row` must be one of the {len(self.matrix)} rows; got {row}.")
         slot = Slot(self, row, unit_dim=unit_dim, bounds=bounds, histogram=histogram)
         self.slots[row] = slot
         return slot

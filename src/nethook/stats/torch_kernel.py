@@ -30,6 +30,7 @@ from nethook.stats.fields import (
     RULES,
     WIDTH,
     ZERO_BIN,
+    two_sum,
 )
 from nethook.stats.repeats import Once, histogram_step, once
 from nethook.torch_private import set_grad
@@ -233,13 +234,6 @@ def bins(x: Tensor) -> tuple[Tensor, Tensor]:
     index = torch.where(bits < 0, ZERO_BIN - index, ZERO_BIN + index).long()
     number = ~torch.isnan(x)
     return torch.where(number, index, ZERO_BIN), number.long()
-
-
-def two_sum(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """`a + b`, and what rounding took from it (Knuth)."""
-    total = a + b
-    rounded_b = total - a
-    return total, (a - (total - rounded_b)) + (b - rounded_b)
 
 
 def _values(x: Tensor) -> Tensor:

@@ -12,13 +12,13 @@ from dash._utils import to_json
 from dash.exceptions import PreventUpdate
 
 from nethook.drawing.plotly_js import TRACES
-from nethook.drawing.render import decode_codes
 from nethook.figures.reading import Reading
 from nethook.page.folder import Folder
 from nethook.page.html import fill
 from nethook.page.live.app import answer_of
 from nethook.page.live.routes import Views
 from nethook.page.urls import VIEWS, read_place
+from tests.drawing.codes import decode_codes
 from tests.figures.shared import HOSTILE, changed, hostile, training
 
 

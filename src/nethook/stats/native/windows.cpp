@@ -1,8 +1,8 @@
 // The native kernel, for whole windows: which series a step has measured, what a window takes over
 // from the rows that steps are folded into, and how a window is packed for the file.
 //
-// numpy does all of it, too, where there is no kernel: measuring/series.py of watching, and
-// records.py, packing.py and levels.py of runs/format. Both give the same bytes
+// numpy does all of it, too, where there is no kernel: series.py of watching, and records.py,
+// packing.py and levels.py of runs/format. Both give the same bytes
 // (tests/runs/test_native_packing.py), and a run file does not tell which of them wrote it.
 //
 // Why it is here twice (benchmarks/windows.py, 1,000 series, microseconds): a window is moved in 85

@@ -205,7 +205,7 @@ def units_over_time(
     rows: int = 128,
     columns: int = 256,
 ) -> Spec:
-    """Which units (spans, units) were ever active: a row a unit, or a row for several of them.
+    """Which units (spans, units) were ever active: one row per unit, or per several of them.
 
     A span that was not measured is a gap.
     """

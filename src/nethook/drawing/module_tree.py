@@ -10,7 +10,7 @@ from nethook.text.escape import plotly_text, shorten
 
 
 def tree(rows: Sequence[Row], title: str = "Model") -> Spec:
-    """A line a module, in the order of execution; a bar shows its share of the parameters."""
+    """One line per module, in the order of execution; a bar shows its share of the parameters."""
     places = list(range(len(rows)))
     total = max(1, sum(row.parameters for row in rows if not _has_children(rows, row)))
     deepest = max((row.depth for row in rows), default=0)

@@ -27,7 +27,7 @@ def mosaic(
     range_of: tuple[float, float] | None = None,
     axes: tuple[str, str] = ("row", "column"),
 ) -> Spec:
-    """Pictures of one size in a grid, on one scale of colours; with `each`, a scale a picture."""
+    """Pictures of one size in a grid, on one scale of colours; with `each`, on one per picture."""
     height, width = pictures[0].pixels.shape
     columns = columns or _columns(len(pictures), height, width)
     rows = -(-len(pictures) // columns)

@@ -1,4 +1,4 @@
-"""A run as a folder of CSV or Parquet files, one a table."""
+"""A run as a folder of CSV or Parquet files, one per table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nethook.text.escape import cell
 
 
 def to_csv(run: Run, folder: Path) -> list[Path]:
-    """A file a table. What a spreadsheet would run as a formula begins with an apostrophe."""
+    """One file per table. What a spreadsheet would run as a formula begins with an apostrophe."""
     written = []
     for name, pieces in tables(run).items():
         path = folder / f"{name}.csv"
@@ -46,7 +46,7 @@ def _cells(column: Any) -> list[Any]:
 
 
 def to_parquet(run: Run, folder: Path) -> list[Path]:
-    """A file a table."""
+    """One file per table."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -56,7 +56,7 @@ def _tag(series: Series | Histograms) -> str:
 
 def _add_series(writer: Any, series: Series, time: float) -> None:
     tag = _tag(series)
-    one = series.quantity not in names.PER_ELEMENT  # a number a step: its mean is all there is
+    one = series.quantity not in names.PER_ELEMENT  # one number per step: its mean is all there is
     there = np.flatnonzero(series.seen > 0)
     if len(there) > _POINTS:  # evenly, and with the last
         there = there[np.linspace(0, len(there) - 1, _POINTS).astype(np.int64)]

@@ -32,7 +32,7 @@ UNCLIPPED: Final = "unclipped_grads"
 UPDATES: Final = "updates"
 """What the step added to it: the difference, so momentum and decay are in it."""
 UPDATE_COSINE: Final = "update_cosine"
-"""One number a step: the cosine of its update with the one before, from up to 64 coordinates."""
+"""One number per step: the cosine of its update with the one before, from up to 64 coordinates."""
 SECOND_MOMENT: Final = "second_moment"
 """What Adam and its like keep of the squared gradient, at these coordinates."""
 PART: Final = "part"
@@ -41,7 +41,7 @@ PART: Final = "part"
 `[0, 1]` is all of it: the same on every rank.
 """
 
-# Numbers of the loop as a whole: one number a step, so `mean`, `min`, `max` are over steps.
+# Numbers of the loop as a whole: one number per step, so `mean`, `min`, `max` are over steps.
 LOOP: Final = "@loop"
 """The address of numbers of the loop. No site's address begins with "@"."""
 FORWARDS: Final = "forwards"
@@ -83,7 +83,7 @@ STEP_SECONDS: Final = "step_seconds"
 WATCH_SECONDS: Final = "watch_seconds"
 """The part of it that nethook took on the training thread."""
 
-# Numbers of batches, one a training step (of the first of its micro-batches).
+# Numbers of batches, one per training step (of the first of its micro-batches).
 BATCH: Final = "@batch"
 """The address of numbers of batches; with several models `@batch:NAME`."""
 BATCH_SIZE: Final = "size"
@@ -99,7 +99,7 @@ REPEATED: Final = "repeated"
 
 # Of losses.
 LOSS: Final = "loss"
-"""The value of a loss, without the factor of a loss scaler: one number a backward pass."""
+"""The value of a loss, without the factor of a loss scaler: one number per backward pass."""
 
 
 def loss_address(name: str) -> str:
@@ -113,12 +113,12 @@ def batch_address(model: str) -> str:
 
 
 PER_ELEMENT: Final = (OUTPUTS, GRADS, INPUTS, PARAMS, PARAM_GRADS, UNCLIPPED, UPDATES)
-"""Quantities that summarise tensors; all others have one number (or a small sample) a step."""
+"""Quantities that summarise tensors; all others have one number (or a small sample) per step."""
 
 # -- scalars --------------------------------------------------------------------------------------
 
 # `loss:NAME`, `grad_norm` and `update_ratio` keep the last 4,096 steps one by one; those below are
-# kept for the whole run, a point a change.
+# kept for the whole run, one point per change.
 KEPT_STEPS: Final = 4096
 """Steps of which loss, gradient norm and update ratio are kept one by one."""
 FINGERPRINT: Final = "batch_fingerprint"
@@ -128,7 +128,7 @@ PARAMS_FINGERPRINT: Final = "params_fingerprint"
 
 
 def lr_name(optimizer: str, group: int) -> str:
-    """The scalar of a learning rate, a point a change: `lr:0.1` is group 1 of optimizer "0"."""
+    """The scalar of a learning rate, one point per change: `lr:0.1` is group 1 of optimizer "0"."""
     return f"lr:{optimizer}.{group}"
 
 
@@ -138,7 +138,7 @@ def fingerprint_name(index: int, parts: int) -> str:
 
 
 def loss_name(name: str) -> str:
-    """The scalar of a loss, one point a step."""
+    """The scalar of a loss, one point per step."""
     return f"loss:{name}"
 
 

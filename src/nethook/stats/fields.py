@@ -4,7 +4,7 @@ A summary is one row of float64, in the order of `FIELDS`; many are a matrix `(�
 Beside a row there may be
 
 - a histogram: `BINS` counts (int64), see "Histogram" below;
-- unit bits: one byte (0 or 1) a unit, 1 where the unit was ever active, that is, not zero.
+- unit bits: one byte (0 or 1) per unit, 1 where the unit was ever active, that is, not zero.
 
 `merge_rows` merges whole matrices at once. Each field has one rule (`RULES`):
 
@@ -49,7 +49,7 @@ FIELDS: Final = (
     # For bounded activations: finite elements within 3 % of the range from an end, or beyond it.
     "near_low",
     "near_high",
-    "bounded",  # finite elements that were held against bounds; 0 when there are no bounds
+    "bounded",  # finite elements of tensors with bounds; 0 when there are no bounds
     # The histogram of a large tensor is read from a part of it, so it has a total of its own.
     "binned",  # elements in the histogram; NaN is in none
     # Unit bits, counted. Exact while the bits are merged too (then: active_units(bits)).
@@ -94,7 +94,7 @@ NEAR: Final = 0.03
 # Sign × magnitude, in ascending order of value, so that a running sum gives quantiles:
 #
 #     0                 x <= −2^40, −Inf too      (overflow)
-#     1 … 320           −2^40 < x <= −2^−40       (4 bins an octave, from large to small magnitude)
+#     1 … 320           −2^40 < x <= −2^−40       (4 bins per octave, from large to small magnitude)
 #     321               −2^−40 < x < 0            (underflow)
 #     322               x == 0
 #     323               0 < x < 2^−40             (underflow)
@@ -106,7 +106,7 @@ NEAR: Final = 0.03
 # the same value is in the same bin in every type, and no bin is wider than a factor of 1.191:
 # its middle is within 9 % of each of its elements.
 OCTAVE: Final = 4
-"""Bins an octave."""
+"""Bins per octave."""
 LOWEST: Final = -40
 """Magnitudes below 2**LOWEST are in the underflow bins."""
 HIGHEST: Final = 40

@@ -10,7 +10,7 @@
     rows.matrix, rows.histograms, first.bits
 
 A slot takes the native kernel where it may and the torch kernel elsewhere. What is folded on
-another device stays there, in slots of its own, until `collect` fetches it in one copy a device.
+another device stays there, in slots of its own, until `collect` fetches it, one copy per device.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Rows:
         series: how many rows.
         limit: how many elements of one tensor its histogram is read from (see `EVERY`).
 
-    Cost: 5.4 KB a series, and a byte a unit.
+    Cost: 5.4 KB per series, and a byte per unit.
     """
 
     def __init__(self, series: int, *, limit: int = LIMIT) -> None:
@@ -101,7 +101,7 @@ class Rows:
         return slot
 
     def collect(self) -> None:
-        """Fetch what was folded on other devices: one copy a device, which waits for it."""
+        """Fetch what was folded on other devices: one copy per device, which waits for it."""
         for elsewhere in self._elsewhere.values():
             elsewhere.collect(self)
         if self._elsewhere:
@@ -145,7 +145,7 @@ class Slot:
     """Where the tensors of one series are folded into; made by `Rows.slot`.
 
     Attributes:
-        bits: one byte a unit, 1 where the unit was ever active; None before the first tensor, and
+        bits: one byte per unit, 1 where the unit was ever active; None before the first tensor, and
             for series without units.
         skipped: tensors that could not be summarised, by kind.
     """

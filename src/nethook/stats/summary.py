@@ -56,7 +56,7 @@ class Summary:
     Arguments:
         row: the numbers, in the order of `fields.FIELDS`.
         histogram: counts of the bins; None where none were taken.
-        bits: one byte a unit, 1 where it was ever active; None where there are no units.
+        bits: one byte per unit, 1 where it was ever active; None where there are no units.
         skipped: tensors that could not be summarised, by kind.
 
     Moments and extrema are of the finite elements, and NaN where there are none.

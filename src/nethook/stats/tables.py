@@ -176,7 +176,7 @@ class Table:
 class Follower:
     """A fixed sample of coordinates of the tensors of a table: how they moved from look to look.
 
-    Cost: 1 KB a tensor.
+    Cost: 1 KB per tensor.
     """
 
     __slots__ = ("_addresses", "_seen", "cosines", "moves", "now")

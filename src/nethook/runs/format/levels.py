@@ -3,6 +3,12 @@
 For each series and each number of `SHOWN` a record of level 1 keeps the least, the greatest and the
 last over 8 windows, level 2 over 64 and level 3 over 512. They have 12 bits of mantissa, which is
 finer than any screen; least and greatest are rounded outwards.
+
+A window adds its numbers to the open `Group` of level 1. The eighth makes the group a record, whose
+course is then one member of the group of level 2, and so on. A group keeps one merged course and
+not its members, so a phase has three courses in memory however long it runs. When a run is
+continued, the open groups are made again from the records of the finer levels (`tail` says which):
+its overviews are those of a run that never stopped.
 """
 
 from __future__ import annotations
@@ -153,7 +159,12 @@ def tail(windows: int, level: int) -> list[tuple[int, int, int]]:
 
 
 def _rounded(values: Matrix, *, down: bool | None) -> Matrix:
-    """Values with 12 bits of mantissa: towards −∞, towards +∞, or towards zero."""
+    """Values with 12 bits of mantissa: towards −∞, towards +∞, or towards zero.
+
+    A float32 stores 23 bits, of which the lowest 11 are cleared: its lowest byte is zero, and
+    packing.py keeps the other three. Clearing bits of a float rounds towards zero; where that is
+    inwards, one unit of the lowest bit that is left (0x800) is added again.
+    """
     limit = np.finfo(np.float32).max
     inside = np.where(np.isfinite(values), np.clip(values, -limit, limit), values)
     near = inside.astype(np.float32)

@@ -2,10 +2,10 @@
 
 A packed matrix is
 
-    1 byte           columns
-    2 bytes          rows (little-endian, as everything here); the top bit: not compressed
-    1 byte a column  how it is kept: its place in KINDS
-    the rest         the columns' bytes, one after the other; by zlib, where that is worth it
+    1 byte             columns
+    2 bytes            rows (little-endian, as everything here); the top bit: not compressed
+    1 byte per column  how it is kept: its place in KINDS
+    the rest           the columns' bytes, one after the other; by zlib, where that is worth it
 
 A column is kept as the smallest type that gives back every one of its values bit for bit. Its bytes
 are sorted by their place in the number (first the lowest bytes of all rows, then the next), since
@@ -31,12 +31,15 @@ KINDS: Final = ("zero", "same", "<u1", "<i1", "<u2", "<i2", "<u4", "<i4", "<f4",
 
 f3 is a float32 without its lowest byte, which is zero in all rows."""
 
+# The numbers of kinds are in files: KINDS may grow at its end, and never change its order.
 _ZERO, _SAME, _FIRST_INTEGER, _SINGLE, _DOUBLE, _SHORT = 0, 1, 2, 8, 9, 10
-_SIZES: Final = (0, 0, 1, 1, 2, 2, 4, 4, 4, 8, 3)
+_SIZES: Final = (0, 0, 1, 1, 2, 2, 4, 4, 4, 8, 3)  # bytes per row, in the order of KINDS
+# The integers of KINDS go from small to large: the first whose range holds a column is the one.
 _LOWS: Final = np.array([np.iinfo(kind).min for kind in KINDS[2:8]], dtype=np.float64)
 _HIGHS: Final = np.array([np.iinfo(kind).max for kind in KINDS[2:8]], dtype=np.float64)
 _EFFORT: Final = 4  # of zlib: more takes much longer for a hundredth of the size
-_PLAIN: Final = 0x80  # in the upper byte of the rows
+# In the upper byte of the rows, of which a record has 64 or 512: the bytes are not compressed.
+_PLAIN: Final = 0x80
 
 
 def pack(matrix: Matrix, worth: float = 0.97) -> bytes:
@@ -146,7 +149,12 @@ def inflate(data: bytes, most: int) -> bytes:
 
 
 def _kinds(matrix: npt.NDArray[np.float64]) -> list[int]:
-    """The smallest kind for each column; comparing bits keeps −0 and NaN as they are."""
+    """The smallest kind for each column; comparing bits keeps −0 and NaN as they are.
+
+    Each test is a round trip: a column is `whole` where float64 -> int64 -> float64 changes no bit,
+    `exact` where float32 does not, and `short` where float32 has nothing in its lowest byte either.
+    What int64 or float32 cannot hold comes back as something else, so it needs no test of its own.
+    """
     rows, columns = matrix.shape
     if rows == 0:
         return [_ZERO] * columns

@@ -16,7 +16,7 @@ PAGE_SIZE: Final = 16384
 # `INTEGER PRIMARY KEY` columns named `key` are packed by the functions below: what belongs together
 # lies together, so the history of one layer is one stretch of the file.
 TABLES: Final = {
-    # What ran: one JSON value a key.
+    # What ran: one JSON value per key.
     "info": "CREATE TABLE info (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "sites": (
         "CREATE TABLE sites (id INTEGER PRIMARY KEY, address TEXT NOT NULL UNIQUE, "

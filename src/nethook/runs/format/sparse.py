@@ -1,8 +1,8 @@
 """Histograms and unit bits of a block of series, packed.
 
-Histograms: 1 byte (bytes a count: 1, 2, 4 or 8), then zlib of: one bit a bin of each of the block's
-rows (is it there?), then the counts that are there, sorted by the place of their bytes.
-Unit bits: zlib of one bit a unit, the series of the block one after the other.
+Histograms: 1 byte (bytes per count: 1, 2, 4 or 8), then zlib of: one bit per bin of each of the
+block's rows (is it there?), then the counts that are there, sorted by the place of their bytes.
+Unit bits: zlib of one bit per unit, the series of the block one after the other.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def unpack_counts(data: object) -> Counts:
 
 
 def pack_bits(bits: Bits) -> bytes:
-    """Unit bits (one byte a unit, 0 or 1) as bytes."""
+    """Unit bits (one byte per unit, 0 or 1) as bytes."""
     return zlib.compress(np.packbits(bits).tobytes(), _EFFORT)
 
 
 def unpack_bits(data: object, units: int) -> Bits:
-    """Unit bits, one byte a unit; units that came later than the record are 0."""
+    """Unit bits, one byte per unit; units that came later than the record are 0."""
     if not isinstance(data, bytes):
         raise NotARunError("packed unit bits are not bytes")
     raw = inflate(data, (units + 7) // 8)

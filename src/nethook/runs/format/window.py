@@ -37,12 +37,19 @@ class Window:
 
         window.rows[i]          # a row of `stats.fields`, for a kernel to write into
         window.histograms[i]    # its BINS counts
-        window.bits_of(i)       # one byte a unit: 1 where it was ever active
+        window.bits_of(i)       # one byte per unit: 1 where it was ever active
         window.seen[i] += 1     # steps in which series i was measured
-        window.add_step(step)   # once a step
+        window.add_step(step)   # once per step
 
-    A window that was filled goes to `RunWriter.submit`, which gives another one for it: the writer
-    thread owns what it was given, and nothing is copied on the training thread.
+    A window has one owner at a time, so its arrays need no lock:
+
+        queue (spare, empty)  --window()-->  training thread  --submit()-->  queue
+              ^                                                               |
+              +--give_back(), which clears it--  writer thread  <--take()-----+
+
+    `submit` gives an empty window for the full one, so nothing is copied on the training thread.
+    Where the queue is full it gives the same window back: that goes on growing, and nobody waits.
+    A reader who wants to see an open window gets a copy of it (`submit_provisional`).
     """
 
     __slots__ = (

@@ -108,7 +108,7 @@ def _onto(length: int, rank: OfRank) -> tuple[Matrix, Integers]:
 
 
 def _root_of_mean_squares(aligned: Sequence[tuple[Matrix, Integers]]) -> tuple[Matrix, Integers]:
-    """One number a step again: of each field its root mean square over the ranks."""
+    """One number per step again: of each field its root mean square over the ranks."""
     count, mean, m2 = INDEX["count"], INDEX["mean"], INDEX["m2"]
     squares = []
     for rows, _ in aligned:

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Series:
-    """One quantity of one site over the run: a row a window.
+    """One quantity of one site over the run: one row per window.
 
         series = run.series("conv1", "outputs")
         series.last_step, series["std"], series.coverage
@@ -105,7 +105,7 @@ class Series:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Histograms:
-    """The distribution of one series over the run: a row of counts a span of steps.
+    """The distribution of one series over the run: one row of counts per span of steps.
 
     `values` has the number that stands for each bin, within 9 % of each of its elements.
     """
@@ -122,7 +122,7 @@ class Histograms:
         return len(self.first_step)
 
     def quantiles(self, q: float | Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> Floats:
-        """Quantiles within 9 %, a row a span and a column a quantile; NaN where nothing is."""
+        """Quantiles within 9 %: (spans, quantiles); NaN where nothing is."""
         wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
         if wanted.size == 0 or not ((wanted >= 0) & (wanted <= 1)).all():
             raise OptionError(f"`q` must be one or more numbers between 0 and 1; got {q!r}.")

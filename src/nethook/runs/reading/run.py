@@ -51,7 +51,7 @@ def open_run(path: str | Path) -> Run:
 
         run = nethook.open_run("runs/mnist.db")
         print(run)
-        run.series("conv1", "outputs")["std"]        # numpy, one number a window
+        run.series("conv1", "outputs")["std"]        # numpy, one number per window
         run.quantiles("conv1", "outputs", q=0.99)
         run.scalars["val_accuracy"].value
 
@@ -288,7 +288,7 @@ class Run:
         q: float | Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95),
         phase: str = "train",
     ) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Quantiles within 9 %, a row a span and a column a quantile."""
+        """Quantiles within 9 %: (spans, quantiles)."""
         return self.histograms(address, quantity, phase).quantiles(q)
 
     def units(self, address: str, quantity: str = "outputs", phase: str = "train") -> Units:

@@ -12,11 +12,11 @@ from typing import Any, Final
 from nethook.runs.format.window import Layout, Window
 
 CAPACITY: Final = 3
-"""Windows that may wait for the writer. Each takes about 5 KB a series, most of it histograms."""
+"""Windows that may wait for the writer. Each takes about 5 KB per series, most of it histograms."""
 
 LIGHT: Final = 64
 """Windows without histograms that may wait: so short are they that the writer takes many at once.
-Each takes 152 bytes a series, and a byte a unit."""
+Each takes 152 bytes per series, and a byte per unit."""
 
 MAX_NOTES: Final = 1 << 16
 """Scalars, events and loss records that may wait; when there are more, the oldest go."""

@@ -1,4 +1,4 @@
-"""What the writer thread does with what it is given: statements in one transaction a flush."""
+"""What the writer thread does with what it is given: statements one transaction per flush."""
 
 from __future__ import annotations
 

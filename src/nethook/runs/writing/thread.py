@@ -29,7 +29,7 @@ class LostError(Exception):
 
 
 class Health:
-    """How the writing goes; the first trouble is said once."""
+    """How the writing goes; the first problem is warned about once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -229,7 +229,7 @@ class _Loop:
         self._mailbox.put_back(catalogue, notes)
 
     def _recovered(self) -> None:
-        """A commit succeeded; if it had not for a while, the run says so."""
+        """A commit succeeded; if it had not for a while, it is recorded as an event."""
         if self._health.problem is None:
             return
         problem, self._health.problem = self._health.problem, None

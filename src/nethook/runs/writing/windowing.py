@@ -8,7 +8,7 @@ GROWTH: Final = 1000
 """A window is this part of the steps so far: one step at first, a thousand at the millionth."""
 
 EARLY: Final = 1000
-"""Windows that events may close early: a loop with an event a step must not fill the file."""
+"""Windows that events may close early: a loop with an event per step must not fill the file."""
 
 
 def window_end(first: int) -> int:

@@ -112,7 +112,7 @@ def missing_once() -> None:
         _said = True
         warnings.warn(
             "nethook was installed without its native kernel (no C++ compiler was found), so the "
-            "torch kernel summarises CPU tensors: the same numbers, some 30 times slower. Install "
+            "torch kernel summarises CPU tensors: the same numbers, about 30 times slower. Install "
             "nethook again where a compiler is, or take a built wheel.",
             NoNativeKernelWarning,
             stacklevel=3,

@@ -455,7 +455,7 @@ def test_without_wal_a_run_is_written_in_scratch_and_published(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()
-    monkeypatch.setattr(run_connection, "_PUBLISH", 0.01)
+    monkeypatch.setattr(run_connection, "PUBLISH", 0.01)
     options: dict[str, object] = {}
     if reason == "network":
         monkeypatch.setattr(run_connection, "on_network", lambda folder: True)

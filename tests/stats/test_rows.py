@@ -1,4 +1,4 @@
-"""Both kernels against brute force, over shapes, strides, types, offsets and odd numbers."""
+"""Rows and slots: both kernels against brute force, over shapes, strides, types and odd numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nethook.errors import OptionError
 from nethook.stats import torch_kernel
+from nethook.stats.fields import FIELDS
 from nethook.stats.native import binding
 from nethook.stats.rows import Rows, near_ends
 from tests.stats.reference import assert_close, reference_row, tolerance_of, values
@@ -35,7 +37,7 @@ def kernel(request, monkeypatch):
     """Each test once for every kernel and instruction set that runs here."""
     if request.param == "torch":
         monkeypatch.setattr(binding, "fold", None)
-        monkeypatch.setattr(binding, "_said", True)
+        monkeypatch.setattr(binding, "has_warned", True)
         yield "torch"
         return
     before = binding.instruction_set()
@@ -315,3 +317,57 @@ def test_torch_rows_merge_like_numpy_rows(kernel):
             merged = a.clone()
             torch_kernel.merge_(merged, b)
             assert np.array_equal(merged.numpy(), merge_rows(a.numpy(), b.numpy()))
+
+
+def test_a_window_ends_with_empty_rows_and_the_next_reads_other_elements(kernel):
+    rows = Rows(2, limit=4)
+    slot = rows.slot(0, unit_dim=0)
+    slot.fold(torch.arange(1.0, 65.0))
+    rows.collect()
+    first = rows.histograms[0].copy()
+    rows.clear()
+    assert np.array_equal(rows.matrix, Rows(2).matrix)
+    assert not rows.histograms.any()
+    assert not slot.bits.any()
+    slot.fold(torch.arange(1.0, 65.0))
+    rows.collect()
+    # The step through a large tensor goes on where it was.
+    assert rows.histograms[0].sum() == first.sum()
+    assert not np.array_equal(rows.histograms[0], first)
+
+
+def test_a_slot_writes_its_own_row_alone(kernel):
+    rows = Rows(3)
+    rows.slot(1).fold(torch.ones(5))
+    rows.collect()
+    assert rows.matrix[:, FIELDS.index("count")].tolist() == [0, 5, 0]
+    assert rows.histograms.sum(axis=1).tolist() == [0, 5, 0]
+
+
+def test_a_slot_without_a_histogram_counts_no_bins(kernel):
+    rows = Rows(1)
+    rows.slot(0, histogram=False).fold(torch.ones(5))
+    rows.collect()
+    assert not rows.histograms.any()
+    assert rows.matrix[0, FIELDS.index("binned")] == 0
+    assert rows.matrix[0, FIELDS.index("count")] == 5
+
+
+def test_numbers_are_folded_each_into_its_row(kernel):
+    rows = Rows(4)
+    rows.fold_numbers([3, 0, 1], torch.tensor([2.0, math.nan, math.inf]))
+    rows.fold_numbers([3, 0, 1], torch.tensor([4.0, 1.0, 0.0]))
+    rows.collect()
+    columns = {name: rows.matrix[:, FIELDS.index(name)].tolist() for name in FIELDS}
+    assert columns["count"] == [1, 2, 0, 2]  # a NaN is a number that is not there
+    assert columns["posinf"] == [0, 1, 0, 0]
+    assert columns["mean"] == [1, 0, 0, 3]
+    assert columns["max"][3] == 4
+
+
+def test_ends_of_bounds_are_three_percent_of_their_distance(kernel):
+    assert near_ends((0.0, 1.0)) == (0.03, 0.97)
+    assert near_ends((-1.0, 1.0)) == pytest.approx((-0.94, 0.94))
+    for bounds in ((1.0, 1.0), (1.0, 0.0), (math.nan, 1.0)):
+        with pytest.raises(OptionError, match=r"`bounds` must be .* low < high; got \("):
+            near_ends(bounds)

@@ -35,7 +35,7 @@ class Spread:
 
 @pytest.fixture(autouse=True)
 def spread(monkeypatch) -> None:
-    monkeypatch.setattr(shards, "_shared_type", lambda: Spread)
+    monkeypatch.setattr(shards, "shared_type", lambda: Spread)
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ class _Copies(TorchDispatchMode):
 
 def test_what_is_folded_elsewhere_is_fetched_in_one_packed_copy(monkeypatch):
     monkeypatch.setattr(binding, "fold", None)
-    monkeypatch.setattr(binding, "_said", True)
+    monkeypatch.setattr(binding, "has_warned", True)
     rows = Rows(3, limit=20)
     slots = [rows.slot(place, unit_dim=-1) for place in range(3)]
     for _ in range(2):
@@ -230,7 +230,7 @@ def test_what_is_folded_elsewhere_is_fetched_in_one_packed_copy(monkeypatch):
 
 def test_the_torch_kernel_says_once_that_it_serves(monkeypatch):
     monkeypatch.setattr(binding, "fold", None)
-    monkeypatch.setattr(binding, "_said", False)
+    monkeypatch.setattr(binding, "has_warned", False)
     slot = Rows(1).slot(0)
     with pytest.warns(binding.NoNativeKernelWarning, match="without its native kernel"):
         slot.fold(torch.ones(3))

@@ -31,7 +31,7 @@ def local_part(tensor: torch.Tensor) -> torch.Tensor | None:
     """The tensor as it lies in this process; None where its elements are only known by a sum."""
     if type(tensor) in _PLAIN:
         return tensor
-    shared = _shared_type()
+    shared = shared_type()
     if shared is not None and isinstance(tensor, shared):
         if any(placement.is_partial() for placement in tensor.placements):
             return None
@@ -60,7 +60,7 @@ def part_of(tensor: torch.Tensor) -> Part:
 
 def is_shared(tensor: object) -> bool:
     """Whether a tensor is spread over ranks."""
-    shared = _shared_type()
+    shared = shared_type()
     return shared is not None and isinstance(tensor, shared)
 
 
@@ -69,6 +69,7 @@ def placements_of(tensor: torch.Tensor) -> list[str]:
     return [str(placement) for placement in tensor.placements] if is_shared(tensor) else []  # type: ignore[attr-defined]
 
 
-def _shared_type() -> Any:
+def shared_type() -> Any:
+    """The type of tensors that are spread over ranks; None where nobody has loaded it."""
     # Whoever has a tensor of this type has loaded the module: it is not loaded for its sake.
     return getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)

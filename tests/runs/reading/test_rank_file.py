@@ -102,8 +102,9 @@ def test_the_course_of_a_level_has_every_extreme(path: Path, level: int) -> None
     ],
 )
 def test_numbers_that_nethook_never_writes_are_refused(
-    path: Path, statement: str, ask: str, words: str
+    tmp_path: Path, statement: str, ask: str, words: str
 ) -> None:
-    file = change(path, statement)
+    write_run(tmp_path / "a.db", 5, 4)
+    file = change(tmp_path / "a.db", statement)
     with pytest.raises(NotARunError, match=words):
         getattr(file, ask)(*(["train"] if ask == "windows" else []))

@@ -26,7 +26,8 @@ from nethook.runs.writing.filesystems import on_network
 WAL_LIMIT: Final = 64 << 20
 """Bytes of the -wal file at which the writer waits until a reader that holds it back lets go."""
 
-_PUBLISH: Final = 5.0  # seconds between two publications; longer where one takes long
+PUBLISH: Final = 5.0
+"""Seconds between two publications; longer where one takes long."""
 
 
 _PASSING: Final = frozenset(
@@ -73,7 +74,7 @@ class Storage:
         self.scratch: Path | None = None
         self._wal_limit = wal_limit
         self._published = 0.0
-        self._wait = _PUBLISH
+        self._wait = PUBLISH
         # A stub is opened as it is, and never removed: its maker may be alive, and about to write.
         stub = is_stub(path)
         existing = (resume or stub) and path.exists()
@@ -173,7 +174,7 @@ class Storage:
             # Without this the copy is marked as WAL, and a network has none.
             target.execute("PRAGMA journal_mode = DELETE")
         self._published = time.monotonic()
-        self._wait = max(_PUBLISH, 20 * (self._published - started))
+        self._wait = max(PUBLISH, 20 * (self._published - started))
 
     def close(self, *, keep: bool = False) -> None:
         """Close the file; scratch goes, unless it is to be kept because it was not published."""

@@ -44,9 +44,6 @@ CODES: Final = {
 }
 """dtype -> its number in the native kernel."""
 
-# The address of the storage's first byte, to be read only.
-
-
 _module = kernel.functions
 if _module is not None:
     # What the kernel asks a tensor by itself: see tensor.h.
@@ -95,6 +92,10 @@ class NoNativeKernelWarning(UserWarning):
     """The native kernel is not there; summaries are right, and slower."""
 
 
+has_warned = False
+"""Whether this process was warned that there is no native kernel."""
+
+
 def instruction_set() -> str | None:
     """The instruction set that the native kernel uses; None where there is no native kernel."""
     return None if _module is None else str(_module.instruction_set())
@@ -106,10 +107,10 @@ def choose(name: str) -> bool:
 
 
 def missing_once() -> None:
-    """Say, once in a process, that the torch kernel serves in place of the native one."""
-    global _said  # noqa: PLW0603 - once in a process is what it is for
-    if fold is None and not _said:
-        _said = True
+    """Warn, once in a process, that the torch kernel serves in place of the native one."""
+    global has_warned  # noqa: PLW0603 - once in a process is what it is for
+    if fold is None and not has_warned:
+        has_warned = True
         warnings.warn(
             "nethook was installed without its native kernel (no C++ compiler was found), so the "
             "torch kernel summarises CPU tensors: the same numbers, about 30 times slower. Install "
@@ -117,6 +118,3 @@ def missing_once() -> None:
             NoNativeKernelWarning,
             stacklevel=3,
         )
-
-
-_said = False

@@ -18,7 +18,7 @@ def patient(monkeypatch):
         deadline = time.monotonic() + 10
         while self.writer.waiting and time.monotonic() < deadline:
             # A few windows do not wake the writer, which would sleep until it is time to commit.
-            self.writer._mailbox._bell.put(None)
+            self.writer._queue._bell.put(None)
             time.sleep(0.0005)
         end_step(self)
 

@@ -34,7 +34,7 @@ class Delivery:
     dropped: int = 0
 
 
-class Mailbox:
+class WindowQueue:
     """A queue of windows that never grows, and windows that were used and are empty again."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:

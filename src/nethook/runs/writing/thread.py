@@ -14,7 +14,7 @@ import numpy as np
 from nethook.errors import RunFileError
 from nethook.runs.writing.connection import DiskError, Storage
 from nethook.runs.writing.opening import Opening, OpenRun, words_of
-from nethook.runs.writing.queue import Delivery, Mailbox
+from nethook.runs.writing.queue import Delivery, WindowQueue
 from nethook.runs.writing.store import Event, NewSeries, Store
 
 FLUSH: Final = 1.0
@@ -55,35 +55,35 @@ class Health:
 
 
 def write_until_stopped(
-    run: OpenRun | Opening, mailbox: Mailbox, health: Health, flush_every: float
+    run: OpenRun | Opening, queue: WindowQueue, health: Health, flush_every: float
 ) -> None:
     """The body of the writer thread; `run` is open, or could not be opened so far."""
     storage: Storage | None = None
     try:
-        opened = _open_at_last(run, mailbox) if isinstance(run, Opening) else run
+        opened = _open_at_last(run, queue) if isinstance(run, Opening) else run
         storage = opened.storage
         # A run is full of infinities and NaN: numpy has nothing to say about them here.
         with np.errstate(all="ignore"):
-            _Loop(storage, opened.store, mailbox, health, flush_every).run()
+            _Loop(storage, opened.store, queue, health, flush_every).run()
     except LostError as error:
         health.fail(str(error), ends=True)
     except Exception as error:  # a mistake of ours must not print a traceback into a training run
         health.fail(f"{type(error).__name__}: {error}", ends=True)
     finally:
-        with mailbox.changed:
-            mailbox.stopped = True
-            mailbox.changed.notify_all()
+        with queue.changed:
+            queue.stopped = True
+            queue.changed.notify_all()
         if storage is not None:
             storage.close(keep=health.problem is not None)
 
 
-def _open_at_last(run: Opening, mailbox: Mailbox) -> OpenRun:
+def _open_at_last(run: Opening, queue: WindowQueue) -> OpenRun:
     """Opens a run on a disk that was full when it began, as soon as there is room."""
     pause = _FIRST_PAUSE
     while True:
-        if not mailbox.stopping:
-            mailbox.sleep(pause)
-        stopping = mailbox.stopping
+        if not queue.stopping:
+            queue.sleep(pause)
+        stopping = queue.stopping
         try:
             return run.open()
         except DiskError as error:
@@ -92,20 +92,20 @@ def _open_at_last(run: Opening, mailbox: Mailbox) -> OpenRun:
         except RunFileError as error:
             raise LostError(str(error)) from None
         pause = min(2 * pause, _LONGEST_PAUSE)
-        with mailbox.changed:  # nobody waits for what cannot be written
-            mailbox.flushed = mailbox.flushes
-            mailbox.changed.notify_all()
+        with queue.changed:  # nobody waits for what cannot be written
+            queue.flushed = queue.flushes
+            queue.changed.notify_all()
 
 
 class _Loop:
     """Take, write, commit; after a failure wait, and try again."""
 
     def __init__(
-        self, storage: Storage, store: Store, mailbox: Mailbox, health: Health, flush_every: float
+        self, storage: Storage, store: Store, queue: WindowQueue, health: Health, flush_every: float
     ) -> None:
         self._storage = storage
         self._store = store
-        self._mailbox = mailbox
+        self._queue = queue
         self._health = health
         self._every = flush_every
         self._committed = time.monotonic()
@@ -120,26 +120,26 @@ class _Loop:
         while not stopping:
             stopping, flushes = self._wait()
             try:
-                self._work(now=stopping or flushes > self._mailbox.flushed, last=stopping)
+                self._work(now=stopping or flushes > self._queue.flushed, last=stopping)
             except (sqlite3.OperationalError, OSError) as error:
                 if isinstance(error, RunFileError):
                     raise LostError(str(error)) from None
                 self._fail(str(error))
             self._health.seconds = time.thread_time()
-            with self._mailbox.changed:
-                self._mailbox.flushed = max(self._mailbox.flushed, flushes)
-                self._mailbox.changed.notify_all()
+            with self._queue.changed:
+                self._queue.flushed = max(self._queue.flushed, flushes)
+                self._queue.changed.notify_all()
 
     def _wait(self) -> tuple[bool, int]:
         """Sleep until there is something to do; whether to end, and the flushes asked for."""
-        mailbox = self._mailbox
+        queue = self._queue
         until = max(self._retry_at, self._committed + self._every)
-        while not (mailbox.stopping or mailbox.flushes > mailbox.flushed):
+        while not (queue.stopping or queue.flushes > queue.flushed):
             now = time.monotonic()
-            if now >= until or (now >= self._retry_at and mailbox.waiting()):
+            if now >= until or (now >= self._retry_at and queue.waiting()):
                 break
-            mailbox.sleep(until - now)
-        return mailbox.stopping, mailbox.flushes
+            queue.sleep(until - now)
+        return queue.stopping, queue.flushes
 
     def _work(self, *, now: bool, last: bool) -> None:
         """Write what is waiting; commit when it is time, or now."""
@@ -154,13 +154,13 @@ class _Loop:
         if not last and self._storage.held_back():
             self._fail("a program that reads it keeps its -wal file from being taken in")
             return
-        while now or self._mailbox.waiting() or self._is_time():
+        while now or self._queue.waiting() or self._is_time():
             # The transaction first: where it cannot begin, nothing has been taken out.
             self._store.begin()
-            delivery = self._mailbox.take()
+            delivery = self._queue.take()
             self._taken.append(delivery)
             self._write(delivery)
-            more = self._mailbox.waiting()
+            more = self._queue.waiting()
             if self._is_time() or (now and not more):
                 if last and not more:
                     self._store.put_info({"finished": time.time()})
@@ -187,10 +187,10 @@ class _Loop:
                 store.add_site(entry)
         for window in filter(None, (delivery.window,)):
             store.add_window(window)
-            self._mailbox.give_back(window)
+            self._queue.give_back(window)
         for window in delivery.provisional:
             store.add_window(window, closed=False)
-            self._mailbox.give_back(window)
+            self._queue.give_back(window)
         for kind, note in delivery.notes:
             if kind == "scalar":
                 store.add_scalar(*note)
@@ -226,7 +226,7 @@ class _Loop:
             note for delivery in self._taken for note in delivery.notes if note[0] != "snapshot"
         ]
         self._taken.clear()
-        self._mailbox.put_back(catalogue, notes)
+        self._queue.put_back(catalogue, notes)
 
     def _recovered(self) -> None:
         """A commit succeeded; if it had not for a while, it is recorded as an event."""

@@ -20,7 +20,7 @@ from nethook.runs.paths import new_run_path
 from nethook.runs.writing.connection import WAL_LIMIT, DiskError
 from nethook.runs.writing.opening import Opening, words_of
 from nethook.runs.writing.provenance import about_this_process
-from nethook.runs.writing.queue import CAPACITY, Mailbox
+from nethook.runs.writing.queue import CAPACITY, WindowQueue
 from nethook.runs.writing.resume import Model
 from nethook.runs.writing.store import (
     Event,
@@ -122,20 +122,20 @@ class RunWriter:
         self._series = dict(opened.store.series) if opened else {}
         self._units = list(opened.store.basis.units) if opened else []
         self._layout = layout_of(self._units)
-        self._mailbox = Mailbox(capacity)
+        self._queue = WindowQueue(capacity)
         self._provisional = time.monotonic()
         self._pid = os.getpid()
         self._thread = threading.Thread(
             # The thread holds the connection, and not this object: a child that is forked gets a
             # copy of this object but not of the thread, and so can never close what is not its own.
             target=write_until_stopped,
-            args=(opened or opening, self._mailbox, self._health, flush_every),
+            args=(opened or opening, self._queue, self._health, flush_every),
             name="nethook-writer",
             daemon=True,
         )
         self._thread.start()
         # When a program ends, or drops the writer, without closing it, the rest is still written.
-        self._finish = weakref.finalize(self, _stop, self._mailbox, self._thread, self._pid, 30.0)
+        self._finish = weakref.finalize(self, _stop, self._queue, self._thread, self._pid, 30.0)
 
     # The catalogue
 
@@ -144,7 +144,7 @@ class RunWriter:
     ) -> None:
         """Keep a site of the model: its address, its type, and plain data about it."""
         if self._mine():
-            self._mailbox.put_catalogue(NewSite(address, kind, dict(info or {})))
+            self._queue.put_catalogue(NewSite(address, kind, dict(info or {})))
 
     def add_series(
         self,
@@ -166,7 +166,7 @@ class RunWriter:
         row = len(self._units)
         units = units if 0 <= units <= MAX_UNITS else 0
         if self._mine():
-            self._mailbox.put_catalogue(NewSeries(row, address, quantity, units, dict(info or {})))
+            self._queue.put_catalogue(NewSeries(row, address, quantity, units, dict(info or {})))
         # Last: an interrupt before this leaves a series that is added again, with the same row.
         self._series[address, quantity] = row
         self._units.append(units)
@@ -178,7 +178,7 @@ class RunWriter:
         """An empty window with a row for every series there is."""
         if phase not in PHASES:
             raise OptionError(f"`phase` must be one of {', '.join(PHASES)}; got {phase!r}.")
-        return self._mailbox.empty(self._current(), phase)
+        return self._queue.empty(self._current(), phase)
 
     def widen(self, window: Window) -> Window:
         """The same window with room for series that were added since it was made."""
@@ -196,9 +196,9 @@ class RunWriter:
             return window
         window.why = why
         layout = self._current()
-        if self._mailbox.put(window):
+        if self._queue.put(window):
             self._provisional = time.monotonic()
-            return self._mailbox.empty(layout, window.phase)
+            return self._queue.empty(layout, window.phase)
         return window if window.layout is layout else window.widened(layout)
 
     def still_open(self, window: Window) -> Window:
@@ -206,14 +206,14 @@ class RunWriter:
 
         An interrupt may come after `submit` has handed a window over and before it returns another.
         """
-        if self._mailbox.has_got(window):
-            return self._mailbox.empty(self._current(), window.phase)
+        if self._queue.has_got(window):
+            return self._queue.empty(self._current(), window.phase)
         return window
 
     @property
     def waiting(self) -> int:
         """How many windows wait for the writer thread."""
-        return self._mailbox.queued()
+        return self._queue.queued()
 
     @property
     def provisional_due(self) -> bool:
@@ -224,7 +224,7 @@ class RunWriter:
         """Have the open window written as it is now; it stays open, and with its owner."""
         self._provisional = time.monotonic()
         if window.steps and self._mine():
-            self._mailbox.put_provisional(window)
+            self._queue.put_provisional(window)
 
     # Everything else
 
@@ -237,12 +237,12 @@ class RunWriter:
     ) -> None:
         """Points of a scalar, each with its step, its time and its value."""
         if self._mine():
-            self._mailbox.put_note("scalar", (name, points, keep))
+            self._queue.put_note("scalar", (name, points, keep))
 
     def loss(self, name: str, step: int, data: Mapping[str, object], phase: str = "train") -> None:
         """How a loss was made: its kind, chain, shapes and what else is known, as plain data."""
         if self._mine():
-            self._mailbox.put_note("loss", LossRecord(name, step, phase, dict(data)))
+            self._queue.put_note("loss", LossRecord(name, step, phase, dict(data)))
 
     def event(
         self,
@@ -255,7 +255,7 @@ class RunWriter:
         """Something that happened at a step."""
         if self._mine():
             event = Event(step, time.time(), kind, address, message, dict(data or {}))
-            self._mailbox.put_note("event", event)
+            self._queue.put_note("event", event)
 
     def snapshot(
         self, address: str, step: int, values: npt.NDArray[np.float32]
@@ -265,17 +265,17 @@ class RunWriter:
         values = np.ascontiguousarray(values[: max(0, MAX_SNAPSHOT // per_sample)], dtype="<f4")
         if self._mine() and values.size:
             note = NewSnapshot(address, step, values.shape, values.tobytes())
-            self._mailbox.put_note("snapshot", note)
+            self._queue.put_note("snapshot", note)
 
     def findings(self, findings: Sequence[Mapping[str, object]]) -> None:
         """What the doctor has found so far; it replaces what it had found before."""
         if self._mine():
-            self._mailbox.put_findings([dict(finding) for finding in findings])
+            self._queue.put_findings([dict(finding) for finding in findings])
 
     def info(self, **facts: object) -> None:
         """More facts about the run, as plain data; a fact that is known is replaced."""
         if self._mine():
-            self._mailbox.put_note("info", facts)
+            self._queue.put_note("info", facts)
 
     # Ends
 
@@ -297,12 +297,12 @@ class RunWriter:
         """Wait until everything so far is in the file; False if it is not. Not for training."""
         if not self._mine() or not self._finish.alive:
             return False
-        ticket = self._mailbox.ask_to_flush()
-        with self._mailbox.lock:
-            self._mailbox.changed.wait_for(
-                lambda: self._mailbox.flushed >= ticket or self._mailbox.stopped, timeout
+        ticket = self._queue.ask_to_flush()
+        with self._queue.lock:
+            self._queue.changed.wait_for(
+                lambda: self._queue.flushed >= ticket or self._queue.stopped, timeout
             )
-        return self._mailbox.flushed >= ticket and self._health.problem is None
+        return self._queue.flushed >= ticket and self._health.problem is None
 
     def close(self, *windows: Window, timeout: float = 30.0) -> None:
         """Write the windows that are still open, and everything else, and end. Never raises."""
@@ -311,9 +311,9 @@ class RunWriter:
         for window in windows:
             if window.steps:
                 window.why = window.why or "end"
-                self._mailbox.put(window, always=True)
+                self._queue.put(window, always=True)
         self._finish.detach()
-        _stop(self._mailbox, self._thread, self._pid, timeout)
+        _stop(self._queue, self._thread, self._pid, timeout)
 
     def __enter__(self) -> RunWriter:
         return self
@@ -335,9 +335,9 @@ class RunWriter:
         return os.getpid() == self._pid
 
 
-def _stop(mailbox: Mailbox, thread: threading.Thread, pid: int, timeout: float) -> None:
+def _stop(queue: WindowQueue, thread: threading.Thread, pid: int, timeout: float) -> None:
     """Have the thread write what is left and end."""
     if os.getpid() != pid:
         return
-    mailbox.ask_to_stop()
+    queue.ask_to_stop()
     thread.join(timeout)

@@ -41,12 +41,16 @@ def test_an_existing_run_is_refused_and_the_message_says_what_to_type(tmp_path: 
 
 @pytest.mark.parametrize("path", ["", "  "])
 def test_an_empty_path_is_refused(path: str) -> None:
-    with pytest.raises(RunFileError, match="is empty"):
+    with pytest.raises(
+        RunFileError, match=r"`to` must be the path of a file; got '.*', which is empty"
+    ):
         new_run_path(path)
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunFileError, match="is a folder"):
+    with pytest.raises(
+        RunFileError, match=r"`to` must be the path of a file; got .*, which is a folder"
+    ):
         new_run_path(tmp_path)
 
 

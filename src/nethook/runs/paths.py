@@ -97,7 +97,10 @@ def new_run_path(
         RunFileError: a path that can never be written. A disk that is full is none: see `Storage`.
     """
     if not str(path).strip():
-        raise RunFileError("the path of a run is empty: name a file, such as 'runs/mnist.db'.")
+        raise RunFileError(
+            f"`to` must be the path of a file; got {_shown(path)}, which is empty. Name one, "
+            "such as 'runs/mnist.db'."
+        )
     timed = "{time}" in str(path)
     moment = parent_started() if world_size > 1 else time.time()
     now = time.strftime(STAMP, time.localtime(moment))
@@ -111,7 +114,10 @@ def new_run_path(
         if not is_full(error):
             raise RunFileError(f"the folder of {str(path)!r} cannot be made: {error}") from error
     if folder:
-        raise RunFileError(f"{str(chosen)!r} is a folder: name a file, such as 'runs/mnist.db'.")
+        raise RunFileError(
+            f"`to` must be the path of a file; got {_shown(chosen)}, which is a folder. Name a "
+            "file, such as 'runs/mnist.db'."
+        )
     count = 1
     while exists(chosen) and not resume:
         if not timed:
@@ -161,6 +167,6 @@ def check_path(path: Path, rank: int = 0) -> Path:
     return whole
 
 
-def _shown(path: Path) -> str:
+def _shown(path: str | Path) -> str:
     text = repr(str(path))
     return text if len(text) <= 100 else f"{text[:60]}…{text[-30:]}"

@@ -27,7 +27,7 @@ MODULES = [
     f"nethook.watching.{path.parent.name}.{path.stem}"
     for path in sorted([*WATCHING.glob("losses/*.py"), *WATCHING.glob("flight/*.py")])
     if path.stem not in ELSEWHERE
-]
+] + ["nethook.stats.transfers"]
 
 
 def functions() -> list[str]:
@@ -80,6 +80,8 @@ NOT_ON_THE_WAY = {
     "losses.recorder:Losses._poll",
     "losses.recorder:Losses.turn_off",
     "losses.graph:_without_scale",
+    "nethook.stats.transfers:Transfers.keep",
+    "nethook.stats.transfers:fetched",
 }
 
 

@@ -56,7 +56,6 @@ PARTS = (
     "losses.calls",
     "losses.graph",
     "losses.kinds",
-    "losses.late",
     "losses.numbers",
     "losses.record",
 )
@@ -231,7 +230,7 @@ def test_an_error_in_what_a_part_calls_turns_that_part_off(part, alone, reached,
         events = [event for event in run.events if event.kind == "watch-failed"]
         assert bool(events) == bool(said), name
         assert run.info["totals"]["steps"] == 6  # everything else goes on
-    assert failed or part in {"flight.reasons", "flight.file", "losses.late"}
+    assert failed or part in {"flight.reasons", "flight.file"}
 
 
 @pytest.mark.parametrize(("holder", "name"), list(functions()))

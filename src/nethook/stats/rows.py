@@ -37,6 +37,7 @@ from nethook.stats.fields import (
     merge_rows,
 )
 from nethook.stats.native import binding, readable
+from nethook.stats.transfers import fetched
 
 LIMIT = 4096
 """How many elements of one tensor are read for its histogram."""
@@ -321,17 +322,15 @@ class _Elsewhere:
         if not self.touched:
             return
         self.touched = False
-        real = self.rows.dtype
-        parts = [self.rows, self.histograms, self.turns, *self.bits.values()]
-        packed = torch.cat([part.reshape(-1).to(real) for part in parts]).cpu()
-        fetched = iter(packed.to(torch.float64).split([part.numel() for part in parts]))
-        matrix = next(fetched).reshape(self.rows.shape).numpy()
+        tensors = [self.rows, self.histograms, self.turns, *self.bits.values()]
+        on_host = iter([numbers.to(torch.float64) for numbers in fetched(tensors)])
+        matrix = next(on_host).reshape(self.rows.shape).numpy()
         merge_rows(into.matrix, matrix, out=into.matrix)
-        bins = next(fetched).reshape(self.histograms.shape).numpy()
+        bins = next(on_host).reshape(self.histograms.shape).numpy()
         # The greatest float64 below 2^63, which would be a negative count.
         add_counts(into.histograms, np.minimum(bins, 2.0**63 - 1024).astype(np.int64))
-        np.maximum(into.turns, next(fetched).numpy().astype(np.int64), out=into.turns)
-        for place, bits in zip(self.bits, fetched, strict=True):
+        np.maximum(into.turns, next(on_host).numpy().astype(np.int64), out=into.turns)
+        for place, bits in zip(self.bits, on_host, strict=True):
             known = into.slots[place].bits
             if known is not None:
                 common = min(len(known), len(bits))

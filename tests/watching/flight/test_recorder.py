@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import nn
 
+from nethook.stats.transfers import Transfers
 from nethook.watching.flight.file import flight_path, load
 from nethook.watching.flight.recorder import Flight
-from nethook.watching.losses.late import Late
 from nethook.watching.protocols import Flag
+from tests.stats.late_device import Elsewhere, Event, device
 from tests.watching import flight_cases as cases
 from tests.watching.flight_runs import train, watched
-from tests.watching.late_device import Elsewhere, Event, device
 
 __all__ = ["device"]  # a fixture
 
@@ -187,8 +187,8 @@ def test_flags_that_come_later_have_no_tensors(tmp_path):
     ("value", "told"), [(float("nan"), True), (float("inf"), True), (1.0, False)]
 )
 def test_a_loss_on_a_device_is_not_waited_for(value, told, tmp_path, monkeypatch):
-    put = Late.put  # what is computed from a tensor elsewhere is elsewhere too
-    monkeypatch.setattr(Late, "put", lambda self, x, f: put(self, x.as_subclass(Elsewhere), f))
+    put = Transfers.put  # what is computed from a tensor elsewhere is elsewhere too
+    monkeypatch.setattr(Transfers, "put", lambda self, x, f: put(self, x.as_subclass(Elsewhere), f))
     loop = cases.Loop(cases.infinite_mask(), tmp_path / "run.db")
     flight = loop.flight
     module = nn.Linear(4, 2)

@@ -24,6 +24,7 @@ from nethook.addresses.wrappers import unwrap
 from nethook.hooks.modes import quiet
 from nethook.runs.names import GRADS, NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
 from nethook.stats.shards import is_shared
+from nethook.stats.transfers import Transfers
 from nethook.watching.contained import contained
 from nethook.watching.flight.culprit import Pinned, Suspect, look_at, pin
 from nethook.watching.flight.file import Flight as Saved
@@ -31,7 +32,6 @@ from nethook.watching.flight.file import flight_path, save, weights_of
 from nethook.watching.flight.loss import LossCause, LossKeeper, cause_of
 from nethook.watching.flight.ranges import is_finite, range_of
 from nethook.watching.flight.ring import Call, PlainCall, Ring, has_drawn
-from nethook.watching.losses.late import Late
 from nethook.watching.protocols import Flag, Watching
 
 CALM: Final = 16
@@ -63,7 +63,7 @@ class Flight:
         self._call: Call | None = None  # the outermost call that is or was under way, ...
         self.plain = PlainCall()  # ... where it is not this one
         self._keeper = LossKeeper()
-        self._late = Late()
+        self._transfers = Transfers()
         self.signs: list[Suspect] = []
         self._harmless: set[tuple[str, str, bool, bool]] = set()
         self._loss: LossCause | None = None  # of this step, where it is not finite
@@ -141,7 +141,7 @@ class Flight:
             away = not (root.is_cpu or root.is_meta or is_shared(root))
             if away and root.numel() == 1:
                 told = functools.partial(self._late_loss, self._watching.step, call)
-                self._late.put(root.detach().reshape(1).float(), told)
+                self._transfers.put(root.detach().reshape(1).float(), told)
             if root.grad_fn is None or not _is_bad_loss(root):
                 continue
             with quiet():
@@ -179,7 +179,7 @@ class Flight:
 
     def was_easy(self) -> bool:
         """Whether nothing was told in the step that has ended, as nearly always."""
-        if self.signs or self._late.under_way or self._bad_loss is not None:
+        if self.signs or self._transfers.under_way or self._bad_loss is not None:
             return False
         self._healthy = self._healthy or self.stepped
         self.stepped, self._loss, self._skipped = False, None, 0
@@ -187,7 +187,7 @@ class Flight:
 
     @contained
     def _look_back(self, step: int, skipped: bool | None) -> None:
-        self._late.poll()
+        self._transfers.poll()
         if self.reported:
             return
         if self._bad_loss is not None:
@@ -212,7 +212,7 @@ class Flight:
     @contained
     def fetch(self) -> None:
         """A window ends, and devices are waited for anyway."""
-        self._late.fetch()
+        self._transfers.fetch()
 
     @contained
     def device_flags(
@@ -242,7 +242,7 @@ class Flight:
     @contained
     def close(self) -> None:
         """Watching ends."""
-        self._late.flush()
+        self._transfers.flush()
         if self._bad_loss is not None and not self.reported:
             self._report_late(*self._bad_loss)
         self._let_go()
@@ -253,11 +253,11 @@ class Flight:
         self._ring = self._call = self._loss = None
         self.plain = PlainCall()
         self.signs = []
-        self._late = Late()
+        self._transfers = Transfers()
 
     def _let_go(self) -> None:
         self._forget()
-        self._late = Late()
+        self._transfers = Transfers()
         self._call = None
         self.plain = PlainCall()
         if self._ring is not None:

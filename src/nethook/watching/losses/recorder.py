@@ -18,11 +18,11 @@ from nethook.hooks.modes import modes_are_active, quiet
 from nethook.hooks.process.source_line import ScriptLine, line_of_script
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
+from nethook.stats.transfers import Transfers
 from nethook.watching.contained import contained
 from nethook.watching.losses.calls import operands_of_call
 from nethook.watching.losses.graph import Node, Term, follow
 from nethook.watching.losses.kinds import Operands, operands_of
-from nethook.watching.losses.late import Late
 from nethook.watching.losses.numbers import numbers_of, unpacked
 from nethook.watching.losses.record import Analysis, analyse, shapes
 from nethook.watching.protocols import Watching
@@ -60,7 +60,7 @@ class Losses:
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
         self.off = False
-        self._late = Late()
+        self._transfers = Transfers()
         self._trained: dict[tuple[str, int], list[_Series]] = {}
         self._evaluated: dict[tuple[str, int, str], _Series] = {}
         self._names: set[str] = set()
@@ -219,7 +219,7 @@ class Losses:
         def done(values: list[float]) -> None:
             watching.loss_record(name, _merged(data, unpacked(values, layout)), phase)
 
-        self._late.put(numbers.packed(), done)
+        self._transfers.put(numbers.packed(), done)
 
     def _name(self, place: ScriptLine) -> str:
         """`train.py:42`; another loss of that line is `train.py:42#1`."""
@@ -233,27 +233,27 @@ class Losses:
 
     def step_ended(self, step: int) -> None:
         """A step has ended: what has arrived from a device by now is told."""
-        if self._late.under_way:
+        if self._transfers.under_way:
             self._poll()
 
     @contained
     def _poll(self) -> None:
-        self._late.poll()
+        self._transfers.poll()
 
     @contained
     def fetch(self) -> None:
         """A window ends, and devices are waited for anyway."""
-        self._late.fetch()
+        self._transfers.fetch()
 
     @contained
     def close(self) -> None:
         """Watching ends: waits for what is still on its way."""
-        self._late.flush()
+        self._transfers.flush()
 
     def turn_off(self) -> None:
         """After an error: no loss is recorded any more."""
         self.off = True
-        self._late = Late()
+        self._transfers = Transfers()
 
 
 def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tensor | float | None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from nethook.stats.transfers import Done, Transfers
 from nethook.watching.contained import contained
-from nethook.watching.losses.late import Done, Late
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -23,44 +23,44 @@ class DeviceFlags:
         self._watching = session
         self.off = False
         self.window = 0  # its number
-        self._late = Late()
+        self._transfers = Transfers()
         self._counts: dict[int, tuple[int, list[float]]] = {}  # device -> window, counts of rows
 
     @contained
     def put(self, vector: torch.Tensor, done: Done) -> None:
         """Hands numbers on when they are known: at once, where they lie on the CPU."""
-        self._late.put(vector, done)
+        self._transfers.put(vector, done)
 
     def ask(self, step: int) -> None:
         """A step has ended: asks each device which series were not finite in it."""
-        if self._late.under_way or self._watching.train.rows.has_devices:
+        if self._transfers.under_way or self._watching.train.rows.has_devices:
             self._ask(step)
 
     @contained
     def _ask(self, step: int) -> None:
         session = self._watching
-        self._late.poll()
+        self._transfers.poll()
         used = len(session.catalogue.keys)
         for device, counts in enumerate(session.train.rows.non_finite()):
             told = functools.partial(
                 self._tells, device, self.window, step, session.flight.call, session.skipped
             )
-            self._late.put(counts[:used], told)
+            self._transfers.put(counts[:used], told)
 
     @contained
     def fetch(self) -> None:
         """A window ends, and devices are waited for anyway."""
-        self._late.fetch()
+        self._transfers.fetch()
 
     @contained
     def flush(self) -> None:
         """Watching ends: waits for what is still on its way."""
-        self._late.flush()
+        self._transfers.flush()
 
     def turn_off(self) -> None:
         """After an error: nothing is asked any more."""
         self.off = True
-        self._late = Late()
+        self._transfers = Transfers()
 
     def _tells(
         self, device: int, window: int, step: int, call: Any, skipped: bool | None,

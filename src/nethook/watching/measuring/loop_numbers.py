@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,7 +10,7 @@ import torch
 
 from nethook.runs import names
 from nethook.stats.tables import Numbers
-from nethook.stats.torch_kernel import number_type
+from nethook.stats.transfers import Transfers
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session
@@ -128,26 +129,24 @@ class LoopNumbers:
 
 
 class Pending:
-    """Numbers on a device, fetched together when a window ends."""
+    """Scalars that go to the log, fetched together when a window ends.
+
+    Every one of them is a point of its own, so none may be dropped: there is no limit.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._waiting: list[tuple[str, int, int, torch.Tensor]] = []
+        self._transfers = Transfers(most=None)
 
     def add(self, name: str, value: torch.Tensor, *, keep: int = 0) -> None:
         """A scalar of this step, which becomes known later."""
-        self._waiting.append((name, self._session.step, keep, value.detach()))
+        log = functools.partial(self._log, name, self._session.step, keep)
+        self._transfers.keep(value.detach(), log)
 
     def fetch(self) -> None:
-        """Fetches all: one copy a device, which waits for it."""
-        if not self._waiting:
-            return
-        waiting, self._waiting = self._waiting, []
-        by_device: dict[torch.device, list[tuple[str, int, int, torch.Tensor]]] = {}
-        for each in waiting:
-            by_device.setdefault(each[3].device, []).append(each)
-        for group in by_device.values():
-            kind = number_type(group[0][3].device)
-            stacked = torch.stack([value.reshape(()).to(kind) for *_, value in group])
-            for (name, step, keep, _), number in zip(group, stacked.tolist(), strict=True):
-                self._session.writer.log(name, number, step, keep=keep)
+        """Fetches all: one copy per device, which waits for it."""
+        if self._transfers:
+            self._transfers.fetch()
+
+    def _log(self, name: str, step: int, keep: int, numbers: list[float]) -> None:
+        self._session.writer.log(name, float(numbers[0]), step, keep=keep)

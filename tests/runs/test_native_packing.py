@@ -14,7 +14,7 @@ from nethook.runs.format.window import layout_of
 from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import FIELDS, INDEX, empty_rows
 from nethook.stats.native import binding, kernel
-from nethook.watching.measuring.series import Catalogue, Sheet
+from nethook.watching.series import Catalogue, Sheet
 
 
 def both(make):

@@ -23,7 +23,7 @@ from tests.watching.test_identity import same
 ROOMS = (
     "measuring.batches",
     "budget",
-    "measuring.series",
+    "series",
     "facts.facts",
     "flight.recorder",
     "compiled_cost",
@@ -38,7 +38,7 @@ ROOMS = (
     "clock.call_order",
     "measuring.parameters",
     "clock.passes",
-    "facts.rebinding",
+    "measuring.rebinding",
     "session",
     "measuring.snapshots",
     "measuring.taps",
@@ -78,7 +78,7 @@ ELSEWHERE = (
     "threads",
     # Other runs than this one: that go on in a file, or whose steps are cut short.
     "facts.earlier",
-    "clock.witnesses",
+    "measuring.witnesses",
 )
 
 PACKAGE = "nethook.watching."

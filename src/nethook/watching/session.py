@@ -44,9 +44,9 @@ from nethook.watching.measuring.loop_numbers import (
     Pending,
 )
 from nethook.watching.measuring.parameters import SNAPSHOT_CAP
-from nethook.watching.measuring.series import Catalogue, Sheet
 from nethook.watching.measuring.window import QUEUE, OpenWindow
 from nethook.watching.protocols import UNDER_WAY, Flag, OutputMark, mark_node
+from nethook.watching.series import Catalogue, Sheet
 
 # Backward passes without a step of an optimizer after which each counts as a step; accumulation
 # may be this long before the first step.

@@ -18,7 +18,7 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.process.loss_functions import LossFunctions
 from nethook.runs import names
 from nethook.runs.writing.windowing import WindowClock
-from nethook.watching.measuring.series import Sheet
+from nethook.watching.series import Sheet
 
 if TYPE_CHECKING:
     from nethook.runs.format.window import Window

@@ -23,7 +23,6 @@ from nethook.runs import names
 from nethook.torch_private import version_of
 from nethook.watching import budget
 from nethook.watching.clock.track import Track, closure_of, is_there, settings_of, with_closure
-from nethook.watching.facts.rebinding import Resolver
 from nethook.watching.measuring.device_parameters import device_norms
 from nethook.watching.measuring.loop_numbers import STEPS_AT
 from nethook.watching.measuring.parameters import (
@@ -31,6 +30,7 @@ from nethook.watching.measuring.parameters import (
     ParametersChangedError,
     ParameterSet,
 )
+from nethook.watching.measuring.rebinding import Resolver
 from nethook.watching.protocols import DUE, UNDER_WAY
 
 if TYPE_CHECKING:

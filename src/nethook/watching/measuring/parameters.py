@@ -30,8 +30,8 @@ from nethook.stats.shards import is_shared, local_part, part_of
 from nethook.stats.summary import summarise
 from nethook.stats.tables import SAMPLE, Follower, Numbers, Table, lies_flat, start_of
 from nethook.torch_private import local_of
-from nethook.watching.clock.witnesses import Witnesses
 from nethook.watching.measuring.device_parameters import Away, is_away
+from nethook.watching.measuring.witnesses import Witnesses
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session

@@ -7,6 +7,7 @@ import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from torch.nn import functional as F
 import nethook
 from nethook import watching
 from nethook.hooks.wrapped import wrapped_functions
-from nethook.watching.fail_open import WatchWarning
+from nethook.watching.fail_open import MOST_FAILURES, Guard, WatchWarning, contained
 from tests.watching.loops import Net, batches, state, unwatched
 from tests.watching.test_identity import same
 
@@ -62,7 +63,6 @@ PARTS = (
 # The guards themselves, what begins and ends a watch, and what is no part of one.
 ELSEWHERE = (
     "attach",
-    "contained",
     "diagnosis",
     "fail_open",
     "flight.replaying",
@@ -333,3 +333,103 @@ def test_what_a_forked_child_does_is_not_watched(tmp_path):
         model(torch.randn(4, 3)).sum().backward()
         optimizer.step()
     assert nethook.open_run(tmp_path / "run.db").info["totals"]["steps"] == 1
+
+
+def told_guard():
+    told, given_up = [], []
+    guard = Guard(lambda part, error, trace: told.append((part, error)), lambda: given_up.append(1))
+    guard.silent = True
+    return guard, told, given_up
+
+
+def test_a_part_is_turned_off_each_time_and_told_once():
+    guard, told, given_up = told_guard()
+    off = []
+    for _ in range(3):
+        guard.failed("a part", ValueError("odd"), lambda: off.append(1))
+    assert (told, len(off), guard.failures) == ([("a part", "ValueError: odd")], 3, 3)
+    assert guard.alive
+    assert not given_up
+
+
+def test_watching_ends_with_what_it_cannot_do_without_and_after_many_failures():
+    guard, told, given_up = told_guard()
+    guard.failed("the clock", ValueError("odd"), None)
+    assert (guard.alive, given_up, len(told)) == (False, [1], 1)
+    guard, told, given_up = told_guard()
+    for number in range(MOST_FAILURES):
+        guard.failed(f"part {number}", ValueError("odd"), lambda: None)
+    assert guard.alive
+    guard.failed("one more", ValueError("odd"), lambda: None)
+    assert (guard.alive, given_up, len(told)) == (False, [1], MOST_FAILURES + 1)
+
+
+def test_a_recorder_is_turned_off_even_after_watching_has_ended():
+    guard, told, _ = told_guard()
+    guard.stop()
+    off = []
+    guard.failed("late", ValueError("odd"), lambda: off.append(1))
+    assert (off, told, guard.failures) == ([1], [], 0)
+
+
+def test_what_reports_a_failure_may_fail_itself():
+    def fails(*args):
+        raise OSError("the disk is full")
+
+    guard = Guard(fails, fails)
+    guard.silent = True
+    guard.failed("a part", ValueError("odd"), lambda: None)
+    assert not guard.alive
+    guard = Guard(lambda *args: None, fails)
+    guard.silent = True
+    guard.failed("a part", ValueError("odd"), fails)
+    assert not guard.alive
+
+
+class Recorder:
+    part = "a recorder"
+
+    def __init__(self, guard):
+        self._watching = SimpleNamespace(guard=guard)
+        self.off = False
+
+    def turn_off(self):
+        self.off = True
+
+    @contained
+    def share(self, of, among):
+        """One part of several."""
+        return of / among
+
+
+def test_a_contained_method_fails_alone_and_then_does_nothing():
+    guard, told, _ = told_guard()
+    recorder, other = Recorder(guard), Recorder(guard)
+    assert recorder.share(6, among=3) == 2.0
+    assert recorder.share(1, 0) is None
+    assert (recorder.off, other.off) == (True, False)
+    assert recorder.share(6, 3) is None
+    assert other.share(6, 3) == 2.0
+    assert told == [("a recorder", "ZeroDivisionError: division by zero")]
+    assert Recorder.share.__doc__ == "One part of several."
+
+
+def test_what_a_signal_raises_goes_on(monkeypatch):
+    monkeypatch.setattr("nethook.watching.fail_open.raised_by_signal", lambda error: True)
+    guard, told, _ = told_guard()
+    recorder = Recorder(guard)
+    with pytest.raises(ZeroDivisionError):
+        recorder.share(1, 0)
+    assert (recorder.off, told, guard.alive) == (False, [], True)
+
+
+def test_where_warnings_are_errors_a_failure_is_in_the_events_alone():
+    told = []
+    guard = Guard(lambda part, error, trace: told.append(part), lambda: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        guard.failed("a part", ValueError("odd"), lambda: None)
+    assert told == ["a part"]
+    guard = Guard(lambda part, error, trace: None, lambda: None)
+    with pytest.warns(WatchWarning, match="failed in the clock .* watching has ended"):
+        guard.failed("the clock", ValueError("odd"), None)

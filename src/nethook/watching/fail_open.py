@@ -1,21 +1,32 @@
 """An error inside nethook never reaches the script.
 
-Whatever torch calls hands an exception to `Guard.failed`: one warning, an event in the run, and
-that part of watching is off. In a process that was forked (a DataLoader's worker) everything is off
-from the start.
+Everything of a watch that torch calls catches what it raises and hands it to `Guard.failed`: that
+part of watching is turned off, an event goes to the run, and the first failure is a warning. There
+are two ways to get there:
+
+- a hook (`measuring.taps.Part`) has its own `try`, because each of them also keeps time;
+- the recorders behind the hooks mark methods with `@contained`, so that one of them fails alone. An
+  error in how a loss is described must not end the counting of backward passes.
+
+What the handler of a signal raises (Ctrl-C in the midst of a hook) belongs to the script, and goes
+on. In a process that was forked (a DataLoader's worker) everything is off from the start.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import traceback
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from nethook.hooks.stack import raised_by_signal
 from nethook.runs.secrets.masking import masked_text
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 MOST_FAILURES: Final = 8
 """Parts that may fail before watching as a whole is given up."""
@@ -23,10 +34,6 @@ MOST_FAILURES: Final = 8
 
 class WatchWarning(UserWarning):
     """Something in nethook failed while it watched; training was not affected."""
-
-
-class _Off(Protocol):
-    def turn_off(self) -> None: ...
 
 
 class Guard:
@@ -43,32 +50,33 @@ class Guard:
         self.silent = False  # whether it is in the run's events alone
         self._tell = tell
         self._give_up = give_up
-        self._parts: set[str] = set()
+        self._failed: set[str] = set()  # parts
         _GUARDS.add(self)
 
     def failed(self, part: str, error: Exception, turn_off: Callable[[], None] | None) -> None:
-        """A part of watching has failed: it is turned off, and said once.
+        """A part of watching has failed: it is turned off, and that is told once.
 
-        What the handler of a signal has raised in the midst of it is none of ours, and goes on.
+        Arguments:
+            part: what it is called in the event and in the warning.
+            error: what it raised; if the handler of a signal did, it is raised again.
+            turn_off: stops the part; None where watching cannot go on without it.
         """
         if raised_by_signal(error):
             raise error
-        if not self.alive:
-            return
-        self.failures += 1
-        known = part in self._parts
-        self._parts.add(part)
+        alive = self.alive
+        self.failures += alive
         try:
-            if turn_off is None or self.failures > MOST_FAILURES:
-                self.stop()
-            else:
+            if turn_off is not None:
                 turn_off()
-            if not known:
+            if alive and (turn_off is None or self.failures > MOST_FAILURES):
+                self.stop()
+            if alive and part not in self._failed:
+                self._failed.add(part)
                 lines = "".join(traceback.format_exception(error)[-6:])
                 self._tell(part, f"{type(error).__name__}: {error}", lines)
         except Exception:  # what reports a failure may be what fails
             self.alive = False
-        if self.failures == 1 and not self.silent:
+        if alive and self.failures == 1 and not self.silent:
             self._warn(part, error)
 
     def stop(self) -> None:
@@ -90,6 +98,48 @@ class Guard:
             )
         except Warning:  # warnings are errors here; then this one is in the run's events alone
             return
+
+
+class Guarded(Protocol):
+    """Something that has a guard: a session."""
+
+    @property
+    def guard(self) -> Guard:
+        """Who is told of an error."""
+
+
+class Contained(Protocol):
+    """A recorder with contained methods."""
+
+    off: bool
+    part: str
+
+    @property
+    def _watching(self) -> Guarded: ...
+
+    def turn_off(self) -> None:
+        """It does nothing from now on, and holds nothing."""
+
+
+_T = TypeVar("_T", bound=Contained)
+
+
+def contained(
+    method: Callable[Concatenate[_T, _P], _R],
+) -> Callable[Concatenate[_T, _P], _R | None]:
+    """A method that returns None once its recorder is off; an error turns the recorder off."""
+
+    @functools.wraps(method)
+    def call(self: _T, /, *args: _P.args, **kwargs: _P.kwargs) -> _R | None:
+        if self.off:
+            return None
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:
+            self._watching.guard.failed(self.part, error, self.turn_off)
+            return None
+
+    return call
 
 
 # Those of this process, to be turned off in a child.

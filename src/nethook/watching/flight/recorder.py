@@ -25,7 +25,7 @@ from nethook.hooks.modes import quiet
 from nethook.runs.names import GRADS, NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
 from nethook.stats.shards import is_shared
 from nethook.stats.transfers import Transfers
-from nethook.watching.contained import contained
+from nethook.watching.fail_open import contained
 from nethook.watching.flight.culprit import Pinned, Suspect, look_at, pin
 from nethook.watching.flight.file import Flight as Saved
 from nethook.watching.flight.file import flight_path, save, weights_of

@@ -19,7 +19,7 @@ from nethook.hooks.process.source_line import ScriptLine, line_of_script
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
-from nethook.watching.contained import contained
+from nethook.watching.fail_open import contained
 from nethook.watching.losses.calls import operands_of_call
 from nethook.watching.losses.graph import Node, Term, follow
 from nethook.watching.losses.kinds import Operands, operands_of

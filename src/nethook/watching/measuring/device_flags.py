@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nethook.stats.transfers import Done, Transfers
-from nethook.watching.contained import contained
+from nethook.watching.fail_open import contained
 
 if TYPE_CHECKING:
     from nethook.watching.session import Session

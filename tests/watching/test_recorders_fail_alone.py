@@ -16,8 +16,7 @@ from torch.nn import functional as F
 
 import nethook
 from nethook.runs import names
-from nethook.watching.contained import contained
-from nethook.watching.fail_open import WatchWarning
+from nethook.watching.fail_open import WatchWarning, contained
 from nethook.watching.watch import watch
 
 WATCHING = Path(nethook.__file__).parent / "watching"

@@ -117,6 +117,98 @@ def test_the_search_for_hooks_can_fail(source: str) -> None:
     assert hook_uses(source)
 
 
+def imports_of(name: str, source: str, modules: set[str]) -> set[str]:
+    """The modules of the package that a module imports anywhere.
+
+    At its top, under `TYPE_CHECKING` and inside functions: what a reader has to know first counts,
+    not what the interpreter loads first.
+    """
+    targets: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            targets |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}: imports are written in full"
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                targets.add(full if full in modules else node.module or "")
+    return targets & modules - {name}
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that reach one another: Tarjan's strongly connected components."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    groups: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        order[module] = lowest[module] = len(order)
+        stack.append(module)
+        for other in sorted(graph[module]):
+            if other not in order:
+                visit(other)
+                lowest[module] = min(lowest[module], lowest[other])
+            elif other in stack:
+                lowest[module] = min(lowest[module], order[other])
+        if lowest[module] == order[module]:
+            group = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(group) > 1:
+                groups.append(sorted(group))
+
+    for module in sorted(graph):
+        if module not in order:
+            visit(module)
+    return groups
+
+
+def test_no_module_reaches_itself_by_imports() -> None:
+    sources = {
+        ".".join(("nethook", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        ): path.read_text(encoding="utf-8")
+        for path in FILES
+    }
+    modules = set(sources)
+    graph = {name: imports_of(name, source, modules) for name, source in sources.items()}
+    assert sum(map(len, graph.values())) > 1000  # it does see imports
+    assert cycles(graph) == []
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        ({"a": {"b"}, "b": {"c"}, "c": set()}, []),
+        ({"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": set()}, []),
+        ({"a": {"b"}, "b": {"a"}}, [["a", "b"]]),
+        ({"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"b"}}, [["b", "c", "d"]]),
+        ({"a": {"b"}, "b": {"a", "c"}, "c": {"d"}, "d": {"c"}}, [["c", "d"], ["a", "b"]]),
+    ],
+)
+def test_the_search_for_cycles_finds_them(
+    graph: dict[str, set[str]], expected: list[list[str]]
+) -> None:
+    assert cycles(graph) == expected
+
+
+def test_the_search_for_cycles_reads_every_kind_of_import() -> None:
+    source = """
+import nethook.first
+from nethook.second import name
+from nethook import third
+if TYPE_CHECKING:
+    from nethook.fourth import Name
+def load():
+    from nethook.fifth import Name
+import torch
+"""
+    numbers = ("first", "second", "third", "fourth", "fifth")
+    modules = {"nethook", *(f"nethook.{number}" for number in numbers)}
+    targets = imports_of("nethook.sixth", source, modules)
+    assert targets == {f"nethook.{number}" for number in numbers}
+
+
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     """import-linter on the package in `folder/src`, with the contracts of `folder`."""
     program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
@@ -150,6 +242,8 @@ def test_every_room_imports_only_what_it_may() -> None:
         ("drawing/extra.py", "tracing.tape"),
         ("text/extra.py", "addresses.inputs"),
         ("tracing/extra.py", "cli.main"),
+        ("watching/measuring/extra.py", "watching.session"),
+        ("watching/losses/extra.py", "watching.clock.steps"),
     ],
 )
 def test_the_import_contract_can_fail(file: str, reached: str, tmp_path: Path) -> None:

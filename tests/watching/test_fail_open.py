@@ -37,6 +37,7 @@ ROOMS = (
     "facts.op_order",
     "clock.steps",
     "clock.call_order",
+    "measuring.parameter_facts",
     "measuring.parameters",
     "clock.passes",
     "measuring.rebinding",
@@ -67,6 +68,9 @@ ELSEWHERE = (
     "fail_open",
     "flight.replaying",
     "flight.replay_ops",
+    "clock.needs",
+    "facts.needs",
+    "measuring.needs",
     "protocols",
     "watch",
     # Other loops than this one: of ranks, devices and threads; the hooks around steps.

@@ -250,7 +250,7 @@ def test_memory_is_bounded_and_stated(made, tmp_path):
         before = (session.catalogue.capacity, len(session.catalogue.keys))
         steps(*made, 40)
         assert (session.catalogue.capacity, len(session.catalogue.keys)) == before
-        assert not session.pending._waiting
+        assert len(session.pending) == 0
         assert all(len(known) == 0 for known in session.loss_values.sums.values())
     memory = nethook.open_run(tmp_path / "run.db").info["memory"]
     weights = sum(p.nbytes for p in made[0].parameters())

@@ -38,7 +38,7 @@ from nethook.watching.clock.step_hooks import StepBegins, StepEnds
 from nethook.watching.clock.steps import Steps
 from nethook.watching.facts.facts import Facts, SiteFacts
 from nethook.watching.facts.op_order import OpOrder
-from nethook.watching.measuring.parameters import ParameterFacts
+from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.rebinding import Resolver
 from nethook.watching.measuring.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.measuring.taps import OutputTap, RootBegins, RootEnds, described

@@ -1,10 +1,15 @@
-"""What the watch hands to the loss record and to the flight recorder, and what they may ask of it.
+"""What the parts of a watch may ask of its session, and what it tells them.
 
-Everything below is called on the training thread, inside `fail_open.guarded`: an exception costs
-that part of watching, never the script. None of it may wait for a device, draw random numbers,
-or keep a tensor of a graph alive (the flight recorder's ring holds inputs alone).
+No recorder knows the session: each takes a protocol that lists all it needs, and the session has
+it. So whoever changes a recorder sees what it depends on, and a test can hand it a few attributes.
+What the losses, the flight recorder and several rooms need is here; what one room needs is in its
+file `needs` (`clock.needs` names recorders, so it stands above them).
 
-(a) `torch.autograd.backward` is wrapped (`loop.py`). Before the pass runs, the watch calls
+Everything is called on the training thread, inside `fail_open`: an exception costs that part of
+watching, never the script. None of it may wait for a device, draw random numbers, or keep a tensor
+of a graph alive (the flight recorder's ring holds inputs alone).
+
+(a) `torch.autograd.backward` is wrapped (`clock/loop.py`). Before the pass runs, the watch calls
     `LossRecorder.backward(roots, scale)`. The roots are the tensors as they were given; the
     graph is whole, so `root.grad_fn` can be walked. The last nodes of the watched models' outputs
     are marked: `node.metadata.get(OUTPUT_MARK)` is an `OutputMark(model, path)` there, on the nodes
@@ -12,10 +17,9 @@ or keep a tensor of a graph alive (the flight recorder's ring holds inputs alone
 (b) Torch's loss functions (`torch.nn.functional.LOSSES`) are wrapped while a no-grad pass is
     under way or has just ended; each call goes to `LossRecorder.no_grad_loss(...)`. The return
     value says whether it was a loss, which makes the pass an evaluation.
-(c) A tap whose tensor has NaN or infinities calls `FlightRecorder.non_finite(Flag(...))` at once on
-    CPU (`inputs` are the arguments of that call), and two steps later, without tensors, elsewhere.
+(c) A tap whose tensor has NaN or infinities calls `Flight.non_finite(Flag(...))` at once on CPU
+    (`inputs` are the arguments of that call), and two steps later, without tensors, elsewhere.
     The recorder is told when outermost calls begin, and when a step is about to be taken and was.
-    `Watching.flagged` turns the taps that the budget had left out on for the steps that follow.
 """
 
 from __future__ import annotations
@@ -28,7 +32,10 @@ import torch
 from torch import nn
 
 from nethook.addresses.paths import Path
-from nethook.watching.fail_open import Guard
+from nethook.runs.format.window import Window
+from nethook.runs.writing.writer import RunWriter
+from nethook.watching.fail_open import Guard, Guarded
+from nethook.watching.series import Catalogue, Sheet
 
 DUE: Final = 1
 UNDER_WAY: Final = 2
@@ -82,7 +89,7 @@ class Watching(Protocol):
         """An event at this step; it closes the open window."""
 
     def sampled(self) -> bool:
-        """Whether this is one of the steps in which samples are taken: 0 to 3, then ever fewer."""
+        """Whether samples are taken in this step: 0 to 15, then 16 in each doubling."""
 
     def models(self) -> Mapping[str, nn.Module]:
         """The watched models by name; "" for an only one."""
@@ -107,7 +114,7 @@ class LossRecorder(Protocol):
 
     def no_grad_loss(
         self, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
-    ) -> bool:
+    ) -> bool | None:
         """A loss function of torch (`cross_entropy`, …) returned in a pass without gradient."""
 
     def step_ended(self, step: int) -> None:
@@ -131,25 +138,100 @@ class Flag:
     value: Any = None
 
 
-class FlightRecorder(Protocol):
-    """`flight.Flight(watching, batches)`; `batches` is how many steps' inputs its ring keeps."""
+# -- where numbers go ---------------------------------------------------------------------------
 
-    def forward_begins(
-        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+
+class Points(Protocol):
+    """`measuring.loop_numbers.Pending`: scalars that are still on a device."""
+
+    def add(self, name: str, value: torch.Tensor, *, keep: int = 0) -> None:
+        """A scalar of this step; it is a point in the log once it is known."""
+
+    def fetch(self) -> None:
+        """A window ends: what was added is fetched."""
+
+
+class Numbers(Protocol):
+    """`measuring.loop_numbers.LoopNumbers`, as recorders use it."""
+
+    def number(self, row: int, value: float) -> None:
+        """One number of a row."""
+
+
+class Events(Protocol):
+    """Where sentences go."""
+
+    step: int
+    writer: RunWriter
+
+    def event(
+        self, kind: str, message: str, address: str = "", data: Mapping[str, object] | None = None
     ) -> None:
-        """An outermost call in training begins: hold on to its inputs and random states."""
+        """An event at this step; it closes the open window."""
 
-    def non_finite(self, flag: Flag) -> None:
-        """NaN or infinities were seen somewhere. The first flag of a step comes first."""
 
-    def backward_begins(self, roots: Sequence[torch.Tensor], fine: bool = False) -> None:
-        """A backward pass begins (after `LossRecorder.backward`, which may know it to be fine)."""
+class Rowed(Protocol):
+    """Where summaries go: the rows of training."""
 
-    def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
-        """An optimizer is about to step; `skipped`: a loss scaler has found infinities."""
+    train: Sheet
 
-    def step_ended(self, step: int, skipped: bool | None) -> None:
-        """A step has ended; `skipped` is None where only the device knows whether it took place."""
+    def row(
+        self, address: str, quantity: str, info: Mapping[str, object] | None = None
+    ) -> int | None:
+        """The row of a series; None where there is no more room."""
 
-    def close(self) -> None:
-        """Watching ends."""
+
+class PointSession(Rowed, Protocol):
+    """For recorders of rows and of points."""
+
+    step: int
+    writer: RunWriter
+
+    @property
+    def pending(self) -> Points:
+        """Scalars that are still on a device."""
+
+
+class LossSession(PointSession, Protocol):
+    """For `losses.values`."""
+
+    @property
+    def numbers(self) -> Numbers:
+        """The numbers of the step that is under way."""
+
+
+# -- for `clock.passes`, which `clock.needs` names ------------------------------------------------
+
+
+class Noting(Protocol):
+    """`clock.call_order.CallOrder`, as passes use it."""
+
+    def note(self, call: str) -> None:
+        """A call of the loop."""
+
+
+class PassSession(Guarded, Protocol):
+    """For `clock.passes`."""
+
+    step: int
+    queue: int
+    phases: tuple[str, ...]
+    totals: dict[str, int]
+    catalogue: Catalogue
+    writer: RunWriter
+
+    @property
+    def order(self) -> Noting:
+        """The order of the loop's calls."""
+
+    @property
+    def losses(self) -> LossRecorder:
+        """The loss record."""
+
+    def row(
+        self, address: str, quantity: str, info: Mapping[str, object] | None = None
+    ) -> int | None:
+        """The row of a series; None where there is no more room."""
+
+    def hand_in(self, window: Window) -> Window:
+        """The last window of a phase goes to the writer."""

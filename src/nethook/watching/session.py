@@ -27,6 +27,7 @@ from nethook.watching.clock.call_order import CallOrder
 from nethook.watching.clock.fast_path import Lull
 from nethook.watching.clock.interrupted import Interruptions
 from nethook.watching.clock.passes import Passes
+from nethook.watching.clock.steps import PATIENCE
 from nethook.watching.compiled_cost import HiddenCost
 from nethook.watching.facts.averaging import Averaging
 from nethook.watching.facts.telling import tell_clock, tell_failure, tell_modes
@@ -47,10 +48,6 @@ from nethook.watching.measuring.parameters import SNAPSHOT_CAP
 from nethook.watching.measuring.window import QUEUE, OpenWindow
 from nethook.watching.protocols import UNDER_WAY, Flag, OutputMark, mark_node
 from nethook.watching.series import Catalogue, Sheet
-
-# Backward passes without a step of an optimizer after which each counts as a step; accumulation
-# may be this long before the first step.
-PATIENCE = 32
 
 
 class Session:
@@ -132,7 +129,7 @@ class Session:
         self.pending = Pending(self)
         self.late = DeviceFlags(self)
         self.numbers = LoopNumbers(self)
-        self.order = CallOrder(self)
+        self.order = CallOrder(writer)
         self.batches = Batches(self)
         self.passes = Passes(self)
         self.losses = Losses(self)

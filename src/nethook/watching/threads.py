@@ -19,6 +19,7 @@ from nethook.hooks.hook import Owner
 from nethook.runs import names
 from nethook.watching.clock.step_hooks import StepBegins, StepEnds
 from nethook.watching.clock.steps import Steps
+from nethook.watching.measuring.needs import TapSession
 from nethook.watching.measuring.taps import GradTap, OutputTap, RootBegins, RootEnds
 from nethook.watching.session import Session
 
@@ -164,7 +165,7 @@ class SharedOutputTap(OutputTap):
 
     __slots__ = ()
 
-    def grad_tap(self, owner: Owner, address: str, session: Session, slot: Slot) -> GradTap:
+    def grad_tap(self, owner: Owner, address: str, session: TapSession, slot: Slot) -> GradTap:
         """The tap on the gradient of what the module returns."""
         return SharedGradTap(owner, address, session, slot)
 

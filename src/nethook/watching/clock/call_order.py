@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nethook.runs import names
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
+from nethook.runs.writing.writer import RunWriter
 
 # What comes after a step belongs to it until one of these begins the next.
 _BEGINS = frozenset({"zero_grad", "forward", "backward"})
@@ -17,8 +13,8 @@ _STEPS = frozenset({"step", "skipped-step"})
 class CallOrder:
     """Collects the calls of a step."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, writer: RunWriter) -> None:
+        self._writer = writer
         self.calls: list[str] = []
         self._done: list[str] = []  # steps that have ended, since the last event
         self._known: set[tuple[str, ...]] = set()
@@ -62,7 +58,7 @@ class CallOrder:
             return  # loops that take turns (every 8th batch is logged) are no news
         self._known.add(order)
         if len(self._known) <= 64:
-            self._session.writer.event(
+            self._writer.event(
                 names.ORDER,
                 step,
                 f"the order of calls: {', '.join(order)}",

@@ -26,6 +26,7 @@ from nethook.hooks.modes import modes_are_active, unrecorded
 from nethook.runs import names
 from nethook.stats.native import binding
 from nethook.torch_private import is_autocast, saved_by, version_of
+from nethook.watching.clock.needs import ClockSession
 from nethook.watching.flight.ring import CAP, PlainCall, random_states
 from nethook.watching.measuring.loop_numbers import (
     BACKWARDS_AT,
@@ -40,7 +41,6 @@ from nethook.watching.protocols import DUE
 if TYPE_CHECKING:
     from nethook.watching.clock.loop import Loop
     from nethook.watching.clock.track import Track
-    from nethook.watching.session import Session
 
 LONGEST: Final = 1.0
 """Seconds until what a step has left behind is folded."""
@@ -84,7 +84,7 @@ class Lull:
         "_track", "_until", "_ways", "inside", "on",
     )  # fmt: skip
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ClockSession) -> None:
         self.on = False
         """Whether the step that is under way may go the short way."""
         self._session = session

@@ -19,10 +19,10 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.modes import unrecorded
 from nethook.hooks.stack import calls_under_way, handled_error, steps_under_way
 from nethook.runs import names
+from nethook.watching.clock.needs import ClockSession
 
 if TYPE_CHECKING:
     from nethook.watching.clock.steps import Steps
-    from nethook.watching.session import Session
 
 _COUNTS: Final = {
     None: "",
@@ -38,7 +38,7 @@ class Interruptions:
         session: of the watch.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ClockSession) -> None:
         self._session = session
         self._steps: Steps | None = None
         self._owner: Owner | None = None

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -33,12 +33,10 @@ from nethook.torch_private import (
     function_modes,
 )
 from nethook.watching import budget
+from nethook.watching.clock.needs import ClockSession
 from nethook.watching.clock.steps import Steps
 from nethook.watching.measuring.parameters import ParametersChangedError
 from nethook.watching.measuring.taps import Part
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
 
 _now = time.perf_counter
 _Tensor = torch.Tensor
@@ -48,7 +46,7 @@ _counting = Lock()  # backward passes may begin in several threads at once
 class Loop:
     """What is known of the loop between its calls."""
 
-    def __init__(self, session: Session, steps: Steps, parameters: set[int]) -> None:
+    def __init__(self, session: ClockSession, steps: Steps, parameters: set[int]) -> None:
         self.session = session
         self.steps = steps
         self._parameters = parameters
@@ -170,6 +168,8 @@ class _Wrapper(Part):
     """Around a function of torch: tells the loop, and calls it."""
 
     __slots__ = ("loop",)
+
+    session: ClockSession
 
     call = ""
     """What it is called in the order of calls, and in events."""

@@ -18,11 +18,11 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.process.loss_functions import LossFunctions
 from nethook.runs import names
 from nethook.runs.writing.windowing import WindowClock
+from nethook.watching.protocols import PassSession
 from nethook.watching.series import Sheet
 
 if TYPE_CHECKING:
     from nethook.runs.format.window import Window
-    from nethook.watching.session import Session
 
 
 BATCHES: Final = 3
@@ -34,7 +34,7 @@ an environment come one by one."""
 class Passes:
     """The pass that is under way, and the windows of passes."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: PassSession) -> None:
         self._session = session
         self._sheet: Sheet | None = None
         self.open = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -11,11 +11,9 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.modes import unrecorded
 from nethook.torch_private import dispatch_modes, function_modes
 from nethook.watching import budget
+from nethook.watching.clock.needs import ClockSession
+from nethook.watching.clock.steps import Steps
 from nethook.watching.measuring.taps import Part
-
-if TYPE_CHECKING:
-    from nethook.watching.clock.steps import Steps
-    from nethook.watching.session import Session
 
 _now = time.perf_counter
 
@@ -25,7 +23,9 @@ class StepBegins(Part):
 
     __slots__ = ("steps",)
 
-    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
+    session: ClockSession
+
+    def __init__(self, owner: Owner, session: ClockSession, steps: Steps) -> None:
         super().__init__(owner, "*", session)
         self.steps = steps
 
@@ -59,7 +59,9 @@ class StepEnds(Part):
 
     __slots__ = ("steps",)
 
-    def __init__(self, owner: Owner, session: Session, steps: Steps) -> None:
+    session: ClockSession
+
+    def __init__(self, owner: Owner, session: ClockSession, steps: Steps) -> None:
         super().__init__(owner, "*", session)
         self.steps = steps
 

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import torch
 
@@ -22,21 +22,23 @@ from nethook.hooks.stack import steps_under_way
 from nethook.runs import names
 from nethook.torch_private import version_of
 from nethook.watching import budget
+from nethook.watching.clock.needs import ClockSession
 from nethook.watching.clock.track import Track, closure_of, is_there, settings_of, with_closure
 from nethook.watching.measuring.device_parameters import device_norms
 from nethook.watching.measuring.loop_numbers import STEPS_AT
+from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.parameters import (
-    ParameterFacts,
     ParametersChangedError,
     ParameterSet,
 )
 from nethook.watching.measuring.rebinding import Resolver
 from nethook.watching.protocols import DUE, UNDER_WAY
 
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
-
 _now = time.perf_counter
+
+PATIENCE: Final = 32
+"""Backward passes without a step of an optimizer after which each counts as a step; accumulation
+may be this long before the first step."""
 
 
 class Steps:
@@ -44,7 +46,7 @@ class Steps:
 
     def __init__(
         self,
-        session: Session,
+        session: ClockSession,
         facts: Sequence[ParameterFacts],
         given: Sequence[torch.optim.Optimizer],
         resolver: Resolver,
@@ -78,8 +80,6 @@ class Steps:
 
     def _patience(self) -> int:
         """How many backward passes to wait for a step."""
-        from nethook.watching.session import PATIENCE
-
         self.find()
         return PATIENCE if self.tracks else 1
 

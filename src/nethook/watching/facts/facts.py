@@ -16,15 +16,15 @@ from nethook.stats.shards import Part, placements_of
 from nethook.stats.tables import fingerprint
 from nethook.stats.torch_kernel import number_type
 from nethook.watching.facts.earlier import added, with_earlier
+from nethook.watching.facts.needs import FactsSession
 from nethook.watching.facts.telling import tell_frozen
 from nethook.watching.measuring.device_parameters import device_fingerprint, is_away
-from nethook.watching.measuring.parameters import ParameterFacts
+from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.taps import OutputTap
 
 if TYPE_CHECKING:
     from nethook.watching.clock.steps import Steps
     from nethook.watching.clock.track import Track
-    from nethook.watching.session import Session
 
 ROWS: Final = 512
 """Rows of a weight of which the distinct ones are counted."""
@@ -78,7 +78,7 @@ class Facts:
 
     def __init__(
         self,
-        session: Session,
+        session: FactsSession,
         sites: Sequence[SiteFacts],
         parameters: Sequence[tuple[ParameterFacts, ParameterSite, Mapping[str, Any]]],
         steps: Steps,

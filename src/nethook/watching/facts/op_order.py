@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 
@@ -12,9 +12,7 @@ from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.kinds.operations import LINEAR, LINEAR_BY_A_CONSTANT, LINEAR_IN_ONE
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
+from nethook.watching.facts.needs import OpsSession
 
 MOST: Final = 4000
 """Operations that are written down."""
@@ -23,7 +21,7 @@ MOST: Final = 4000
 class OpOrder(OpConsumer):
     """Writes down the operations of one training call."""
 
-    def __init__(self, session: Session, prefix: str, hooks: Attachment) -> None:
+    def __init__(self, session: OpsSession, prefix: str, hooks: Attachment) -> None:
         self._session = session
         self._prefix = prefix
         self._hooks: Attachment | None = hooks

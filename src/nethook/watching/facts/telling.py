@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from nethook.runs import names
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
+from nethook.watching.protocols import Events
 
 
-def tell_modes(session: Session, modes: dict[str, dict[str, bool]]) -> None:
+def tell_modes(session: Events, modes: dict[str, dict[str, bool]]) -> None:
     """Modules are in another mode than in the last pass of a phase; what was told is forgotten."""
     for phase, changed in modes.items():
         count = len(changed)
@@ -27,14 +24,14 @@ def tell_modes(session: Session, modes: dict[str, dict[str, bool]]) -> None:
     modes.clear()
 
 
-def tell_frozen(session: Session, changed: Mapping[str, bool]) -> None:
+def tell_frozen(session: Events, changed: Mapping[str, bool]) -> None:
     """`requires_grad` of parameters has changed."""
     data = {"requires_grad": dict(list(changed.items())[:200])}
     message = f"requires_grad of {len(changed)} parameters changed"
     session.event(names.PARAMETERS, message, data=data)
 
 
-def tell_clock(session: Session, clock: str) -> None:
+def tell_clock(session: Events, clock: str) -> None:
     """What counts as a step from now on."""
     what = {
         "optimizer": "a step of the optimizers",
@@ -44,7 +41,7 @@ def tell_clock(session: Session, clock: str) -> None:
     session.event(names.CLOCK, f"a step is {what[clock]}", data={"clock": clock})
 
 
-def tell_failure(session: Session, part: str, error: str, trace: str) -> None:
+def tell_failure(session: Events, part: str, error: str, trace: str) -> None:
     """A part of watching has failed."""
     session.writer.event(
         names.FAILED,

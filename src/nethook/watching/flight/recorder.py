@@ -47,7 +47,7 @@ LOSS: Final = "loss"
 
 
 class Flight:
-    """Tells the watch of the first NaN; see `protocols.FlightRecorder`.
+    """Tells the watch of the first NaN; see (c) in `protocols`.
 
     Arguments:
         watching: what the watch offers.

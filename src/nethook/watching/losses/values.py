@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 
 from nethook.runs import names
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
+from nethook.watching.protocols import LossSession
 
 
 class LossValues:
     """The values of the step that is under way."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: LossSession) -> None:
         self._session = session
         self.rows: dict[str, int] = {}
         """The row of each loss that has one."""

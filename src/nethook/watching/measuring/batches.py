@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from torch import nn
@@ -18,10 +18,8 @@ from nethook.stats.shards import local_part
 from nethook.stats.tables import fingerprint
 from nethook.stats.torch_kernel import number_type
 from nethook.watching.measuring.device_parameters import device_fingerprint, is_away
+from nethook.watching.measuring.needs import BatchSession
 from nethook.watching.measuring.taps import described
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
 
 MOST_INPUTS: Final = 8
 """Tensors among the arguments that are measured."""
@@ -34,7 +32,7 @@ _ONLY: Final = tensors(((torch.empty(0),), {}))[0][0]  # the path of an only arg
 class Batches:
     """Measures inputs and outputs of outermost calls."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: BatchSession) -> None:
         self._session = session
         self._slots: dict[tuple[bool, str, str], Slot] = {}
         self._last: dict[str, float] = {}  # model -> fingerprint of the batch before

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from nethook.stats.transfers import Done, Transfers
 from nethook.watching.fail_open import contained
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
+from nethook.watching.measuring.needs import FlagSession
 
 
 class DeviceFlags:
@@ -19,7 +17,7 @@ class DeviceFlags:
 
     part = "what devices tell later"
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: FlagSession) -> None:
         self._watching = session
         self.off = False
         self.window = 0  # its number

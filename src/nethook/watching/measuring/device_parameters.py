@@ -8,7 +8,7 @@ all parameters together, until a window ends and everything is fetched in one co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 
@@ -18,10 +18,8 @@ from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.tables import SAMPLE
 from nethook.stats.torch_kernel import number_type
 from nethook.torch_private import norms
-
-if TYPE_CHECKING:
-    from nethook.watching.measuring.parameters import ParameterFacts
-    from nethook.watching.session import Session
+from nethook.watching.measuring.needs import ParameterSession
+from nethook.watching.measuring.parameter_facts import ParameterFacts
 
 MARKED: Final = 1 << 20
 """Elements of a tensor that its fingerprint is taken of."""
@@ -42,7 +40,7 @@ class Away:
         facts: of each, in order.
     """
 
-    def __init__(self, session: Session, facts: Sequence[ParameterFacts]) -> None:
+    def __init__(self, session: ParameterSession, facts: Sequence[ParameterFacts]) -> None:
         self._session = session
         self._facts = list(facts)
         self.device = facts[0].local.device

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 
 from nethook.runs import names
 from nethook.stats.tables import Numbers
 from nethook.stats.transfers import Transfers
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
+from nethook.watching.measuring.needs import NumberSession
 
 QUANTITIES: Final = (
     names.FORWARDS, names.BACKWARDS, names.OPTIMIZER_STEPS, names.SKIPPED_STEPS, names.ZERO_GRADS,
@@ -41,7 +39,7 @@ MORE: Final = 16
 class LoopNumbers:
     """The numbers of `@loop`, of the step that is under way."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: NumberSession) -> None:
         self._session = session
         rows = session.train.rows
         places = [session.row(names.LOOP, each) or 0 for each in QUANTITIES] + [0] * MORE
@@ -134,9 +132,12 @@ class Pending:
     Every one of them is a point of its own, so none may be dropped: there is no limit.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: NumberSession) -> None:
         self._session = session
         self._transfers = Transfers(most=None)
+
+    def __len__(self) -> int:
+        return len(self._transfers)
 
     def add(self, name: str, value: torch.Tensor, *, keep: int = 0) -> None:
         """A scalar of this step, which becomes known later."""

@@ -8,7 +8,7 @@ together (`stats.flat`); all others, one by one, through slots, and stay on thei
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -16,7 +16,6 @@ import torch
 from nethook.runs.names import (
     PARAM_GRADS,
     PARAMS,
-    PART,
     SECOND_MOMENT,
     UNCLIPPED,
     UPDATE_COSINE,
@@ -26,15 +25,14 @@ from nethook.stats.native import readable
 from nethook.stats.repeats import stored_elements
 from nethook.stats.rows import Slot
 from nethook.stats.sampling import both_parts, sampled
-from nethook.stats.shards import is_shared, local_part, part_of
+from nethook.stats.shards import local_part
 from nethook.stats.summary import summarise
 from nethook.stats.tables import SAMPLE, Follower, Numbers, Table, lies_flat, start_of
 from nethook.torch_private import local_of
 from nethook.watching.measuring.device_parameters import Away, is_away
+from nethook.watching.measuring.needs import ParameterSession
+from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.witnesses import Witnesses
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
 
 SNAPSHOT_CAP: Final = 256 << 20
 """Bytes of weights that are kept from before a step to after it; above, parameters take turns."""
@@ -50,45 +48,6 @@ MOST_LOOKED: Final = 1024
 """Elements of one gradient that are looked at for NaN in a step in which it is not measured."""
 
 
-class ParameterFacts:
-    """What is known of one parameter besides its numbers."""
-
-    __slots__ = (
-        "address", "groups", "held", "local", "moved", "parameter", "part", "rows", "steps",
-        "with_grad",
-    )  # fmt: skip
-
-    def __init__(self, address: str, parameter: torch.Tensor) -> None:
-        self.address = address
-        self.parameter = parameter
-        self.settle()
-        self.groups: list[tuple[str, int]] = []
-        self.steps = 0  # at which its gradient was looked for
-        self.with_grad = 0  # at which it had one
-        self.moved = [0, 0]  # steps in which it changed, of those in which that was measured
-        self.rows: dict[str, Any] = {}  # distinct ones, see `facts`
-
-    def settle(self) -> None:
-        """Looks up what of the parameter lies in this process."""
-        parameter = self.parameter
-        self.part = part_of(parameter)
-        held = local_part(parameter)
-        self.local: torch.Tensor = parameter if held is None else held
-        # A sharded parameter may be given another piece of memory: then it is looked up anew.
-        spread: Any = parameter
-        self.held: Any = local_of(spread) if is_shared(parameter) else None
-
-    def info(self, session: Session) -> dict[str, object] | None:
-        """What a reader must know to put the series of several ranks together."""
-        return {PART: list(self.part)} if session.world > 1 else None
-
-    @property
-    def grad(self) -> torch.Tensor | None:
-        """Its gradient, as far as it lies in this process."""
-        grad = self.parameter.grad
-        return None if grad is None else local_part(grad)
-
-
 class ParameterSet:
     """Some parameters, and where their numbers go.
 
@@ -97,7 +56,7 @@ class ParameterSet:
         parameters: facts of each, in order.
     """
 
-    def __init__(self, session: Session, parameters: Sequence[ParameterFacts]) -> None:
+    def __init__(self, session: ParameterSession, parameters: Sequence[ParameterFacts]) -> None:
         self.session = session
         self.all = list(parameters)
         wanted = session.wanted
@@ -429,7 +388,7 @@ class _Snapshot:
         return True
 
 
-def _away(session: Session, others: Sequence[ParameterFacts]) -> list[Away]:
+def _away(session: ParameterSession, others: Sequence[ParameterFacts]) -> list[Away]:
     """Those that lie on devices, device by device."""
     devices: dict[torch.device, list[ParameterFacts]] = {}
     for each in others:

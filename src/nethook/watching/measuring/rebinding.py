@@ -9,7 +9,7 @@ has, its steps do not change the model, and that is said.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -18,10 +18,8 @@ from nethook.addresses.tree import Tree
 from nethook.hooks.layouts.fsdp import shards_of
 from nethook.runs import names
 from nethook.torch_private import children_of, parameters_of
-from nethook.watching.measuring.parameters import ParameterFacts
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
+from nethook.watching.measuring.parameter_facts import ParameterFacts
+from nethook.watching.protocols import Events
 
 SHOWN = 20
 """Addresses that an event names."""
@@ -37,7 +35,7 @@ class Resolver:
     """
 
     def __init__(
-        self, session: Session, models: Mapping[str, nn.Module], facts: Sequence[ParameterFacts]
+        self, session: Events, models: Mapping[str, nn.Module], facts: Sequence[ParameterFacts]
     ) -> None:
         self._session = session
         self._models = dict(models)

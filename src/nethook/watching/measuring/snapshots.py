@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -16,10 +16,8 @@ from nethook.hooks.modes import quiet
 from nethook.stats.native import readable
 from nethook.torch_private import backward_id
 from nethook.watching import budget
+from nethook.watching.measuring.needs import SnapshotSession
 from nethook.watching.measuring.taps import Part
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
 
 _now = time.perf_counter
 
@@ -37,7 +35,7 @@ def is_due(step: int) -> bool:
 class Snapshots:
     """What was taken and is still on its device: fetched when a window ends."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SnapshotSession) -> None:
         self._session = session
         self._taken: list[tuple[str, int, torch.Tensor]] = []
 
@@ -58,8 +56,10 @@ class SnapshotTap(Part):
 
     __slots__ = ("_last", "samples", "store")
 
+    session: SnapshotSession
+
     def __init__(
-        self, owner: Owner, address: str, session: Session, store: Snapshots, samples: int
+        self, owner: Owner, address: str, session: SnapshotSession, store: Snapshots, samples: int
     ) -> None:
         super().__init__(owner, address, session)
         self.store = store

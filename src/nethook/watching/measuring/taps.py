@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import weakref
 from threading import get_ident as _thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -35,9 +35,8 @@ from nethook.torch_private import (
     is_tracing,
 )
 from nethook.watching import budget
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
+from nethook.watching.fail_open import Guarded
+from nethook.watching.measuring.needs import TapSession
 
 _Tensor = torch.Tensor
 _now = time.perf_counter
@@ -54,7 +53,7 @@ class Part(Hook):
 
     __slots__ = ("off", "session")
 
-    def __init__(self, owner: Owner, address: str, session: Session) -> None:
+    def __init__(self, owner: Owner, address: str, session: Guarded) -> None:
         super().__init__(owner, address)
         self.session = session
         self.off = False
@@ -88,7 +87,9 @@ class OutputTap(Part):
         "module_type", "rows", "seen", "site", "slots",
     )  # fmt: skip
 
-    def __init__(self, owner: Owner, address: str, session: Session, site: Site) -> None:
+    session: TapSession
+
+    def __init__(self, owner: Owner, address: str, session: TapSession, site: Site) -> None:
         super().__init__(owner, address, session)
         self.site = numbered(self)
         self.module = weakref.ref(site.module)
@@ -110,7 +111,7 @@ class OutputTap(Part):
                 self.grad = self.grad_tap(owner, address, session, session.train.slot(grad_row))
         self.back = None if self.grad is None else numbered(self)
 
-    def grad_tap(self, owner: Owner, address: str, session: Session, slot: Slot) -> GradTap:
+    def grad_tap(self, owner: Owner, address: str, session: TapSession, slot: Slot) -> GradTap:
         """The tap on the gradient of what the module returns."""
         return GradTap(owner, address, session, slot)
 
@@ -296,7 +297,9 @@ class GradTap(Part):
 
     __slots__ = ("slot",)
 
-    def __init__(self, owner: Owner, address: str, session: Session, slot: Slot) -> None:
+    session: TapSession
+
+    def __init__(self, owner: Owner, address: str, session: TapSession, slot: Slot) -> None:
         super().__init__(owner, address, session)
         self.slot = slot
 
@@ -327,7 +330,7 @@ class GradTap(Part):
             session.flag(self.address, "grads", None, None, grad)
 
 
-def takes_over(session: Session, owner: Owner) -> bool:
+def takes_over(session: TapSession, owner: Owner) -> bool:
     """Whether this thread, which did not open the watch, is the one to be followed from now on."""
     if session.totals["forwards"] or not torch.is_grad_enabled() or owner.thread in (None, -1):
         return False
@@ -342,8 +345,10 @@ class RootBegins(Part):
 
     __slots__ = ("__weakref__", "model", "module", "site")
 
+    session: TapSession
+
     def __init__(
-        self, owner: Owner, address: str, session: Session, model: str, module: nn.Module
+        self, owner: Owner, address: str, session: TapSession, model: str, module: nn.Module
     ) -> None:
         super().__init__(owner, address, session)
         self.model = model
@@ -406,8 +411,10 @@ class RootEnds(Part):
 
     __slots__ = ("__weakref__", "model", "module", "site")
 
+    session: TapSession
+
     def __init__(
-        self, owner: Owner, address: str, session: Session, model: str, module: nn.Module
+        self, owner: Owner, address: str, session: TapSession, model: str, module: nn.Module
     ) -> None:
         super().__init__(owner, address, session)
         self.model = model

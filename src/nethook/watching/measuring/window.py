@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from nethook.runs.writing.windowing import WindowClock
-
-if TYPE_CHECKING:
-    from nethook.watching.session import Session
+from nethook.watching.measuring.needs import WindowSession
 
 QUEUE: Final = 6
 """Windows that may wait for the writer's thread; each has 5.4 KB a series."""
@@ -36,7 +34,7 @@ FACTS_SHARE: Final = 0.002
 class OpenWindow:
     """Says when a window ends, and hands it over."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: WindowSession) -> None:
         self._session = session
         self._window = session.writer.window("train")
         self._clock = WindowClock(session.step)

@@ -340,7 +340,7 @@ class Lull:
         values = numbers.values
         groups = optimizer.param_groups
         if len(groups) != 1 or groups[0].get("lr") is not track.rates[0]:
-            _unseen(loop.steps.note_rates, track, optimizer)
+            _unseen(track.note_rates, session, optimizer)
         step = session.step
         last = (
             step + 1 >= self._until

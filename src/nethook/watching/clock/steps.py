@@ -2,6 +2,35 @@
 
 A step ends when every optimizer that takes part in it has stepped, or when one steps again. Which
 take part is known from the optimizers that hold the parameters, and learned from the steps.
+
+    forward, backward, zero_grad, clip, ...: as often as the loop likes
+        |
+        v         begins             ends, complete                  the last one
+    +--------+   ---------> +--------+  ----------> +------------+  ----------> +-----+
+    |  open  |              | inside |              | had a turn |              | DUE |
+    +--------+ <----------  +--------+              +------------+              +-----+
+      ^  ^  ^     raised,                                 |   (1)                  | end_step
+      |  |  |     weights as they were (2)                |                        v
+      |  |  +---------------------------------------------+                  +-----------+
+      |  |        others that take part have not stepped yet                 | UNDER_WAY |
+      |  |                                                                   +-----------+
+      |  +-----------------------------------------------------------------------+   |  ^
+      |                   step + 1, `ending` = 0                                     +--+ (3)
+      +-- GradScaler.step without a step inside it: `skipped`, then as after `ends`
+
+`inside` is `Steps.inside` above 0 (2 and more: one optimizer is part of another, and only the
+outermost counts), `had a turn` is `Track.stepped`, `DUE` and `UNDER_WAY` are `Session.ending`.
+
+1. One that steps again ends the step before it begins the next: `_steps_again`.
+2. Torch calls no hook after a step that raised. The next call of the loop finds `inside` set and
+   nothing on the stack (`interrupted`): if weights have changed since `begins`, `complete` is made
+   up for and the step counts; else it does not.
+3. An interrupt in here leaves the rest to be done: the next call of the loop finds `ending` set and
+   calls `end_step` again. That is why everything up to a block of plain assignments may be done
+   twice, and why nothing is called inside such a block.
+
+Until an optimizer has stepped, other clocks stand in (`Session.clock`): after `PATIENCE` backward
+passes each backward pass is a step, and a run without any counts calls of the model at its end.
 """
 
 from __future__ import annotations
@@ -23,7 +52,7 @@ from nethook.runs import names
 from nethook.torch_private import version_of
 from nethook.watching import budget
 from nethook.watching.clock.needs import ClockSession
-from nethook.watching.clock.track import Track, closure_of, is_there, settings_of, with_closure
+from nethook.watching.clock.track import Track, closure_of, is_there, with_closure
 from nethook.watching.measuring.device_parameters import device_norms
 from nethook.watching.measuring.loop_numbers import STEPS_AT
 from nethook.watching.measuring.parameter_facts import ParameterFacts
@@ -266,7 +295,7 @@ class Steps:
             track.mixed = False
             session.numbers.count(names.OLD_GRADIENTS)
         self.note_used(track)
-        self.note_rates(track, optimizer)
+        track.note_rates(session, optimizer)
         session.order.note("skipped-step" if session.skipped else "step")
         session.loop_stepped()
         over = self._is_last(track)
@@ -441,42 +470,7 @@ class Steps:
         sets = (*(track.set for track in self.tracks.values()), self.loose)
         return [each for each in sets if each is not None]
 
-    # -- settings and old gradients -----------------------------------------------------------
-
-    def note_rates(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
-        """Notes the learning rates where they have changed, and settings in some steps."""
-        session = self._session
-        if not session.samples and track.rates == [
-            group.get("lr") for group in optimizer.param_groups
-        ]:
-            return  # as nearly always: what they were
-        rates: list[float | None] = []
-        for number, group in enumerate(optimizer.param_groups):
-            rate = group.get("lr")
-            known = track.rates[number] if number < len(track.rates) else None
-            if isinstance(rate, torch.Tensor):
-                if rate.device.type != "cpu":
-                    session.pending.add(names.lr_name(track.name, number), rate)
-                    rates.append(None)
-                    continue
-                rate = rate.item()
-            if rate is not None and rate != known:
-                session.writer.log(names.lr_name(track.name, number), rate, session.step)
-            rates.append(rate)
-        track.rates = rates
-        if session.samples or not track.settings:
-            settings = [settings_of(group) for group in optimizer.param_groups]
-            if settings != track.settings:
-                track.settings = settings
-                data = {
-                    "optimizer": track.name,
-                    "type": track.type,
-                    "groups": settings,
-                    "parameters": track.sizes,
-                    "fused": any(bool(group.get("fused")) for group in optimizer.param_groups),
-                }
-                message = f"settings of optimizer {track.name} ({track.type})"
-                session.note_event(names.GROUPS, message, data=data)
+    # -- old gradients ------------------------------------------------------------------------
 
     def note_used(self, track: Track) -> None:
         """Notes which gradients a step has used, to know them again."""

@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
+from nethook.runs import names
 from nethook.runs.secrets.masking import masked_setting
 from nethook.stats.shards import local_part
+from nethook.watching.clock.needs import ClockSession
 from nethook.watching.measuring.parameters import ParameterSet
 
 
@@ -55,6 +57,40 @@ class Track:
         versions, weights = self.before
         seen = self.set.witnesses
         return seen.versions() != versions or seen.have_changed(weights)
+
+    def note_rates(self, session: ClockSession, optimizer: torch.optim.Optimizer) -> None:
+        """Notes the learning rates where they have changed, and settings in some steps."""
+        if not session.samples and self.rates == [
+            group.get("lr") for group in optimizer.param_groups
+        ]:
+            return  # as nearly always: what they were
+        rates: list[float | None] = []
+        for number, group in enumerate(optimizer.param_groups):
+            rate = group.get("lr")
+            before = self.rates[number] if number < len(self.rates) else None
+            if isinstance(rate, torch.Tensor):
+                if rate.device.type != "cpu":
+                    session.pending.add(names.lr_name(self.name, number), rate)
+                    rates.append(None)
+                    continue
+                rate = rate.item()
+            if rate is not None and rate != before:
+                session.writer.log(names.lr_name(self.name, number), rate, session.step)
+            rates.append(rate)
+        self.rates = rates
+        if session.samples or not self.settings:
+            settings = [settings_of(group) for group in optimizer.param_groups]
+            if settings != self.settings:
+                self.settings = settings
+                data = {
+                    "optimizer": self.name,
+                    "type": self.type,
+                    "groups": settings,
+                    "parameters": self.sizes,
+                    "fused": any(bool(group.get("fused")) for group in optimizer.param_groups),
+                }
+                message = f"settings of optimizer {self.name} ({self.type})"
+                session.note_event(names.GROUPS, message, data=data)
 
 
 def is_there(grad: torch.Tensor) -> bool:

@@ -12,56 +12,124 @@ from __future__ import annotations
 import time
 from typing import Final
 
+# The constants fall into three groups: how much may be spent, how often the clock is looked at, and
+# what is measured however little may be spent. benchmarks/watch.py shows what they do for steps of
+# different lengths. Where one depends on another, its comment says so.
+
+# -- how much may be spent ------------------------------------------------------------------------
+
 ALLOWANCE: Final = 0.1
-"""Seconds of nethook's own time that are not held against the budget: a run begins in detail."""
+"""Seconds of nethook's own time that are not held against the budget.
 
-DETAIL: Final = 0.5
-"""Without a budget: seconds that the writer's thread may take before windows merge."""
-
-LOOK: Final = 8
-"""Steps between two looks at the clock, ..."""
-
-LOOK_FAR: Final = 256
-"""... and where hardly anything is measured: ..."""
-
-FAR: Final = 32
-"""... each quantity in less than one of so many steps."""
-
-LOOKS: Final = 3
-"""Steps in a row that have a look at gradients and batches, though nothing is due; ..."""
-
-LOOKS_EVERY: Final = 32
-"""... in every so many steps, ..."""
-
-LOOKS_LEAST: Final = 256
-"""... and in so many where quantities are measured that rarely."""
-
-LEAST_SHARE: Final = 1 / 32
-"""Of the budget, that measurements have whatever the rest costs: a run is never without them."""
-
-MOST: Final = 512
-"""A quantity is measured at least once in so many steps."""
-
-GROWTH: Final = 1.1
-"""However thin the rest, everything is measured in a step that is so much later than the last such
-(a few dozen of the first thousand steps), so that the course of a short run can be told, ..."""
+The first steps are where most faults show (a bad start, a loss that does not fall), so a run begins
+in detail: with everything in every step until this is used up. Nobody notices a tenth of a
+second once in a run. The writer's thread has the same allowance for itself (`may_write`).
+"""
 
 WHOLE: Final = 1.0
-"""... while nethook's own time is no more than so many seconds above its budget; ..."""
+"""Seconds that nethook may be above its budget for whole steps (see `GROWTH`).
 
-SURE: Final = 16
-"""... and, whatever it costs, at this step, at twice as many, and so on."""
+Larger than `ALLOWANCE`: whole steps are rare and the only ones that show all quantities of one
+step together. For a run of minutes a second is within the budget anyway, and a run of seconds
+would otherwise have nothing but its beginning.
+"""
+
+LEAST_SHARE: Final = 1 / 32
+"""The part of the budget that measurements get even if the fixed cost has used all of it.
+
+Where steps are very short, counting alone (`_fixed`) may cost more than the budget. Without this
+floor `every` would be `MOST` from then on.
+"""
+
+DETAIL: Final = 0.5
+"""Without a budget: seconds that the writer's thread may take before windows merge, ..."""
 
 WRITER_SHARE: Final = 0.01
-"""Without a budget: the part of the time that the writer's thread may take, by merging windows."""
+"""... and the part of the training's time that it may take on top.
+
+`budget=None` promises that everything is measured in every step, not that every step has a window
+of its own. The writer's thread competes for the processor with the training, so it is bounded even
+here. With a budget it gets a quarter of that instead (`may_write`).
+"""
+
+# -- how often the clock is looked at --------------------------------------------------------------
+
+LOOK: Final = 8
+"""Steps between two looks at the clock, which set `every` anew.
+
+Costs are means over that many steps: fewer would follow the noise of single steps, more would let a
+budget of 3 % be overdrawn for long when steps become shorter. The session asks the writer for its
+seconds as often.
+"""
+
+LOOK_FAR: Final = 256
+"""The same where hardly anything is measured (`every` above `FAR`).
+
+A look costs time itself, which counts where steps take a fraction of a millisecond; and with
+`every` above 32, most groups of 8 steps have no measurement to learn from.
+"""
+
+FAR: Final = 32
+"""The value of `every` above which quantities no longer take turns but share their steps.
+
+Below, turns keep the cost of single steps even. Above, nearly all steps measure nothing and can go
+the short way (`clock/fast_path.py`); four turns would interrupt that four times, and a step that
+measures everything costs less than four that measure something.
+"""
+
+# -- what is measured however little may be spent --------------------------------------------------
+
+LOOKS: Final = 3
+"""Steps in a row that look at gradients and batches although nothing is due.
+
+Three, because a cosine between updates needs two updates in a row, which are three weights.
+"""
+
+LOOKS_EVERY: Final = 32
+"""Steps from one such row to the next: norms, repeated batches and NaN are seen within that many
+steps at the latest."""
+
+LOOKS_LEAST: Final = 256
+"""The same where `every` is above `FAR`: then rows are as far apart as measurements, up to this.
+
+`every` is rounded to a multiple of it once it is above half of it, so that measurements fall into
+such a row and do not need steps of their own.
+"""
+
+MOST: Final = 512
+"""A quantity is measured at least once in so many steps. Twice `LOOKS_LEAST`, of which `every` is a
+multiple when it is large."""
+
+GROWTH: Final = 1.1
+"""However thin the rest, everything is measured in a step that is this factor later than the last
+such step, while there is time for it (`WHOLE`).
+
+That makes a few dozen of the first thousand steps and 24 more in each tenfold: evenly spaced on a
+logarithmic axis, as training curves are read, so that the course of a short run can be told.
+"""
+
+SURE: Final = 16
+"""The same whatever it costs: at this step, at twice as many, and so on.
+
+Doubling bounds the cost: 16 of the first million steps. It begins where the steps that take samples
+become fewer (`next_sampled`).
+"""
 
 QUANTITIES: Final = ("outputs", "grads", "param_grads", "params")
 """What takes turns; `params` are parameters and their updates, which are measured together."""
 
 OUTPUTS, GRADS, PARAM_GRADS, PARAMS, OTHER = range(5)
-"""Places in `spent`: seconds that each has taken. The last is what cannot be thinned."""
+"""Positions in `spent`: the seconds that each has taken. The last is what cannot be thinned."""
+
+PAID_BACK: Final = 128
+"""Steps over which time that was overdrawn is paid back, and time that was saved is used.
+
+Much longer than `LOOK`, so that one slow measurement does not swing `every` up and down; short
+enough that a run of a thousand steps ends within its budget.
+"""
 
 
+# One list for all steps in which nothing is due: the session tells such steps by its identity.
 _NONE: Final = [False] * 4
 
 
@@ -211,10 +279,6 @@ class Budget:
     def _has_time_for_a_whole_step(self) -> bool:
         return self.share is None or self.own < WHOLE + self.share * self.elapsed
 
-    def all_due(self) -> None:
-        """Measures everything in this step, whatever it costs."""
-        self.due, self.looks = list(self._wanted), True
-
     def _look(self) -> bool:
         now, spent = time.perf_counter(), list(self.spent)
         then, before, writer = self._last
@@ -235,10 +299,9 @@ class Budget:
         if self.own + self._writer_now < ALLOWANCE + self.share * (self.elapsed - self.own) / 2:
             every = 1  # at the start there is more than enough
         else:
-            # What was overdrawn is paid back over some hundred steps, and what was saved is used.
             beside = self._writer_now + self.doctor
             saved = self.share * (self.elapsed - self.own) + ALLOWANCE - self.own - beside
-            allowed += saved / 128
+            allowed += saved / PAID_BACK
             allowed = max(allowed, self.share * self._step * LEAST_SHARE)
             total = sum(self._cost)
             every = MOST if allowed * MOST <= total else max(1, -int(-total // allowed))

@@ -406,12 +406,6 @@ class Session:
         if self.resting is not None:
             self.resting.wake()
 
-    def measure_all(self) -> None:
-        """Everything is measured in this step, whatever the budget says."""
-        self.budget.all_due()
-        self._due = None
-        self._decide()
-
     def write_facts(self) -> None:
         """Brings sites and totals in the file up to date; `facts` puts itself in its place."""
 

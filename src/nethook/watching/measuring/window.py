@@ -1,4 +1,23 @@
-"""The window of training that is open: steps are counted into it until it goes to the writer."""
+"""The window of training that is open: steps are counted into it until it goes to the writer.
+
+Who owns the numbers, and when:
+
+    tensor --fold--> Sheet.rows --fill--> Window --submit--> the writer's thread --> the file
+                     (training thread)    (ours)             (its own until `empty` reuses it)
+
+- `series.Sheet` is the matrix that hooks fold into, made once: the native kernel has its address.
+  Only the training thread touches it, and `fill` leaves it empty for the next window.
+- `runs.Window` is the copy that travels. It is ours from `writer.window` or `submit`, which returns
+  the next one, until `submit` hands it over; after that nobody on this thread may write to it.
+- If the writer is behind, `submit` returns the same window: the next `fill` merges into it, and two
+  windows have become one. After an interrupt inside `submit` we may hold a window that was handed
+  over already, so `still_open` is asked before each `fill`.
+- `_show` lends a copy of the sheet to readers (`keep=True`, `submit_provisional`): the sheet keeps
+  its numbers, so that window is cleared before it is filled in earnest (`_is_copy`).
+
+Histograms are the bulk of a window (5 KB of 5.4 KB per series), so windows that follow each other
+within `CARRY` seconds leave them in the sheet for a later one.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +28,30 @@ from nethook.runs.writing.windowing import WindowClock
 from nethook.watching.measuring.needs import WindowSession
 
 QUEUE: Final = 6
-"""Windows that may wait for the writer's thread; each has 5.4 KB a series."""
+"""Windows that may wait for the writer's thread; each has 5.4 KB per series. The last two are for
+evaluations (`step_ended`), which are rare and must not merge with training."""
 
 CARRY: Final = 0.1
-"""Seconds between two windows that have histograms, where windows are shorter than that."""
+"""Seconds between two windows that have histograms, where windows are shorter than that. Ten
+pictures per second are enough, and most of a window's bytes are histograms."""
 
 DETAIL: Final = 16
-"""The first windows, each of which has its histograms."""
+"""Steps from the first on whose windows all have histograms, however short they are."""
 
 QUIET: Final = 256
 """Steps in which nothing was due that go on in one window: a loss has its points one by one, and
 there is nothing else to tell them apart by."""
 
 QUIET_AWAY: Final = 16
-"""The same where numbers wait on a device until a window ends, of which there may be 64."""
+"""The same where numbers wait on a device until a window ends: of these there may be
+`stats.transfers.MOST` (64), and a step may add several."""
 
 FACTS: Final = 1.0
-"""Seconds from which on totals and facts about sites are written again ..."""
+"""Seconds from which on totals and facts about sites are written again: what a kill may cost."""
 
 FACTS_SHARE: Final = 0.002
-"""... and the share of the time that this may take: a large model has thousands of sites."""
+"""The share of the time that this may take: a large model has thousands of sites, and its facts are
+written less often."""
 
 
 class OpenWindow:

@@ -57,7 +57,7 @@ NOT_ON_THE_WAY = {
     # The short way through quiet steps: see clock/test_fast_path.py.
     "flight.recorder:Flight.keep",
     "flight.recorder:Flight.kept_of",
-    "flight.loss:LossKeeper.known_of",
+    "flight.loss:LossKeeper.kept_of",
     "flight.ring:PlainCall.kept_in",
     "flight.ring:_autocast",
     "losses.recorder:Losses.only",

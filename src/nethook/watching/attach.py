@@ -62,23 +62,23 @@ def given_models(model: Any) -> dict[str, nn.Module]:
     if isinstance(model, nn.Module):
         return {"": model}
     if isinstance(model, Mapping):
-        found = dict(model)
+        models = dict(model)
     elif isinstance(model, Sequence) and not isinstance(model, str):
-        found = {str(number): each for number, each in enumerate(model)}
+        models = {str(number): module for number, module in enumerate(model)}
     else:
         raise InputsError(
             f"`model` is an nn.Module, or several as a list or by name; got {type(model).__name__}."
         )
-    for name, each in found.items():
-        if not isinstance(each, nn.Module):
+    for name, module in models.items():
+        if not isinstance(module, nn.Module):
             raise InputsError(
-                f"`model` has {type(each).__name__} as {name!r}; a model is an nn.Module."
+                f"`model` has {type(module).__name__} as {name!r}; a model is an nn.Module."
             )
         if not isinstance(name, str) or not name or "." in name or name.startswith("@"):
             raise OptionError(f"{name!r} cannot be the name of a model: a word without dots can.")
-    if not found:
+    if not models:
         raise OptionError("`model` has no model in it.")
-    return found
+    return models
 
 
 def _check_made(models: Mapping[str, nn.Module]) -> None:
@@ -96,14 +96,14 @@ def given_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
     """The optimizers as a list."""
     if optimizer is None:
         return []
-    found = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else list(optimizer)
-    for each in found:
-        if not isinstance(each, torch.optim.Optimizer):
+    optimizers = [optimizer] if isinstance(optimizer, torch.optim.Optimizer) else list(optimizer)
+    for candidate in optimizers:
+        if not isinstance(candidate, torch.optim.Optimizer):
             raise InputsError(
                 f"`optimizer` is a torch.optim.Optimizer, several, or None; got "
-                f"{type(each).__name__}."
+                f"{type(candidate).__name__}."
             )
-    return found
+    return optimizers
 
 
 def attach(
@@ -129,7 +129,7 @@ def attach(
     chosen = {name: _leaves(tree, include, exclude) for name, tree in trees.items()}
     parameters = {name: _parameters(tree) for name, tree in trees.items()}
     series = sum(2 * len(sites) for sites in chosen.values())
-    series += sum(7 * len(each) for each in parameters.values())
+    series += sum(7 * len(sites) for sites in parameters.values())
     rank, world = _rank()
     writer = RunWriter(
         path, resume=resume, step=step, model=_model(trees, parameters),
@@ -143,7 +143,7 @@ def attach(
             "models": {
                 name: {
                     "type": type(tree.root).__name__,
-                    "parameters": sum(each.tensor.numel() for each in parameters[name]),
+                    "parameters": sum(site.tensor.numel() for site in parameters[name]),
                 }
                 for name, tree in trees.items()
             },
@@ -177,24 +177,24 @@ def _leaves(tree: Tree, include: Pattern | None, exclude: Pattern | None) -> lis
 
 
 def _parameters(tree: Tree) -> list[ParameterSite]:
-    return [each for each in tree.parameters().sites if isinstance(each.tensor, nn.Parameter)]
+    return [site for site in tree.parameters().sites if isinstance(site.tensor, nn.Parameter)]
 
 
 def _model(
     trees: Mapping[str, Tree], parameters: Mapping[str, list[ParameterSite]]
 ) -> dict[str, tuple[str, list[int] | None]]:
     """What the run is of: every module with its type, every parameter with its shape."""
-    found: dict[str, tuple[str, list[int] | None]] = {}
-    known: set[int] = set()
+    layout: dict[str, tuple[str, list[int] | None]] = {}
+    seen_ids: set[int] = set()
     for name, tree in trees.items():
         prefix = f"{name}." if name else ""
         for site in tree.sites:
-            found[f"{prefix}{site.address}".rstrip(".")] = type(site.module).__name__, None
-        for each in parameters[name]:
-            if id(each.tensor) not in known:
-                known.add(id(each.tensor))
-                found[f"{prefix}{each.address}"] = "Parameter", sizes(each.tensor)
-    return found
+            layout[f"{prefix}{site.address}".rstrip(".")] = type(site.module).__name__, None
+        for parameter in parameters[name]:
+            if id(parameter.tensor) not in seen_ids:
+                seen_ids.add(id(parameter.tensor))
+                layout[f"{prefix}{parameter.address}"] = "Parameter", sizes(parameter.tensor)
+    return layout
 
 
 def _rank() -> tuple[int, int]:
@@ -220,8 +220,8 @@ def _put_snapshots(
         for _, site in select_sites(tree, rest):
             address = f"{prefix}{site.address}".rstrip(".")
             tap = SnapshotTap(hooks.owner, address, session, store, samples)
-            place = routers if id(site.module) in routed else hooks
-            place.forward(site.module, tap)
+            target = routers if id(site.module) in routed else hooks
+            target.forward(site.module, tap)
 
 
 class _Builder:
@@ -261,15 +261,15 @@ class _Builder:
             self._model(name, tree)
         sweep_at_the_end(hooks.owner)
         facts: list[tuple[ParameterFacts, ParameterSite, dict[str, Any]]] = []
-        known: set[int] = set()
+        seen_ids: set[int] = set()
         for name, sites in self._parameters.items():
             for site in sites:
-                if id(site.tensor) not in known:
-                    known.add(id(site.tensor))
+                if id(site.tensor) not in seen_ids:
+                    seen_ids.add(id(site.tensor))
                     facts.append(self._parameter(name, site))
-        resolver = Resolver(session, session.models(), [each for each, _, _ in facts])
+        resolver = Resolver(session, session.models(), [entry for entry, _, _ in facts])
         every = isinstance(session, SessionOfThreads)
-        listed = [each for each, _, _ in facts]
+        listed = [entry for entry, _, _ in facts]
         steps = (StepsOfThreads if every else Steps)(session, listed, self._optimizers, resolver)
         begins, ends = (SharedStepBegins, SharedStepEnds) if every else (StepBegins, StepEnds)
         on_every_step(hooks, begins(hooks.owner, session, steps), ends(hooks.owner, session, steps))
@@ -310,7 +310,7 @@ class _Builder:
                 hooks.forward(root, ends, always_call=True)
         for site in tree.sites:
             address = f"{prefix}{site.address}".rstrip(".")
-            own = [f"{prefix}{each}" for each, _ in _own(site)]
+            own = [f"{prefix}{key}" for key, _ in _own(site)]
             leaf = id(site.module) in leaves
             self._sites.append(SiteFacts(address, site, leaf, own, taps.get(id(site.module))))
         if not _compiled(tree):
@@ -330,7 +330,7 @@ class _Builder:
         fixed = {
             "order": site.order,
             "names": list(site.names),
-            "owners": [f"{prefix}{each.address}".rstrip(".") for each in site.owners],
+            "owners": [f"{prefix}{owner.address}".rstrip(".") for owner in site.owners],
             **described(tensor),
             "elements": tensor.numel(),
         }
@@ -361,9 +361,9 @@ def _entry(tree: Tree) -> nn.Module:
 
 
 def _own(site: Site) -> list[tuple[str, torch.Tensor]]:
-    place = f"{site.address}." if site.address else ""
+    prefix = f"{site.address}." if site.address else ""
     own = parameters_of(site.module).items()
-    return [(f"{place}{key}", each) for key, each in own if each is not None]
+    return [(f"{prefix}{key}", tensor) for key, tensor in own if tensor is not None]
 
 
 def _compiled(tree: Tree) -> bool:

@@ -145,7 +145,7 @@ class Budget:
         self.share = share
         self.every = 1
         self.spent = [0.0] * 5
-        self.due = [each in wanted for each in QUANTITIES]
+        self.due = [quantity in wanted for quantity in QUANTITIES]
         self._wanted = list(self.due)
         self._writer_now = 0.0
         self.doctor = 0.0
@@ -221,8 +221,8 @@ class Budget:
     def step_ended(self, spare: bool = True) -> bool:
         """Decides what the next step measures; whether `every` changed."""
         if self.due is not _NONE:
-            for at, due in enumerate(self.due):
-                self._measured[at] += due
+            for quantity, due in enumerate(self.due):
+                self._measured[quantity] += due
         changed = False
         self._until_look -= 1
         if self._until_look <= 0:
@@ -233,11 +233,11 @@ class Budget:
         if every > 1:
             turn = self._turn
             self.due = _NONE
-            for at, wanted in enumerate(self._wanted):
-                if wanted and (turn + self._place(at)) % every == 0:
+            for quantity, wanted in enumerate(self._wanted):
+                if wanted and (turn + self._offset(quantity)) % every == 0:
                     if self.due is _NONE:
                         self.due = [False] * 4
-                    self.due[at] = True
+                    self.due[quantity] = True
             sure = turn >= self._next_sure
             if sure or (turn >= self._next_whole and self._has_time_for_a_whole_step()):
                 self.due = list(self._wanted)
@@ -248,7 +248,7 @@ class Budget:
         self.looks = self.due is not _NONE or self._turn % self._looks_every < LOOKS
         return changed
 
-    def _place(self, quantity: int) -> int:
+    def _offset(self, quantity: int) -> int:
         """The turns of a quantity: this many before those of the first."""
         # In a compiled graph taps are there for outputs and gradients, or for neither.
         if self.every > FAR or (self.together and quantity == GRADS):
@@ -266,9 +266,9 @@ class Budget:
             return 0
         first = min(self._until_look, self._next_whole - turn, self._next_sure - turn)
         first = min(first, self._looks_every - turn % self._looks_every)
-        for at, wanted in enumerate(self._wanted):
+        for quantity, wanted in enumerate(self._wanted):
             if wanted:
-                first = min(first, every - (turn + self._place(at)) % every)
+                first = min(first, every - (turn + self._offset(quantity)) % every)
         return max(0, first - 1)
 
     def passed(self, steps: int) -> None:
@@ -284,10 +284,12 @@ class Budget:
         then, before, writer = self._last
         self._last = (now, spent, self._writer_now)
         took = [new - old for new, old in zip(spent, before, strict=True)]
-        for at in range(4):
-            if self._measured[at]:
-                cost = took[at] / self._measured[at]
-                self._cost[at] = cost if not self._cost[at] else 0.5 * (self._cost[at] + cost)
+        for quantity in range(4):
+            if self._measured[quantity]:
+                cost = took[quantity] / self._measured[quantity]
+                self._cost[quantity] = (
+                    cost if not self._cost[quantity] else 0.5 * (self._cost[quantity] + cost)
+                )
         self._measured = [0] * 4
         self._fixed = took[OTHER] / self._stretch
         self._step = max(1e-7, (now - then - sum(took)) / self._stretch)

@@ -39,7 +39,7 @@ class Diagnosis:
 
     def __init__(self, writer: RunWriter, budget: Budget) -> None:
         self._writer = writer
-        self._found: tuple[Finding, ...] = ()
+        self._findings: tuple[Finding, ...] = ()
         self._budget = budget
         self._busy = threading.Lock()
         self._pid = os.getpid()
@@ -57,9 +57,9 @@ class Diagnosis:
             ).start()
 
     @property
-    def found(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Finding, ...]:
         """What the last look has found."""
-        return self._found
+        return self._findings
 
     def look(self) -> tuple[Finding, ...]:
         """Looks at what is in the file now; never raises."""
@@ -73,7 +73,7 @@ class Diagnosis:
                     f"{type(error).__name__}: {error}",
                     data={"where": "diagnosis", "error": f"{type(error).__name__}: {error}"},
                 )
-        return self._found
+        return self._findings
 
     def took(self, seconds: float) -> None:
         """A look has taken so many seconds of the processor, while the run went on."""
@@ -96,9 +96,9 @@ class Diagnosis:
         # The files of other ranks are not opened: a rank that ends meanwhile could not put its
         # own in order.
         with Run(self._writer.path, only=0) as run:
-            found, failed = examine(run)
-        self._found = tuple(found)
-        self._writer.findings([each.to_dict() for each in found])
+            findings, failed = examine(run)
+        self._findings = tuple(findings)
+        self._writer.findings([finding.to_dict() for finding in findings])
         self._writer.info(
             diagnosis={
                 "time": time.time(),

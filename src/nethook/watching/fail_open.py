@@ -4,7 +4,7 @@ Everything of a watch that torch calls catches what it raises and hands it to `G
 part of watching is turned off, an event goes to the run, and the first failure is a warning. There
 are two ways to get there:
 
-- a hook (`measuring.taps.Part`) has its own `try`, because each of them also keeps time;
+- a hook (`measuring.taps.WatchHook`) has its own `try`, because each of them also keeps time;
 - the recorders behind the hooks mark methods with `@contained`, so that one of them fails alone. An
   error in how a loss is described must not end the counting of backward passes.
 
@@ -53,11 +53,11 @@ class Guard:
         self._failed: set[str] = set()  # parts
         _GUARDS.add(self)
 
-    def failed(self, part: str, error: Exception, turn_off: Callable[[], None] | None) -> None:
+    def failed(self, name: str, error: Exception, turn_off: Callable[[], None] | None) -> None:
         """A part of watching has failed: it is turned off, and that is told once.
 
         Arguments:
-            part: what it is called in the event and in the warning.
+            name: what the part is called in the event and in the warning.
             error: what it raised; if the handler of a signal did, it is raised again.
             turn_off: stops the part; None where watching cannot go on without it.
         """
@@ -70,14 +70,14 @@ class Guard:
                 turn_off()
             if alive and (turn_off is None or self.failures > MOST_FAILURES):
                 self.stop()
-            if alive and part not in self._failed:
-                self._failed.add(part)
+            if alive and name not in self._failed:
+                self._failed.add(name)
                 lines = "".join(traceback.format_exception(error)[-6:])
-                self._tell(part, f"{type(error).__name__}: {error}", lines)
+                self._tell(name, f"{type(error).__name__}: {error}", lines)
         except Exception:  # what reports a failure may be what fails
             self.alive = False
         if alive and self.failures == 1 and not self.silent:
-            self._warn(part, error)
+            self._warn(name, error)
 
     def stop(self) -> None:
         """Everything is off from now on."""
@@ -87,11 +87,11 @@ class Guard:
         except Exception:  # hooks that could not be taken off do nothing any more
             return
 
-    def _warn(self, part: str, error: Exception) -> None:
+    def _warn(self, name: str, error: Exception) -> None:
         rest = "that part of watching is off" if self.alive else "watching has ended"
         try:
             warnings.warn(
-                f"nethook.watch failed in {part} ({type(error).__name__}: "
+                f"nethook.watch failed in {name} ({type(error).__name__}: "
                 f"{masked_text(str(error))}): training is not affected; {rest}.",
                 WatchWarning,
                 stacklevel=3,

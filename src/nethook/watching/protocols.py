@@ -53,14 +53,14 @@ class OutputMark:
     path: Path = ()
 
 
-def mark_node(node: Any, known: dict[Any, OutputMark], key: tuple[str, Any]) -> None:
+def mark_node(node: Any, marks: dict[Any, OutputMark], key: tuple[str, Any]) -> None:
     """Marks the node of an output; `known` has the marks that there are, by model and path."""
     if node is not None:
-        mark = known.get(key)
+        mark = marks.get(key)
         if mark is None:
             mark = OutputMark(*key)
-            if len(known) < 256:
-                known[key] = mark
+            if len(marks) < 256:
+                marks[key] = mark
         node.metadata[OUTPUT_MARK] = mark
 
 

@@ -140,8 +140,8 @@ class Sheet:
                 if not keep:
                     slot.bits[...] = 0
         waiting = np.flatnonzero(rows.histograms[:used].any(axis=1) & ~touched)
-        known = self.catalogue.ids[waiting]
-        window.histograms[known] += rows.histograms[waiting]  # of windows that carried none
+        series_ids = self.catalogue.ids[waiting]
+        window.histograms[series_ids] += rows.histograms[waiting]  # of windows that carried none
         if not keep:
             rows.matrix[places] = _EMPTY
             rows.histograms[:used] = 0

@@ -103,7 +103,7 @@ class Session:
         self.skipped: bool | None = False
         self.snapshot_cap = SNAPSHOT_CAP
         self._models = dict(models)
-        thinned = tuple(each for each in QUANTITIES if each in wanted)
+        thinned = tuple(quantity for quantity in QUANTITIES if quantity in wanted)
         self.wants_params = "params" in wanted or "updates" in wanted
         if self.wants_params and "params" not in wanted:
             thinned += ("params",)
@@ -283,8 +283,8 @@ class Session:
         if depth:
             return
         if self.training and self.in_backward == 0:
-            found = [((), output)] if type(output) is torch.Tensor else tensors(output)
-            for path, tensor in found:
+            returned = [((), output)] if type(output) is torch.Tensor else tensors(output)
+            for path, tensor in returned:
                 self.mark_output(model, path, tensor)
         if self.training and self.looks:
             self.flight.forward_ends()

@@ -89,7 +89,7 @@ class StepsOfThreads(Steps):
         meanwhile would break the memory of the process.
         """
         here = get_ident()
-        mine = [each for key, each in self.tracks.items() if self._threads.get(key) == here]
+        mine = [track for key, track in self.tracks.items() if self._threads.get(key) == here]
         super().backward_begins(first, mine)
 
     @property

@@ -135,9 +135,9 @@ class Watch:
         if batches < 0:
             raise OptionError(f"`batches` is 0 or more; got {batches!r}.")
         _check_resume(to, resume, step)
-        for each in models.values():
-            known = _WATCHED.get(each)
-            earlier = known() if known is not None else None
+        for module in models.values():
+            other = _WATCHED.get(module)
+            earlier = other() if other is not None else None
             if earlier is not None and not earlier.closed:
                 earlier.close()
                 _say(f"nethook: the earlier watch of this model ended ({line(earlier.path)})")
@@ -156,8 +156,8 @@ class Watch:
                 f"{dropped[1]:,} was dropped"
             )
         self._diagnosis = Diagnosis(self._session.writer, self._session.budget)
-        for each in models.values():
-            _WATCHED[each] = weakref.ref(self)
+        for module in models.values():
+            _WATCHED[module] = weakref.ref(self)
 
     @property
     def path(self) -> Path:
@@ -172,7 +172,7 @@ class Watch:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong with the run so far; to look takes a fraction of a second."""
-        return self._diagnosis.found if self._closed else self._diagnosis.look()
+        return self._diagnosis.findings if self._closed else self._diagnosis.look()
 
     @property
     def problem(self) -> str | None:
@@ -326,11 +326,11 @@ class Watch:
 _WATCHED: weakref.WeakKeyDictionary[nn.Module, weakref.ref[Watch]] = weakref.WeakKeyDictionary()
 
 
-def _chosen(option: str, given: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+def _chosen(option: str, given: Sequence[str], choices: tuple[str, ...]) -> tuple[str, ...]:
     asked = (given,) if isinstance(given, str) else tuple(given)
-    for each in asked:
-        if each not in known:
-            raise OptionError(f"`{option}` has {each!r}; it is some of {', '.join(known)}.")
+    for name in asked:
+        if name not in choices:
+            raise OptionError(f"`{option}` has {name!r}; it is some of {', '.join(choices)}.")
     return asked
 
 

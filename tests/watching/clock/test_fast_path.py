@@ -522,7 +522,7 @@ METHODS = [
     (Lull, name) for name, what in vars(Lull).items()
     if inspect.isfunction(what) and name not in ("__init__", "follow")
 ] + [
-    (Flight, "keep"), (Flight, "kept_of"), (LossKeeper, "known_of"), (PlainCall, "kept_in"),
+    (Flight, "keep"), (Flight, "kept_of"), (LossKeeper, "kept_of"), (PlainCall, "kept_in"),
     (Losses, "only"),
 ]  # fmt: skip
 

@@ -70,11 +70,11 @@ class CallOrder:
 def _shortened(calls: list[str]) -> list[str]:
     """Pairs of calls that are repeated (micro-batches) stand once: forward, backward."""
     short: list[str] = []
-    at = 0
-    while at < len(calls):
-        pair = calls[at : at + 2]
-        while len(pair) == 2 and calls[at + 2 : at + 4] == pair:
-            at += 2
-        short.append(calls[at])
-        at += 1
+    position = 0
+    while position < len(calls):
+        pair = calls[position : position + 2]
+        while len(pair) == 2 and calls[position + 2 : position + 4] == pair:
+            position += 2
+        short.append(calls[position])
+        position += 1
     return short

@@ -56,15 +56,15 @@ _BACKWARD: Final = getattr(torch.Tensor.backward, "__code__", None)
 class _Line:
     """A line of the script that makes a loss, always in the same way."""
 
-    __slots__ = ("at", "code", "kept", "name", "node")
+    __slots__ = ("code", "index", "kept", "name", "node")
 
     def __init__(
-        self, code: CodeType, name: str, node: type, at: int, kept: dict[str, Any] | None
+        self, code: CodeType, name: str, node: type, index: int, kept: dict[str, Any] | None
     ) -> None:
         self.code = code  # held: another may have its `id` otherwise
         self.name = name
         self.node = node  # the type of the last node
-        self.at = at  # where the value stands among the numbers of a step
+        self.index = index  # where the value stands among the numbers of a step
         self.kept = kept  # what the flight recorder keeps of it, but for the target
 
 
@@ -163,14 +163,14 @@ class Lull:
         ):
             return False
         if self._holds:
-            tensor, plain = args[0], session.flight.plain
+            tensor, held = args[0], session.flight.plain
             if not 0 <= _bytes_of(tensor) <= CAP or tensor.is_inference():
                 return False
-            plain.model, plain.module, plain.step = model, ref, session.step
-            plain.args, plain.version = args, version_of(tensor)
-            plain.random = {} if self._calm else random_states([])
-            plain.loss, plain.target = {}, None
-            plain.on = True
+            held.model, held.module, held.step = model, ref, session.step
+            held.args, held.version = args, version_of(tensor)
+            held.random = {} if self._calm else random_states([])
+            held.loss, held.target = {}, None
+            held.on = True
         session.depth = session.forwards = 1
         session.training = session.called = True
         session.totals["forwards"] += 1
@@ -218,8 +218,8 @@ class Lull:
     def backward(self, root: torch.Tensor) -> bool:
         """A backward pass begins; called by what torch calls in the place of its function."""
         session, loop = self._session, self._loop
-        plain = not (session.backwards or session.depth or session.ending or session.passes.open)
-        if plain and loop is not None and not loop.steps.inside:
+        usual = not (session.backwards or session.depth or session.ending or session.passes.open)
+        if usual and loop is not None and not loop.steps.inside:
             # Frames: this one, the wrapper, its stub, torch's `Tensor.backward`, the script.
             frame = sys._getframe(3)
             if frame.f_code is _BACKWARD and frame.f_back is not None:
@@ -240,17 +240,17 @@ class Lull:
     def _plain_backward(self, root: torch.Tensor, node: Any, line: _Line, loop: Loop) -> bool:
         session = self._session
         numbers = session.numbers.values
-        if session.scale is not None or numbers[line.at] is not None:
+        if session.scale is not None or numbers[line.index] is not None:
             return False
         value = _number_of(root)
         if value is None or not isfinite(value):
             return False
-        plain, flight = session.flight.plain, session.flight
-        if plain.on:
+        held, flight = session.flight.plain, session.flight
+        if held.on:
             if line.kept is None:
-                plain.loss = flight.keep(root)
+                held.loss = flight.keep(root)
             else:
-                plain.loss, plain.target = line.kept, _target(node)
+                held.loss, held.target = line.kept, _target(node)
         elif (call := flight.call) is not None:
             call.loss = flight.keep(root)
         self._output = None
@@ -267,21 +267,21 @@ class Lull:
             order.note("backward")
         session.backwards = 1
         session.totals["backwards"] += 1
-        numbers[line.at] = value
+        numbers[line.index] = value
         self._loss = line
         return True
 
     def _line_of(self, frame: FrameType, node: type) -> _Line | None:
         """What is known of the line of a frame; None where that is nothing, or losses differ."""
         session, code = self._session, frame.f_code
-        found = session.losses.only(code.co_filename, frame.f_lineno)
-        if found is None or found[1] is not node:
+        only = session.losses.only(code.co_filename, frame.f_lineno)
+        if only is None or only[1] is not node:
             return None
-        row = session.loss_values.rows.get(found[0])
-        at = None if row is None else session.numbers.place(row)
-        if at is None or len(self._lines) > 64:
+        row = session.loss_values.rows.get(only[0])
+        index = None if row is None else session.numbers.place(row)
+        if index is None or len(self._lines) > 64:
             return None
-        line = _Line(code, found[0], node, at, session.flight.kept_of(node))
+        line = _Line(code, only[0], node, index, session.flight.kept_of(node))
         self._lines[id(code), frame.f_lasti] = line
         return line
 
@@ -385,7 +385,7 @@ class Lull:
         line, self._loss = self._loss, None
         if line is not None:
             session = self._session
-            session.loss_values.sums[line.name].append(session.numbers.values[line.at])
+            session.loss_values.sums[line.name].append(session.numbers.values[line.index])
             session.loss_values.some = True
 
     def fold(self, _: int) -> None:
@@ -401,11 +401,11 @@ class Lull:
         points: dict[str, list[tuple[int, float, float]]] = {}
         for step, now, values, line, losses in ended:
             if losses is None:
-                losses = [] if line is None else [(line.name, values[line.at])]
+                losses = [] if line is None else [(line.name, values[line.index])]
             for name, mean in losses:
                 points.setdefault(name, []).append((step, since + now, mean))
-        for name, known in points.items():
-            session.writer.log_points(names.loss_name(name), known, keep=names.KEPT_STEPS)
+        for name, loss_points in points.items():
+            session.writer.log_points(names.loss_name(name), loss_points, keep=names.KEPT_STEPS)
         session.budget.passed(len(ended))
 
 

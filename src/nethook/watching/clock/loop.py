@@ -36,7 +36,7 @@ from nethook.watching import budget
 from nethook.watching.clock.needs import ClockSession
 from nethook.watching.clock.steps import Steps
 from nethook.watching.measuring.parameters import ParametersChangedError
-from nethook.watching.measuring.taps import Part
+from nethook.watching.measuring.taps import WatchHook
 
 _now = time.perf_counter
 _Tensor = torch.Tensor
@@ -164,7 +164,7 @@ class Loop:
         self.session.numbers.count(names.SCHEDULES)
 
 
-class _Wrapper(Part):
+class _Wrapper(WatchHook):
     """Around a function of torch: tells the loop, and calls it."""
 
     __slots__ = ("loop",)
@@ -263,7 +263,7 @@ class _OnBackward(_Wrapper):
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = args[0] if args else kwargs.get("tensors")
         roots = [given] if isinstance(given, torch.Tensor) else list(given or ())
-        self.loop.backward([each for each in roots if isinstance(each, torch.Tensor)])
+        self.loop.backward([root for root in roots if isinstance(root, torch.Tensor)])
 
 
 class _OnZeroGrad(_Wrapper):
@@ -432,8 +432,8 @@ def wrap_loop(hooks: Attachment, loop: Loop) -> None:
 
 def _schedulers(base: type) -> list[type]:
     """Every class of scheduler that has a `step` of its own."""
-    found = [base] if "step" in vars(base) else []
+    schedulers = [base] if "step" in vars(base) else []
     below: list[type] = base.__subclasses__()
-    for each in below:
-        found += [other for other in _schedulers(each) if other not in found]
-    return found
+    for subclass in below:
+        schedulers += [other for other in _schedulers(subclass) if other not in schedulers]
+    return schedulers

@@ -79,11 +79,11 @@ class Passes:
 
     def _note_batch(self, args: tuple[Any, ...]) -> None:
         """Counts different batches of several samples; one that is asked about again is one."""
-        batch = next((each for each in args if isinstance(each, torch.Tensor)), None)
+        batch = next((arg for arg in args if isinstance(arg, torch.Tensor)), None)
         if batch is None or not batch.dim() or batch.shape[0] < SAMPLES:
             return
-        known = self._last_batch() if self._last_batch is not None else None
-        if known is not batch:
+        last = self._last_batch() if self._last_batch is not None else None
+        if last is not batch:
             self._last_batch = weakref.ref(batch)
             self._batches += 1
             self._evaluates = self._batches >= BATCHES

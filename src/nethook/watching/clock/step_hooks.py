@@ -13,12 +13,12 @@ from nethook.torch_private import dispatch_modes, function_modes
 from nethook.watching import budget
 from nethook.watching.clock.needs import ClockSession
 from nethook.watching.clock.steps import Steps
-from nethook.watching.measuring.taps import Part
+from nethook.watching.measuring.taps import WatchHook
 
 _now = time.perf_counter
 
 
-class StepBegins(Part):
+class StepBegins(WatchHook):
     """Before any optimizer's step."""
 
     __slots__ = ("steps",)
@@ -54,7 +54,7 @@ class StepBegins(Part):
         self.session.guard.stop()
 
 
-class StepEnds(Part):
+class StepEnds(WatchHook):
     """After any optimizer's step."""
 
     __slots__ = ("steps",)

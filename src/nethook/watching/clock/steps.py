@@ -83,7 +83,7 @@ class Steps:
         self._session = session
         self._resolver = resolver
         self._all = list(facts)
-        self._facts = {id(each.parameter): each for each in facts}
+        self._facts = {id(entry.parameter): entry for entry in facts}
         self.wanted = set(self._facts)  # ids of the parameters
         self.tracks: dict[int, Track] = {}
         self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
@@ -104,8 +104,8 @@ class Steps:
 
     def by_name(self) -> dict[str, torch.optim.Optimizer]:
         """The optimizers that were seen and are still there."""
-        found = ((track.name, track.ref()) for track in self.tracks.values())
-        return {name: optimizer for name, optimizer in found if optimizer is not None}
+        named = ((track.name, track.ref()) for track in self.tracks.values())
+        return {name: optimizer for name, optimizer in named if optimizer is not None}
 
     def _patience(self) -> int:
         """How many backward passes to wait for a step."""
@@ -117,7 +117,7 @@ class Steps:
         if self._looked:
             return
         self._looked = True
-        tensors = [*self._resolver.find().values(), *(each.parameter for each in self._all)]
+        tensors = [*self._resolver.find().values(), *(facts.parameter for facts in self._all)]
         for optimizer in optimizers_holding(tensors):
             self.track_of(optimizer)
 
@@ -138,7 +138,7 @@ class Steps:
         """Whether an optimizer holds what the models have now, in the place of what they had."""
         if not self._resolver.changed():
             return False
-        held = {id(each) for group in optimizer.param_groups for each in group["params"]}
+        held = {id(tensor) for group in optimizer.param_groups for tensor in group["params"]}
         if not self._resolver.update(held):
             return False
         self._renew()
@@ -146,7 +146,7 @@ class Steps:
 
     def _renew(self) -> None:
         """Parameters are other tensors now: everything that is known of tensors is made anew."""
-        self._facts = {id(each.parameter): each for each in self._all}
+        self._facts = {id(facts.parameter): facts for facts in self._all}
         self.wanted.clear()
         self.wanted.update(self._facts)
         self._strangers.clear()
@@ -162,15 +162,17 @@ class Steps:
         """Now and then: whether the models still have what the optimizers hold."""
         if not self._resolver.changed():
             return
-        groups = [group for each in self.by_name().values() for group in each.param_groups]
-        if self._resolver.look({id(each) for group in groups for each in group["params"]}):
+        groups = [
+            group for optimizer in self.by_name().values() for group in optimizer.param_groups
+        ]
+        if self._resolver.look({id(tensor) for group in groups for tensor in group["params"]}):
             self._renew()
 
     def _add(self, optimizer: torch.optim.Optimizer) -> Track:
         track = Track(str(len(self.tracks)), optimizer)
         self.tracks[id(optimizer)] = track
         self._expected.add(id(optimizer))
-        types = {each.name: each.type for each in self.tracks.values()}
+        types = {other.name: other.type for other in self.tracks.values()}
         self._session.writer.info(optimizers=types)
         return track
 
@@ -214,7 +216,7 @@ class Steps:
         Once may be an accident (an exception between two steps of a pair); twice in a row is how
         the loop is written.
         """
-        stepped = {key for key, each in self.tracks.items() if each.stepped}
+        stepped = {key for key, track in self.tracks.items() if track.stepped}
         if stepped == self._cut_short:
             self._expected = stepped
         self._cut_short = stepped
@@ -231,10 +233,10 @@ class Steps:
         factor = 1.0
         if isinstance(scale, torch.Tensor) and scale.device.type == "cpu":
             factor = 1.0 / scale.item()
-        found = getattr(optimizer, "found_inf", None)
+        found_inf = getattr(optimizer, "found_inf", None)
         skipped: bool | None = False
-        if isinstance(found, torch.Tensor):
-            skipped = bool(found.item()) if found.device.type == "cpu" else None
+        if isinstance(found_inf, torch.Tensor):
+            skipped = bool(found_inf.item()) if found_inf.device.type == "cpu" else None
         session.skipped = skipped
         if skipped:
             session.numbers.count(names.SKIPPED_STEPS)
@@ -336,7 +338,7 @@ class Steps:
         if len(self.tracks) == 1:
             return True
         expected = [self.tracks[key] for key in self._expected if key in self.tracks]
-        return all(each.stepped or each is track or each.ref() is None for each in expected)
+        return all(other.stepped or other is track or other.ref() is None for other in expected)
 
     def end_step(self) -> None:
         """Every optimizer has had its turn."""
@@ -355,12 +357,12 @@ class Steps:
     def _tell_norms(self) -> None:
         """Norms over all optimizers that have had their turn."""
         session = self._session
-        tracks = [each for each in self.tracks.values() if each.stepped]
-        sets = [each.set for each in tracks if each.set is not None]
-        grads = math.fsum(each.grad_square for each in sets)
-        weights = math.fsum(each.weight_square for each in sets)
-        updates = math.fsum(each.update_square for each in sets)
-        away = [each for every in sets for each in every.away]
+        tracks = [track for track in self.tracks.values() if track.stepped]
+        sets = [track.set for track in tracks if track.set is not None]
+        grads = math.fsum(parameters.grad_square for parameters in sets)
+        weights = math.fsum(parameters.weight_square for parameters in sets)
+        updates = math.fsum(parameters.update_square for parameters in sets)
+        away = [on_device for parameters in sets for on_device in parameters.away]
         if away:
             session.numbers.later(device_norms(away, grads, weights, updates))
         elif sets:
@@ -368,17 +370,17 @@ class Steps:
             if weights > 0 and updates >= 0:
                 session.numbers.set(names.UPDATE_RATIO, math.sqrt(updates / weights))
         if sets:
-            empty = sum(each.empty * len(each.all) for each in sets)
-            count = sum(len(each.all) for each in sets)
+            empty = sum(parameters.empty * len(parameters.all) for parameters in sets)
+            count = sum(len(parameters.all) for parameters in sets)
             session.numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
-        for each in sets:
-            each.grad_square = each.weight_square = each.update_square = math.nan
+        for parameters in sets:
+            parameters.grad_square = parameters.weight_square = parameters.update_square = math.nan
 
     def _measured(self, track: Track, method: Callable[..., None], *args: Any) -> None:
         """Calls a method of the track's set; makes the set anew where parameters have changed."""
         session = self._session
         start = _now()
-        place = budget.PARAM_GRADS if method is ParameterSet.gradients else budget.PARAMS
+        quantity = budget.PARAM_GRADS if method is ParameterSet.gradients else budget.PARAMS
         try:
             if track.set is not None:
                 method(track.set, *args)
@@ -390,7 +392,7 @@ class Steps:
                 if method in (ParameterSet.weights, ParameterSet.gradients):
                     method(track.set, *args)
         took = _now() - start
-        session.spent[place] += took
+        session.spent[quantity] += took
         session.spent[budget.OTHER] -= took  # the hook around it counts everything as other
 
     # -- what optimizers hold -----------------------------------------------------------------
@@ -400,7 +402,7 @@ class Steps:
         sizes = [len(group["params"]) for group in optimizer.param_groups]
         if sizes == track.sizes and track.set is not None:
             return
-        known = bool(track.sizes)
+        had_some = bool(track.sizes)
         track.sizes = sizes
         if track.set is not None:
             track.set.settle()
@@ -409,23 +411,25 @@ class Steps:
             for parameter in group["params"]:
                 facts = self._facts.get(id(parameter))
                 if facts is not None:
-                    facts.groups = [each for each in facts.groups if each[0] != track.name]
+                    facts.groups = [
+                        membership for membership in facts.groups if membership[0] != track.name
+                    ]
                     facts.groups.append((track.name, number))
                     members.append(facts)
         track.set = ParameterSet(self._session, members)
-        sets = [each.set for each in self.tracks.values() if each.set is not None]
-        self.plain = all(each.plain for each in sets)
-        if not self._session.sharded and any(each.part.parts > 1 for each in members):
+        sets = [other.set for other in self.tracks.values() if other.set is not None]
+        self.plain = all(parameters.plain for parameters in sets)
+        if not self._session.sharded and any(member.part.parts > 1 for member in members):
             self._session.sharded = True
             self._session.writer.info(sharded=True)
-        held = {id(each.parameter) for every in self.tracks.values() if every.set is not None
-                for each in every.set.all}  # fmt: skip
-        loose = [each for key, each in self._facts.items() if key not in held]
+        held = {id(entry.parameter) for every in self.tracks.values() if every.set is not None
+                for entry in every.set.all}  # fmt: skip
+        loose = [entry for key, entry in self._facts.items() if key not in held]
         if self.loose is not None:
             self.loose.settle()
         self.loose = ParameterSet(self._session, loose) if loose else None
-        if known:
-            data = {"groups": {each.address: each.groups for each in members[:200]}}
+        if had_some:
+            data = {"groups": {member.address: member.groups for member in members[:200]}}
             self._session.event(
                 names.PARAMETERS, f"optimizer {track.name} holds other parameters", data=data
             )
@@ -445,30 +449,30 @@ class Steps:
 
     def settle_later(self) -> None:
         """Asks devices for what they know of parameters; it is told when it has come."""
-        for each in self._sets():
-            for away in each.away:
-                known = away.settle()
-                if known is not None:
-                    self._session.late.put(*known)
+        for parameters in self._sets():
+            for away in parameters.away:
+                moved = away.settle()
+                if moved is not None:
+                    self._session.late.put(*moved)
 
     def settle(self) -> None:
         """Brings the facts of all parameters up to date."""
-        for each in self._sets():
-            each.settle()
+        for parameters in self._sets():
+            parameters.settle()
 
     @property
     def turns(self) -> int:
         """Steps that it takes until the update of every parameter was measured."""
-        return max([each.turns for each in self._sets()], default=1)
+        return max([parameters.turns for parameters in self._sets()], default=1)
 
     @property
     def memory(self) -> int:
         """Bytes of all snapshots."""
-        return sum(each.memory for each in self._sets())
+        return sum(parameters.memory for parameters in self._sets())
 
     def _sets(self) -> list[ParameterSet]:
         sets = (*(track.set for track in self.tracks.values()), self.loose)
-        return [each for each in sets if each is not None]
+        return [parameters for parameters in sets if parameters is not None]
 
     # -- old gradients ------------------------------------------------------------------------
 

@@ -117,11 +117,11 @@ def with_closure(
 
 def settings_of(group: dict[str, Any]) -> dict[str, object]:
     """The settings of a group as plain data, without its parameters and its learning rate."""
-    plain = {}
+    settings = {}
     for name, value in group.items():
         if name in ("params", "lr", "param_names"):
             continue
         if isinstance(value, torch.Tensor):
             value = value.item() if value.device.type == "cpu" and value.numel() == 1 else "tensor"
-        plain[str(name)] = masked_setting(str(name), value)
-    return plain
+        settings[str(name)] = masked_setting(str(name), value)
+    return settings

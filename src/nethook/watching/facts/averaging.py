@@ -30,10 +30,10 @@ class Averaging:
         active = None if parallel is None else ddp_at_work(parallel)
         if active is not None:
             return int(active.process_group.size())
-        known = self._sharded.get(id(model))
-        if known is None:
-            known = self._sharded[id(model)] = _sharded_over(model)
-        return known
+        ranks = self._sharded.get(id(model))
+        if ranks is None:
+            ranks = self._sharded[id(model)] = _sharded_over(model)
+        return ranks
 
 
 def _sharded_over(model: nn.Module) -> int:

@@ -30,9 +30,11 @@ def with_earlier(info: dict[str, Any], earlier: Any, first_step: int) -> dict[st
     if "calls" in info:
         made["calls"] = added(info["calls"], earlier.get("calls"))
     if "moved" in info:
-        known = earlier.get("moved")
-        known = known if isinstance(known, list) and len(known) == 2 else [0, 0]
-        made["moved"] = [mine + _whole(old) for mine, old in zip(info["moved"], known, strict=True)]
+        before = earlier.get("moved")
+        before = before if isinstance(before, list) and len(before) == 2 else [0, 0]
+        made["moved"] = [
+            mine + _whole(old) for mine, old in zip(info["moved"], before, strict=True)
+        ]
     if "modes" in info:
         made["modes"] = _modes(info["modes"], earlier.get("modes"), first_step)
     for name in _AT_THE_START:
@@ -46,10 +48,10 @@ def with_earlier(info: dict[str, Any], earlier: Any, first_step: int) -> dict[st
 
 def added(counts: Mapping[str, Any], earlier: Any) -> dict[str, Any]:
     """Counts by name, with those of before; a count may itself be counts by name."""
-    known = earlier if isinstance(earlier, Mapping) else {}
+    before = earlier if isinstance(earlier, Mapping) else {}
     made: dict[str, Any] = {}
-    for name in dict.fromkeys((*known, *counts)):
-        mine, old = counts.get(name), known.get(name)
+    for name in dict.fromkeys((*before, *counts)):
+        mine, old = counts.get(name), before.get(name)
         if isinstance(mine, Mapping) or isinstance(old, Mapping):
             made[name] = added(mine if isinstance(mine, Mapping) else {}, old)
         else:
@@ -60,13 +62,13 @@ def added(counts: Mapping[str, Any], earlier: Any) -> dict[str, Any]:
 def _modes(modes: list[Any], earlier: Any, first_step: int) -> list[Any]:
     """Every change of mode: [step, phase, mode]."""
     made = [
-        each
-        for each in (earlier if isinstance(earlier, list) else [])
-        if isinstance(each, list) and len(each) == 3 and _whole(each[0]) < first_step
+        change
+        for change in (earlier if isinstance(earlier, list) else [])
+        if isinstance(change, list) and len(change) == 3 and _whole(change[0]) < first_step
     ]
     for step, phase, mode in modes:
-        known = [each for each in made if each[1] == phase]
-        if not known or known[-1][2] is not mode:
+        of_phase = [change for change in made if change[1] == phase]
+        if not of_phase or of_phase[-1][2] is not mode:
             made.append([step, phase, mode])
     return made
 

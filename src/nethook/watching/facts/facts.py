@@ -60,17 +60,17 @@ class SiteFacts:
         tap = self.tap
         if tap is None:
             return self.fixed
-        found = {
+        info = {
             **self.fixed,
             **tap.seen,
             "calls": {phase: count for phase, count in tap.calls.items() if phase != "off"},
-            "modes": [list(each) for each in tap.modes],
+            "modes": [list(change) for change in tap.modes],
         }
         if tap.first_call is not None:
-            found["first_call"] = tap.first_call
+            info["first_call"] = tap.first_call
         if tap.batch:
-            found["batch"] = tap.batch
-        return found
+            info["batch"] = tap.batch
+        return info
 
 
 class Facts:
@@ -130,14 +130,16 @@ class Facts:
             mark = fingerprint(tensor)
             if mark is not None:
                 marks.setdefault(facts.part, []).append(mark)
-        for part, tensors in away.items():
-            stacked = torch.stack([each.to(tensors[0].device) for each in tensors])
+        for shard, tensors in away.items():
+            stacked = torch.stack([mark.to(tensors[0].device) for mark in tensors])
             places = torch.arange(1, len(tensors) + 1, device=stacked.device)
             mixed = (stacked * places).sum() & ((1 << 52) - 1)
-            self._session.pending.add(names.fingerprint_name(*part), mixed)
-        for part, known in marks.items():
-            total = sum(at * int(mark) for at, mark in enumerate(known, start=1)) % (1 << 52)
-            self._session.writer.log(names.fingerprint_name(*part), float(total), step)
+            self._session.pending.add(names.fingerprint_name(*shard), mixed)
+        for shard, shard_marks in marks.items():
+            total = sum(
+                position * int(mark) for position, mark in enumerate(shard_marks, start=1)
+            ) % (1 << 52)
+            self._session.writer.log(names.fingerprint_name(*shard), float(total), step)
 
     def write(self) -> None:
         """Brings the file up to date."""
@@ -152,7 +154,7 @@ class Facts:
                 **fixed,
                 "device": str(tensor.device),
                 "requires_grad": tensor.requires_grad,
-                "groups": [list(each) for each in facts.groups],
+                "groups": [list(group) for group in facts.groups],
                 "steps": facts.steps,
                 "with_grad": facts.with_grad,
                 "moved": facts.moved,
@@ -161,8 +163,8 @@ class Facts:
             if facts.held is not None:
                 info["placements"] = placements_of(tensor)
                 info["local_shape"] = list(facts.local.shape)
-            known = self._requires.get(facts.address)
-            if known is not None and known is not tensor.requires_grad:
+            required = self._requires.get(facts.address)
+            if required is not None and required is not tensor.requires_grad:
                 frozen[facts.address] = tensor.requires_grad
             self._requires[facts.address] = tensor.requires_grad
             self._tell(facts.address, "Parameter", info)

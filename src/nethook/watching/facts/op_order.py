@@ -49,11 +49,11 @@ class OpOrder(OpConsumer):
         given = [tensor for _, tensor in tensors((args, kwargs))]
         sources = []
         for tensor in given:
-            known = self._made.get(id(tensor))
-            if known is not None and known[0]() is tensor:
-                sources.append(known[1])
+            maker = self._made.get(id(tensor))
+            if maker is not None and maker[0]() is tensor:
+                sources.append(maker[1])
         number = len(self._ops)
-        computed = sum(not isinstance(each, torch.nn.Parameter) for each in given)
+        computed = sum(not isinstance(tensor, torch.nn.Parameter) for tensor in given)
         linear = op.name in LINEAR and not (op.name in LINEAR_IN_ONE and computed > 1)
         linear = linear or (op.name in LINEAR_BY_A_CONSTANT and computed <= 1)
         site = f"{self._prefix}{op.place.address}".rstrip(".")
@@ -79,10 +79,10 @@ class OpOrder(OpConsumer):
         if self._off:
             self._remove()
         elif self._hooks is not None and self._ops:
-            known = self._session.op_lists
-            known[self._prefix.rstrip(".")] = self._ops
-            only = known.get("") if len(known) == 1 else None
-            self._session.writer.info(ops=only if only is not None else known)
+            op_lists = self._session.op_lists
+            op_lists[self._prefix.rstrip(".")] = self._ops
+            only = op_lists.get("") if len(op_lists) == 1 else None
+            self._session.writer.info(ops=only if only is not None else op_lists)
             self._remove()
 
     def _remove(self) -> None:

@@ -41,12 +41,12 @@ def tell_clock(session: Events, clock: str) -> None:
     session.event(names.CLOCK, f"a step is {what[clock]}", data={"clock": clock})
 
 
-def tell_failure(session: Events, part: str, error: str, trace: str) -> None:
+def tell_failure(session: Events, name: str, error: str, trace: str) -> None:
     """A part of watching has failed."""
     session.writer.event(
         names.FAILED,
         session.step,
-        f"{part} failed and is off: {error}",
+        f"{name} failed and is off: {error}",
         "",
-        {"where": part, "error": error, "traceback": trace},
+        {"where": name, "error": error, "traceback": trace},
     )

@@ -45,37 +45,37 @@ class Suspect:
     @property
     def key(self) -> tuple[str, str, bool, bool]:
         """What it takes for two flags to be the same sign."""
-        look = self.value
+        value_range = self.value
         return (
             self.address,
             self.quantity,
-            look is None or bool(look.nan),
-            look is None or bool(look.posinf),
+            value_range is None or bool(value_range.nan),
+            value_range is None or bool(value_range.posinf),
         )
 
 
-def look_at(flag: Flag, call: Call | None, known: set[tuple[str, str, bool, bool]]) -> Suspect:
+def look_at(flag: Flag, call: Call | None, harmless: set[tuple[str, str, bool, bool]]) -> Suspect:
     """A flag as a suspect. Of signs that are known to be harmless the inputs are not looked at."""
-    found = Suspect(flag.address, flag.quantity, flag.step, call)
+    suspect = Suspect(flag.address, flag.quantity, flag.step, call)
     if isinstance(flag.value, torch.Tensor):
-        found.value = range_of(flag.value)
+        suspect.value = range_of(flag.value)
     elif flag.value is not None:
-        ranges = [each for each in ranges_of(flag.value) if not each.finite]
-        found.value = ranges[0] if ranges else None
-    if flag.quantity != OUTPUTS or found.key in known or flag.inputs is None:
-        return found
-    found.inputs = ranges_of(flag.inputs)
-    found.inputs_finite = all(each.finite for each in found.inputs)
+        ranges = [value_range for value_range in ranges_of(flag.value) if not value_range.finite]
+        suspect.value = ranges[0] if ranges else None
+    if flag.quantity != OUTPUTS or suspect.key in harmless or flag.inputs is None:
+        return suspect
+    suspect.inputs = ranges_of(flag.inputs)
+    suspect.inputs_finite = all(value_range.finite for value_range in suspect.inputs)
     if flag.module is not None:
-        found.kind = type(flag.module).__name__
-        found.parameters = _not_finite(flag.module)
-        if found.inputs_finite and not found.parameters:
-            found.reason = _reason(flag)
-    return found
+        suspect.kind = type(flag.module).__name__
+        suspect.parameters = _not_finite(flag.module)
+        if suspect.inputs_finite and not suspect.parameters:
+            suspect.reason = _reason(flag)
+    return suspect
 
 
 def _not_finite(module: nn.Module) -> list[str]:
-    return [name for name, each in module.named_parameters() if not is_finite(each)]
+    return [name for name, parameter in module.named_parameters() if not is_finite(parameter)]
 
 
 def _reason(flag: Flag) -> str:
@@ -113,7 +113,7 @@ class Pinned:
             "reason": self.reason,
             "operation": self.operation,
             "before": self.before,
-            "ranges": [each.to_dict() for each in self.ranges[:_SHOWN]],
+            "ranges": [value_range.to_dict() for value_range in self.ranges[:_SHOWN]],
             "signs": self.signs[:_SHOWN],
             "message": self.message,
         }
@@ -136,21 +136,21 @@ def pin(
         healthy: whether steps with finite gradients came before this one.
         measured: whether the outputs of sites were looked at in this step.
     """
-    forward = [each for each in suspects if each.quantity == OUTPUTS]
+    forward = [suspect for suspect in suspects if suspect.quantity == OUTPUTS]
     if loss is not None and loss.prediction_finite:
         forward = []  # they did not reach the output: a mask, or filled in
     if forward:
-        found = _forward(forward[0], inputs, healthy=healthy)
+        pinned = _forward(forward[0], inputs, healthy=healthy)
     elif loss is not None and loss.prediction_finite is False:
-        found = _somewhere(suspects[0], inputs, measured=measured)
+        pinned = _somewhere(suspects[0], inputs, measured=measured)
     elif loss is not None:
-        found = _loss(loss, suspects, sure=measured or bool(loss.prediction_finite))
+        pinned = _loss(loss, suspects, sure=measured or bool(loss.prediction_finite))
     else:
-        found = _behind(suspects)
-    found.signs = [_sign(each) for each in suspects]
-    if found.call is None and suspects:
-        found.call = suspects[0].call
-    return found
+        pinned = _behind(suspects)
+    pinned.signs = [_sign(suspect) for suspect in suspects]
+    if pinned.call is None and suspects:
+        pinned.call = suspects[0].call
+    return pinned
 
 
 def _sign(suspect: Suspect) -> dict[str, Any]:
@@ -159,9 +159,9 @@ def _sign(suspect: Suspect) -> dict[str, Any]:
 
 
 def _forward(first: Suspect, inputs: object, *, healthy: bool) -> Pinned:
-    at, what = first.address, _what(first)
+    address, what = first.address, _what(first)
     if first.parameters:
-        addresses = [f"{at}.{name}".lstrip(".") for name in first.parameters[:4]]
+        addresses = [f"{address}.{name}".lstrip(".") for name in first.parameters[:4]]
         names = ", ".join(addresses)
         if healthy:
             return Pinned(
@@ -171,38 +171,47 @@ def _forward(first: Suspect, inputs: object, *, healthy: bool) -> Pinned:
                 call=first.call,
             )  # fmt: skip
         return Pinned(
-            "parameters", at, first.step,
-            f"the output of {_site(at)} is {what} because its own parameters are: {names}",
+            "parameters", address, first.step,
+            f"the output of {_site(address)} is {what} because its own parameters are: {names}",
             reason=f"not finite before the step: {names}", ranges=first.inputs, call=first.call,
         )  # fmt: skip
     if first.inputs_finite is False:
-        poisoned = [look for look in ranges_of(inputs, "inputs") if look.nan or look.posinf]
+        poisoned = [
+            value_range
+            for value_range in ranges_of(inputs, "inputs")
+            if value_range.nan or value_range.posinf
+        ]
         if poisoned:
             return Pinned(
-                "data", at, first.step,
-                f"the batch has {_counts(poisoned[0])}, which {_site(at)} is the first to meet",
+                "data", address, first.step,
+                f"the batch has {_counts(poisoned[0])}, which {_site(address)} is the first to "
+                "meet",
                 reason="not finite in the data", ranges=poisoned, call=first.call,
             )  # fmt: skip
-        around = at.rpartition(".")[0]
+        around = address.rpartition(".")[0]
         return Pinned(
             "forward", around, first.step,
             f"an operation in {_site(around)} made {_counts_of(first.inputs)} "
-            f"between the sites before {_site(at)} and its input",
-            before=at, ranges=first.inputs, call=first.call,
+            f"between the sites before {_site(address)} and its input",
+            before=address, ranges=first.inputs, call=first.call,
         )  # fmt: skip
     said = f": {first.reason}" if first.reason else ""
     # Inside a compiled graph only outputs are seen.
-    known = "" if first.inputs_finite is None else " although its inputs are finite"
+    although = "" if first.inputs_finite is None else " although its inputs are finite"
     return Pinned(
-        "forward", at, first.step,
-        f"the output of {_site(at)} is {what}{known}{said}",
+        "forward", address, first.step,
+        f"the output of {_site(address)} is {what}{although}{said}",
         reason=first.reason, operation=first.kind, ranges=first.inputs, call=first.call,
     )  # fmt: skip
 
 
 def _somewhere(first: Suspect, inputs: object, *, measured: bool) -> Pinned:
     """The output is not finite, and no site has a sign."""
-    poisoned = [look for look in ranges_of(inputs, "inputs") if look.nan or look.posinf]
+    poisoned = [
+        value_range
+        for value_range in ranges_of(inputs, "inputs")
+        if value_range.nan or value_range.posinf
+    ]
     if poisoned:
         return Pinned(
             "data", "", first.step, f"the batch has {_counts(poisoned[0])}",
@@ -248,7 +257,7 @@ def _behind(suspects: Sequence[Suspect]) -> Pinned:
                     f"{where} is {_what(first)}, and the loss is finite", call=first.call,
                     ranges=[] if first.value is None else [first.value],
                 )  # fmt: skip
-    first = next((each for each in suspects if each.quantity == PARAMS), suspects[0])
+    first = next((suspect for suspect in suspects if suspect.quantity == PARAMS), suspects[0])
     return Pinned(
         "optimizer", first.address, first.step,
         f"the step left {first.address!r} {_what(first)}, and its gradient was finite",
@@ -265,10 +274,10 @@ def _what(suspect: Suspect) -> str:
     return "not finite" if suspect.value is None else _counts(suspect.value)
 
 
-def _counts(look: Range) -> str:
-    parts = [("NaN", look.nan), ("+Inf", look.posinf), ("−Inf", look.neginf)]
+def _counts(value_range: Range) -> str:
+    parts = [("NaN", value_range.nan), ("+Inf", value_range.posinf), ("−Inf", value_range.neginf)]
     return " and ".join(name for name, count in parts if count) or "not finite"
 
 
-def _counts_of(looks: Sequence[Range]) -> str:
-    return next((_counts(look) for look in looks if not look.finite), "NaN")
+def _counts_of(ranges: Sequence[Range]) -> str:
+    return next((_counts(value_range) for value_range in ranges if not value_range.finite), "NaN")

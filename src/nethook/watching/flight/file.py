@@ -98,36 +98,36 @@ def load(path: str | Path) -> Flight:
         NotARunError: it is another kind of file, or damaged.
     """
     given = Path(path)
-    place = given if given.suffix == ".safetensors" else flight_path(given)
-    if not is_file(place):
+    flight_file = given if given.suffix == ".safetensors" else flight_path(given)
+    if not is_file(flight_file):
         raise NoSuchRunError(
-            f"There is no {str(place)!r}: a run has such a file only after nethook.watch has seen "
-            "a NaN or an infinity in it, with `batches` above 0."
+            f"There is no {str(flight_file)!r}: a run has such a file only after nethook.watch has "
+            "seen a NaN or an infinity in it, with `batches` above 0."
         )
     try:
-        with safe_open(place, framework="pt") as file:
+        with safe_open(flight_file, framework="pt") as file:
             text = (file.metadata() or {}).get(_KEY, "")
             if not text or len(text) > _MOST_TEXT:
-                raise NotARunError(f"{str(place)!r} was not written by nethook.watch.")
+                raise NotARunError(f"{str(flight_file)!r} was not written by nethook.watch.")
             described = json.loads(text)
-            return _read_all(described, file, place)
+            return _read_all(described, file, flight_file)
     except _FAILURES as error:
         if isinstance(error, NotARunError):
             raise
-        raise NotARunError(f"{str(place)!r} cannot be read: {error}") from None
+        raise NotARunError(f"{str(flight_file)!r} cannot be read: {error}") from None
 
 
-def _read_all(described: Any, file: Any, place: Path) -> Flight:
+def _read_all(described: Any, file: Any, path: Path) -> Flight:
     if not isinstance(described, dict) or described.get(_KEY) != VERSION:
         version = described.get(_KEY) if isinstance(described, dict) else None
         raise NotARunError(
-            f"{str(place)!r} has version {version!r}; this nethook reads version {VERSION}."
+            f"{str(path)!r} has version {version!r}; this nethook reads version {VERSION}."
         )
     names = set(file.keys())
 
     def tensor(name: object) -> torch.Tensor:
         if name not in names:
-            raise NotARunError(f"{str(place)!r} names a tensor that it does not have: {name!r}.")
+            raise NotARunError(f"{str(path)!r} names a tensor that it does not have: {name!r}.")
         return file.get_tensor(name)  # type: ignore[no-any-return]
 
     parts = {
@@ -143,7 +143,7 @@ def _read_all(described: Any, file: Any, place: Path) -> Flight:
         dict(parts["weights"]),
         {str(name): bool(flag) for name, flag in described["training"].items()},
         dict(parts["loss"]),
-        [str(each) for each in described["left_out"]],
+        [str(name) for name in described["left_out"]],
     )
 
 
@@ -166,13 +166,15 @@ def _write(value: Any, name: str, tensors: dict[str, torch.Tensor], left_out: li
     elif value is None or isinstance(value, bool | int | float | str):
         return value
     elif isinstance(value, list):
-        return [_write(each, f"{name}.{at}", tensors, left_out) for at, each in enumerate(value)]
+        return [
+            _write(item, f"{name}.{index}", tensors, left_out) for index, item in enumerate(value)
+        ]
     elif type(value) is tuple:
         return {_TUPLE: _write(list(value), name, tensors, left_out)}
     elif isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {
             _MAPPING: {
-                key: _write(each, f"{name}.{key}", tensors, left_out) for key, each in value.items()
+                key: _write(item, f"{name}.{key}", tensors, left_out) for key, item in value.items()
             }
         }
     kind = (value.kind if isinstance(value, NotRecorded) else type(value)).__name__
@@ -184,8 +186,8 @@ def _why_not(tensor: torch.Tensor) -> str:
     """Why a tensor cannot be saved, in a word or two; empty where it can be."""
     kind = readable.kind(tensor)
     # A subclass with memory of its own is saved as the plain tensor that it is as well.
-    plain = kind == "subclass" and tensor.layout is torch.strided and not is_shared(tensor)
-    if kind is not None and not plain:
+    as_strided = kind == "subclass" and tensor.layout is torch.strided and not is_shared(tensor)
+    if kind is not None and not as_strided:
         return f"{kind} tensor"
     if tensor.dtype not in _SAVED:
         return f"tensor of {str(tensor.dtype).removeprefix('torch.')}"
@@ -196,17 +198,17 @@ def _why_not(tensor: torch.Tensor) -> str:
 
 def _read(value: Any, tensor: Any) -> Any:
     if isinstance(value, list):
-        return [_read(each, tensor) for each in value]
+        return [_read(item, tensor) for item in value]
     if not isinstance(value, dict):
         return value
     if _TENSOR in value:
-        found = tensor(value[_TENSOR])
-        found = found.expand(value["shape"]) if "shape" in value else found
-        return found.requires_grad_(bool(value.get("grad")))
+        stored = tensor(value[_TENSOR])
+        stored = stored.expand(value["shape"]) if "shape" in value else stored
+        return stored.requires_grad_(bool(value.get("grad")))
     if _TUPLE in value:
         return tuple(_read(value[_TUPLE], tensor))
     if _MAPPING in value:
-        return {str(key): _read(each, tensor) for key, each in value[_MAPPING].items()}
+        return {str(key): _read(item, tensor) for key, item in value[_MAPPING].items()}
     return None
 
 
@@ -215,11 +217,11 @@ def weights_of(module: nn.Module) -> dict[str, torch.Tensor] | None:
 
     None where there are more bytes than are saved, and where ranks hold parts of them only.
     """
-    found: dict[str, torch.Tensor] = {}
+    weights: dict[str, torch.Tensor] = {}
     for name, tensor in (*module.named_parameters(), *module.named_buffers()):
         if is_shared(tensor):
             return None
-        found[name] = tensor.detach()
-    if sum(bytes_held(tensor) for tensor in found.values()) > WEIGHTS_CAP:
+        weights[name] = tensor.detach()
+    if sum(bytes_held(tensor) for tensor in weights.values()) > WEIGHTS_CAP:
         return None
-    return found
+    return weights

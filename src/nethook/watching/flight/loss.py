@@ -58,7 +58,7 @@ class LossCause:
 
 def cause_of(root: Node) -> LossCause:
     """Look through the graph between a loss and the models' outputs for what made it infinite."""
-    found = LossCause()
+    cause = LossCause()
     for term in terms_of(root):
         find_output(term)
         operands = operands_of(term, made_of(term))
@@ -67,34 +67,34 @@ def cause_of(root: Node) -> LossCause:
             finite = None if tensor is None else is_finite(tensor)
             if name == "prediction" and finite is False and operands.space == LOG_PROBABILITIES:
                 # A log of probabilities may be −Inf while what it was made from is finite.
-                look = range_of(tensor)
-                finite = False if look is not None and look.nan else None
-            if finite is not None and getattr(found, f"{name}_finite") is not False:
-                setattr(found, f"{name}_finite", finite)
-        found.chain = found.chain or [
+                value_range = range_of(tensor)
+                finite = False if value_range is not None and value_range.nan else None
+            if finite is not None and getattr(cause, f"{name}_finite") is not False:
+                setattr(cause, f"{name}_finite", finite)
+        cause.chain = cause.chain or [
             name_of(node) for node in (*term.passed, term.node, *term.behind)
         ]
-        _output_finite(term, found)
-    _first_trouble(root, found)
-    return found
+        _output_finite(term, cause)
+    _first_trouble(root, cause)
+    return cause
 
 
-def _output_finite(term: Term, found: LossCause) -> None:
+def _output_finite(term: Term, cause: LossCause) -> None:
     """Whether the output of the model was finite, where the node behind it has kept it."""
     before = term.behind[-2] if len(term.behind) > 1 else term.node
     kept = saved(before, "self") if name_of(before) not in LOSS_NODES else None
-    if kept is not None and found.prediction_finite is None:
-        found.prediction_finite = is_finite(kept)
+    if kept is not None and cause.prediction_finite is None:
+        cause.prediction_finite = is_finite(kept)
 
 
-def _first_trouble(root: Node, found: LossCause) -> None:
+def _first_trouble(root: Node, cause: LossCause) -> None:
     """The operation nearest to the output whose operands were finite, and its result was not."""
     waiting, seen = deque([root]), {root}
     while waiting and len(seen) < _FAR:
         node = waiting.popleft()
         trouble = _trouble(node)
         if trouble is not None:
-            found.operation, (found.reason, found.ranges) = name_of(node), trouble
+            cause.operation, (cause.reason, cause.ranges) = name_of(node), trouble
         if mark_of(node) is None:
             for into, _ in node.next_functions:
                 if into is not None and into not in seen:
@@ -118,18 +118,18 @@ def _trouble(node: Node) -> tuple[str, list[Range]] | None:
         result = saved(node, "result")
         if result is None or is_finite(result):
             return None
-        look = range_of(result)
+        value_range = range_of(result)
         reasons = {"Exp": "exp overflows", "Sqrt": "root of a negative number"}
         said = reasons.get(name, "division by 0" if name == "Reciprocal" else "NaN in a softmax")
-        return said, [] if look is None else [look]
-    tensors = [each for each in operands if isinstance(each, torch.Tensor)]
-    if not tensors or not all(is_finite(each) for each in tensors if name != "NllLoss"):
+        return said, [] if value_range is None else [value_range]
+    tensors = [operand for operand in operands if isinstance(operand, torch.Tensor)]
+    if not tensors or not all(is_finite(tensor) for tensor in tensors if name != "NllLoss"):
         return None
     said = forward_reason(_RULE.get(name, name), operands, None)
     if said == "NaN from finite operands" or said.startswith("it was given"):
         return None
-    looks = [look for each in tensors if (look := range_of(each)) is not None]
-    return said, looks
+    ranges = [value_range for tensor in tensors if (value_range := range_of(tensor)) is not None]
+    return said, ranges
 
 
 _RULE: Final = {"NllLoss": "nll_loss", "NllLoss2D": "nll_loss", "Log1P": "log1p"}
@@ -150,12 +150,12 @@ class LossKeeper:
     """Keeps what is needed to compute a loss again, each step: what is known is not asked again."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[type, type, int], dict[str, Any]] = {}
+        self._kept: dict[tuple[type, type, int], dict[str, Any]] = {}
 
-    def known_of(self, node: type) -> dict[str, Any] | None:
+    def kept_of(self, node: type) -> dict[str, Any] | None:
         """What is kept of every loss with this last node but for its target; None: it depends."""
-        found = [known for key, known in self._known.items() if key[0] is node]
-        return found[0] if len(found) == 1 and found[0]["weight"] is None else None
+        of_node = [kept for key, kept in self._kept.items() if key[0] is node]
+        return of_node[0] if len(of_node) == 1 and of_node[0]["weight"] is None else None
 
     def keep(self, roots: Sequence[torch.Tensor]) -> dict[str, Any]:
         """See `keep_loss`."""
@@ -169,14 +169,14 @@ class LossKeeper:
         if before is None:
             return keep_loss(roots)
         key = (type(root), type(before), saved_by(root, "reduction"))
-        known = self._known.get(key)
-        if known is None or known["weight"] is not None:
-            found = keep_loss(roots)
-            if found:
-                self._known[key] = found | {"target": None}
-            return found
+        kept = self._kept.get(key)
+        if kept is None or kept["weight"] is not None:
+            fresh = keep_loss(roots)
+            if fresh:
+                self._kept[key] = fresh | {"target": None}
+            return fresh
         target = saved(root, "target")
-        return {} if target is None else known | {"target": target}
+        return {} if target is None else kept | {"target": target}
 
 
 def keep_loss(roots: Sequence[torch.Tensor]) -> dict[str, Any]:

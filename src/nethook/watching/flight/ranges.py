@@ -75,12 +75,12 @@ def range_of(tensor: torch.Tensor, name: str = "") -> Range | None:
 
 def ranges_of(value: object, name: str = "") -> list[Range]:
     """The ranges of all tensors in a value that can be read, by name and path."""
-    found = [
+    ranges = [
         range_of(tensor, f"{name}{show_path(path)}")
         for path, tensor in tensors(value)
         if tensor.numel()
     ]
-    return [each for each in found if each is not None]
+    return [one for one in ranges if one is not None]
 
 
 def is_finite(value: object) -> bool:
@@ -89,7 +89,7 @@ def is_finite(value: object) -> bool:
         for _, tensor in tensors(value):
             if not (tensor.is_floating_point() or tensor.is_complex()) or not tensor.numel():
                 continue
-            look = range_of(tensor)
-            if look is not None and not look.finite:
+            value_range = range_of(tensor)
+            if value_range is not None and not value_range.finite:
                 return False
     return True

@@ -26,7 +26,9 @@ class Operands(list[Operand]):
     def __init__(self, given: Sequence[Operand]) -> None:
         super().__init__(given)
         self.times = 1
-        self.sizes = [each.numel() if isinstance(each, torch.Tensor) else 1 for each in given]
+        self.sizes = [
+            operand.numel() if isinstance(operand, torch.Tensor) else 1 for operand in given
+        ]
 
 
 def _is_real(tensor: torch.Tensor) -> bool:
@@ -36,16 +38,20 @@ def _is_real(tensor: torch.Tensor) -> bool:
 
 def _compact(operands: Sequence[Operand]) -> Operands:
     """Operands with one element of each dimension along which all of them are expanded."""
-    found = Operands(operands)
-    places = [at for at, each in enumerate(found) if isinstance(each, torch.Tensor)]
-    most = max((found[at].dim() for at in places), default=0)
+    compact = Operands(operands)
+    places = [index for index, operand in enumerate(compact) if isinstance(operand, torch.Tensor)]
+    most = max((compact[index].dim() for index in places), default=0)
     for dim in range(-most, 0):
-        having = [at for at in places if found[at].dim() >= -dim and found[at].shape[dim] > 1]
-        if having and all(found[at].stride(dim) == 0 for at in having):
-            found.times *= found[having[0]].shape[dim]
-            for at in having:
-                found[at] = found[at].narrow(dim, 0, 1)
-    return found
+        having = [
+            index
+            for index in places
+            if compact[index].dim() >= -dim and compact[index].shape[dim] > 1
+        ]
+        if having and all(compact[index].stride(dim) == 0 for index in having):
+            compact.times *= compact[having[0]].shape[dim]
+            for index in having:
+                compact[index] = compact[index].narrow(dim, 0, 1)
+    return compact
 
 
 def forward_reason(operation: str, operands: Sequence[Operand], result: Any) -> str:
@@ -56,7 +62,7 @@ def forward_reason(operation: str, operands: Sequence[Operand], result: Any) -> 
         operands: tensors and numbers, in order.
         result: what it returned, if that is at hand.
     """
-    tensors = [each for each in operands if isinstance(each, torch.Tensor)]
+    tensors = [operand for operand in operands if isinstance(operand, torch.Tensor)]
     special = _RULES.get(operation.lower())
     if special is not None and all(map(_is_real, tensors)):
         said = unrecorded(special)(_compact(operands))
@@ -66,18 +72,18 @@ def forward_reason(operation: str, operands: Sequence[Operand], result: Any) -> 
 
 
 def _general(tensors: list[torch.Tensor], result: Any) -> str:
-    looks = [look for each in tensors if (look := range_of(each)) is not None]
+    ranges = [one for tensor in tensors if (one := range_of(tensor)) is not None]
     out = range_of(result) if isinstance(result, torch.Tensor) else None
-    if any(look.nan for look in looks):
+    if any(given.nan for given in ranges):
         return "it was given NaN"
-    if any(look.posinf or look.neginf for look in looks):
+    if any(given.posinf or given.neginf for given in ranges):
         if out is not None and out.nan:
             return "infinite operands: ∞ − ∞, 0 · ∞ or ∞ / ∞"
         return "it was given infinities"
-    largest = max((max(abs(look.min), abs(look.max)) for look in looks), default=0.0)
+    largest = max((max(abs(given.min), abs(given.max)) for given in ranges), default=0.0)
     if out is not None and (out.posinf or out.neginf):
         return f"{_overflow(out.dtype)}; its operands reach {largest:.4g}"
-    dtype = looks[0].dtype if looks else ""
+    dtype = ranges[0].dtype if ranges else ""
     if largest > _limit(dtype) ** 0.5:
         return f"{_overflow(dtype)}: its operands reach {largest:.4g}, and it squares them"
     return "NaN from finite operands"
@@ -85,9 +91,9 @@ def _general(tensors: list[torch.Tensor], result: Any) -> str:
 
 def _limit(dtype: str) -> float:
     """The largest number of a type; infinite where it has none."""
-    known = getattr(torch, dtype, None)
-    if isinstance(known, torch.dtype) and known.is_floating_point:
-        return torch.finfo(known).max
+    torch_dtype = getattr(torch, dtype, None)
+    if isinstance(torch_dtype, torch.dtype) and torch_dtype.is_floating_point:
+        return torch.finfo(torch_dtype).max
     return math.inf
 
 
@@ -100,11 +106,11 @@ def _overflow(dtype: str) -> str:
 # -- one rule an operation -------------------------------------------------------------------------
 
 
-def _tensor(operands: Operands, at: int = 0) -> torch.Tensor | None:
+def _tensor(operands: Operands, index: int = 0) -> torch.Tensor | None:
     """An operand as a tensor; a number becomes one."""
-    if at >= len(operands):
+    if index >= len(operands):
         return None
-    value = operands[at]
+    value = operands[index]
     if isinstance(value, torch.Tensor):
         return value.detach()
     return torch.tensor(float(value)) if isinstance(value, int | float) else None
@@ -291,6 +297,6 @@ def backward_reason(operation: str, operands: Sequence[Operand], grads: Sequence
                 return f"{said}, which its derivative divides by once more"
     if name in {"where", "mul"}:
         return "0 · ∞ behind a mask: the branch that was not taken is not finite"
-    looks = [look for each in grads if isinstance(each, torch.Tensor) and (look := range_of(each))]
-    dtype = looks[0].dtype if looks else "the type"
+    ranges = [one for grad in grads if isinstance(grad, torch.Tensor) and (one := range_of(grad))]
+    dtype = ranges[0].dtype if ranges else "the type"
     return f"{_overflow(dtype)} or infinite derivative of {name}"

@@ -157,7 +157,7 @@ class Flight:
 
     def kept_of(self, node: type) -> dict[str, Any] | None:
         """The same of all losses with this last node but for their target, if that is known."""
-        return self._keeper.known_of(node)
+        return self._keeper.kept_of(node)
 
     def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
         """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""
@@ -310,20 +310,20 @@ class Flight:
             inputs = None if call is None else call.inputs
             # To keep its budget the watch may not have looked at outputs in this step.
             measured = bool(getattr(self._watching, "on_outputs", True))
-            found = pin(signs, self._loss, inputs, healthy=self._healthy, measured=measured)
-            found.step = found.step if found.step >= 0 else self._watching.step
-            found.call = found.call or call
-            data = found.to_dict() | self._save(found, weights=weights)
-        said = _sentence(found, data, self._watching.run_path())
-        self._watching.event(NON_FINITE, said, found.address, data)
+            pinned = pin(signs, self._loss, inputs, healthy=self._healthy, measured=measured)
+            pinned.step = pinned.step if pinned.step >= 0 else self._watching.step
+            pinned.call = pinned.call or call
+            data = pinned.to_dict() | self._save(pinned, weights=weights)
+        said = _sentence(pinned, data, self._watching.run_path())
+        self._watching.event(NON_FINITE, said, pinned.address, data)
         # Nobody reads the file while training goes to waste. `nethook run` says it at the end.
         if sys.stderr is not None and not getattr(self._watching, "silent", False):
             sys.stderr.write(f"nethook: {said}\n")
         self._let_go()
 
-    def _save(self, found: Pinned, *, weights: bool) -> dict[str, Any]:
+    def _save(self, pinned: Pinned, *, weights: bool) -> dict[str, Any]:
         """Saves the batch; returns where, or why not."""
-        call = found.call
+        call = pinned.call
         watched = None if call is None else call.module()
         if call is None or watched is None or self._ring is None:
             return {"file": None, "not_saved": "no batches were held (batches=0)"}
@@ -338,13 +338,13 @@ class Flight:
             left_out = save(
                 path,
                 Saved(
-                    found.to_dict() | {"model": call.model},
+                    pinned.to_dict() | {"model": call.model},
                     call.args,
                     call.kwargs or {},
                     call.random,
                     call.autocast,
                     held or {},
-                    {name: each.training for name, each in module.named_modules()},
+                    {name: submodule.training for name, submodule in module.named_modules()},
                     call.whole_loss,
                 ),
             )
@@ -354,7 +354,7 @@ class Flight:
             "file": Path(path).name,
             "weights": held is not None,
             "not_saved": "",
-            "left_out": [each for each in left_out if each.startswith(("args", "kwargs"))],
+            "left_out": [name for name in left_out if name.startswith(("args", "kwargs"))],
         }
 
     def _forget(self) -> None:
@@ -365,8 +365,8 @@ class Flight:
 
 def _is_bad_loss(root: torch.Tensor) -> bool:
     """Whether a loss is not finite; one on a device is looked at by the watch, later."""
-    plain = root.is_cpu and not is_shared(root)
-    readable = plain and root.dim() == 0 and root.is_floating_point()
+    local = root.is_cpu and not is_shared(root)
+    readable = local and root.dim() == 0 and root.is_floating_point()
     return readable and not math.isfinite(root.item())
 
 
@@ -380,8 +380,8 @@ def _gradients_finite(optimizer: torch.optim.Optimizer) -> bool:
         )
 
 
-def _sentence(found: Pinned, data: dict[str, Any], run: str) -> str:
-    said = f"step {found.step}: {found.message}."
+def _sentence(pinned: Pinned, data: dict[str, Any], run: str) -> str:
+    said = f"step {pinned.step}: {pinned.message}."
     if data.get("left_out"):
         said += (
             f" nethook.replay({run!r}, model, inputs=nethook.inputs(...)) runs a batch again; not "

@@ -84,8 +84,12 @@ class Finder(OpConsumer):
         for value, origin in ((data, DATA), (parameters, PARAMETERS)):
             for _, tensor in tensors(value):
                 if not is_finite(tensor):
-                    look = range_of(tensor)
-                    mask = origin == DATA and look is not None and not (look.nan or look.posinf)
+                    value_range = range_of(tensor)
+                    mask = (
+                        origin == DATA
+                        and value_range is not None
+                        and not (value_range.nan or value_range.posinf)
+                    )
                     self._origin[id(tensor)] = (tensor, Origin(FILLED if mask else origin))
 
     def before(
@@ -93,24 +97,25 @@ class Finder(OpConsumer):
     ) -> None:
         """Keeps what an operation is given; what it will write to is copied."""
         with quiet():
-            written = {id(each) for each in written_arguments(function, args, kwargs)}
+            written = {id(tensor) for tensor in written_arguments(function, args, kwargs)}
             operands = [
-                _kept(each, copied=id(each) in written) for each in _operands((args, kwargs))
+                _kept(operand, copied=id(operand) in written)
+                for operand in _operands((args, kwargs))
             ]
-            for each in operands:
-                if isinstance(each, _Copy):
-                    self._inherit(each)
+            for operand in operands:
+                if isinstance(operand, _Copy):
+                    self._inherit(operand)
         seen = SeenOp(
             op.address, op.name, op.place.address, line_of_script(or_library=True).text,
-            [each.copy if isinstance(each, _Copy) else each for each in operands],
+            [operand.copy if isinstance(operand, _Copy) else operand for operand in operands],
             first_node=next_node_number(),
         )  # fmt: skip
         self._running.append(seen)
 
     def _inherit(self, kept: _Copy) -> None:
-        known = self._origin.get(id(kept.original))
-        if known is not None:
-            self._origin[id(kept.copy)] = (kept.copy, known[1])
+        held = self._origin.get(id(kept.original))
+        if held is not None:
+            self._origin[id(kept.copy)] = (kept.copy, held[1])
 
     def failed(
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -137,11 +142,13 @@ class Finder(OpConsumer):
 
     def conclude(self, output: object) -> None:
         """The forward has ended: blames whoever made what is in its output."""
-        known = [self._origin[id(each)] for _, each in tensors(output) if id(each) in self._origin]
-        if not known and not is_finite(output):
+        origins = [
+            self._origin[id(tensor)] for _, tensor in tensors(output) if id(tensor) in self._origin
+        ]
+        if not origins and not is_finite(output):
             # It was made by something that is no operation, such as an autograd.Function.
-            known = list(self._origin.values())
-        for _, origin in known:
+            origins = list(self._origin.values())
+        for _, origin in origins:
             if origin.op is None:
                 continue
             if origin.kind == MADE:
@@ -151,14 +158,14 @@ class Finder(OpConsumer):
 
     def _judge(self, seen: SeenOp, bad: list[torch.Tensor]) -> Origin:
         """Where a result has its NaN from."""
-        given = [each for each in seen.operands if isinstance(each, torch.Tensor)]
-        poisoned = [each for each in given if not is_finite(each)]
+        given = [operand for operand in seen.operands if isinstance(operand, torch.Tensor)]
+        poisoned = [tensor for tensor in given if not is_finite(tensor)]
         if not poisoned:
-            numbers = [each for each in seen.operands if isinstance(each, float)]
-            if seen.name in _FILLS and any(not abs(each) < float("inf") for each in numbers):
+            numbers = [operand for operand in seen.operands if isinstance(operand, float)]
+            if seen.name in _FILLS and any(not abs(number) < float("inf") for number in numbers):
                 return Origin(FILLED)
             return Origin(MADE, seen)
-        origins = [self._origin.get(id(each), (None, Origin(FILLED)))[1] for each in poisoned]
+        origins = [self._origin.get(id(tensor), (None, Origin(FILLED)))[1] for tensor in poisoned]
         for kind in (MADE, DATA, PARAMETERS):
             for origin in origins:
                 if origin.kind == kind:
@@ -183,15 +190,15 @@ def _operands(value: Any) -> Iterator[Any]:
     if isinstance(value, torch.Tensor | int | float) and not isinstance(value, bool):
         yield value
     elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _operands(each)
+        for item in value:
+            yield from _operands(item)
     elif isinstance(value, dict):
-        for each in value.values():
-            yield from _operands(each)
+        for item in value.values():
+            yield from _operands(item)
 
 
 def _has_nan(values: list[torch.Tensor]) -> bool:
-    return any(look.nan for each in values if (look := range_of(each)) is not None)
+    return any(one.nan for tensor in values if (one := range_of(tensor)) is not None)
 
 
 # -- backward --------------------------------------------------------------------------------------
@@ -200,11 +207,11 @@ def _has_nan(values: list[torch.Tensor]) -> bool:
 class GradientFinder(Hook):
     """On every node of a graph: notes the first that makes NaN of finite gradients."""
 
-    __slots__ = ("found",)
+    __slots__ = ("first",)
 
     def __init__(self, owner: Owner) -> None:
         super().__init__(owner, "backward")
-        self.found: FoundNode | None = None
+        self.first: FoundNode | None = None
 
     def attach(self, root: torch.Tensor, hooks: Attachment) -> None:
         """Puts a hook on every node behind a tensor."""
@@ -232,14 +239,14 @@ class _OnNode(Hook):
 
     def __call__(self, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> None:
         finder = self.finder
-        if finder.found is None and is_finite(grad_outputs) and not is_finite(grad_inputs):
-            finder.found = FoundNode(self.name, self.number, grad_outputs, grad_inputs)
+        if finder.first is None and is_finite(grad_outputs) and not is_finite(grad_inputs):
+            finder.first = FoundNode(self.name, self.number, grad_outputs, grad_inputs)
 
 
-def op_of(found: FoundNode, ops: list[SeenOp]) -> SeenOp | None:
+def op_of(node: FoundNode, ops: list[SeenOp]) -> SeenOp | None:
     """The operation that made a node; nodes are numbered in the order in which they were made."""
-    by_end = [each.last_node for each in ops]
-    at = bisect_left(by_end, found.number + 1)
-    if at < len(ops) and ops[at].first_node <= found.number < ops[at].last_node:
-        return ops[at]
+    by_end = [op.last_node for op in ops]
+    index = bisect_left(by_end, node.number + 1)
+    if index < len(ops) and ops[index].first_node <= node.number < ops[index].last_node:
+        return ops[index]
     return None

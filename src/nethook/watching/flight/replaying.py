@@ -79,11 +79,11 @@ class Replay:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        plain = asdict(self)
-        plain["inputs"] = [each.to_dict() for each in self.inputs]
-        plain["output"] = [each.to_dict() for each in self.output]
-        plain["notes"] = list(self.notes)
-        return plain
+        data = asdict(self)
+        data["inputs"] = [value_range.to_dict() for value_range in self.inputs]
+        data["output"] = [value_range.to_dict() for value_range in self.output]
+        data["notes"] = list(self.notes)
+        return data
 
     def __repr__(self) -> str:
         return self._table().text()
@@ -99,10 +99,10 @@ class Replay:
         else:
             title = f"step {self.step}: it did not happen again ({self.case})"
         rows = [("reason", self.reason), ("source", self.source)]
-        rows += [("given", str(each)) for each in self.inputs]
-        rows += [("made", str(each)) for each in self.output]
+        rows += [("given", str(value_range)) for value_range in self.inputs]
+        rows += [("made", str(value_range)) for value_range in self.output]
         rows += [("recorded", str(self.recorded.get("message", "")))]
-        rows += [("note", each) for each in self.notes]
+        rows += [("note", note) for note in self.notes]
         return Table(title, ("what", "says"), [row for row in rows if row[1]])
 
 
@@ -182,7 +182,7 @@ class _Whole(nn.Module):
 def _inputs(flight: Flight, given: object) -> Inputs:
     if given is not None:
         return as_inputs(given)
-    missing = [each for each in flight.left_out if each.startswith(("args", "kwargs"))]
+    missing = [name for name in flight.left_out if name.startswith(("args", "kwargs"))]
     if missing:
         raise InputsError(
             "The batch could not be saved as a whole: the file cannot hold "
@@ -198,8 +198,8 @@ def _state(flight: Flight, model: nn.Module) -> tuple[dict[str, torch.Tensor], l
     saved: dict[str, Any] = flight.weights
     if not saved:
         notes.append("the weights of the step were not held: these are the model's own")
-        saved = {name: each.detach() for name, each in own.items()}
-    missing = [name for name, each in saved.items() if not isinstance(each, torch.Tensor)]
+        saved = {name: tensor.detach() for name, tensor in own.items()}
+    missing = [name for name, tensor in saved.items() if not isinstance(tensor, torch.Tensor)]
     missing = [name for name in missing if name in own]
     if missing:  # sparse, for one: a file cannot hold it
         notes.append(f"not held, and so the model's own: {', '.join(missing)}")
@@ -281,14 +281,14 @@ def _is_optimizers(flight: Flight, findings: Findings) -> bool:
 
 
 def _backward(output: Any, hooks: Attachment) -> FoundNode | None:
-    roots = [each for _, each in tensors(output) if each.grad_fn is not None]
+    roots = [tensor for _, tensor in tensors(output) if tensor.grad_fn is not None]
     if not roots:
         return None
     finder = GradientFinder(hooks.owner)
     for root in roots:
         finder.attach(root, hooks)
     torch.autograd.backward(roots, [torch.ones_like(root) for root in roots])
-    return finder.found
+    return finder.first
 
 
 def _forward_result(flight: Flight, findings: Findings, notes: list[str]) -> Replay:
@@ -309,7 +309,7 @@ def _backward_result(
     flight: Flight, findings: Findings, node: FoundNode, notes: list[str]
 ) -> Replay:
     op = op_of(node, findings.ops)
-    made = tuple(each for each in ranges_of(node.grads_out, "gradient"))
+    made = tuple(value_range for value_range in ranges_of(node.grads_out, "gradient"))
     if op is None:
         reason = backward_reason(node.node, (), node.grads_in)
         return Replay(
@@ -373,5 +373,5 @@ def _step(flight: Flight) -> int:
 
 
 def _tensor(value: Any) -> Any:
-    found = tensors(value)
-    return found[0][1] if found else None
+    pairs = tensors(value)
+    return pairs[0][1] if pairs else None

@@ -112,10 +112,10 @@ class Ring:
         """Keeps a call that is about to begin; `random`: with the states of generators."""
         self._open(step)
         args, kwargs = inputs
-        found = _tensors(args, kwargs)
-        if not (found and len(args) == 1 and args[0] is found[0] and not kwargs):
+        held = _tensors(args, kwargs)
+        if not (held and len(args) == 1 and args[0] is held[0] and not kwargs):
             args, kwargs = _own(args, kwargs)
-        size = sum([bytes_held(tensor) for tensor in found])
+        size = sum([bytes_held(tensor) for tensor in held])
         fits = self._held + size <= CAP and len(self._steps[-1]) < MOST_CALLS
         call = Call(
             model,
@@ -123,10 +123,10 @@ class Ring:
             step,
             args if fits else None,
             kwargs if fits else None,
-            random_states(found) if random else {},
+            random_states(held) if random else {},
             _autocast() if is_autocast() else {},
             size if fits else 0,
-            _versions(found) if fits else (),
+            _versions(held) if fits else (),
         )
         self._held += call.size
         self._steps[-1].append(call)
@@ -165,13 +165,13 @@ def has_drawn(call: Call) -> bool:
 
 def random_states(inputs: list[torch.Tensor]) -> dict[str, torch.Tensor]:
     """The states of torch's generators: of the CPU, and of each other device of the inputs."""
-    found = {"cpu": _generator.get_state()}
+    states = {"cpu": _generator.get_state()}
     for tensor in inputs:
         if not tensor.is_cpu and not tensor.is_meta:
             device = tensor.device
             module = torch.get_device_module(device.type)
-            found[str(device)] = module.get_rng_state(device)
-    return found
+            states[str(device)] = module.get_rng_state(device)
+    return states
 
 
 def set_random_states(states: dict[str, torch.Tensor]) -> None:
@@ -222,7 +222,7 @@ def _if_plain(value: Any) -> Any:
     return value if is_plain(value) else NotRecorded(type(value), "which a replay cannot use")
 
 
-def _versions(found: list[torch.Tensor]) -> tuple[int, ...]:
-    if len(found) == 1 and not found[0].is_inference():
-        return (version_of(found[0]),)
-    return tuple([-1 if tensor.is_inference() else version_of(tensor) for tensor in found])
+def _versions(held: list[torch.Tensor]) -> tuple[int, ...]:
+    if len(held) == 1 and not held[0].is_inference():
+        return (version_of(held[0]),)
+    return tuple([-1 if tensor.is_inference() else version_of(tensor) for tensor in held])

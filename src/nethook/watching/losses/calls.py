@@ -73,19 +73,19 @@ def operands_of_call(
 
 
 def _operands(kind: str, args: tuple[Any, ...], options: dict[str, Any]) -> Operands:
-    tensors = [each.detach() for each in args[:2] if isinstance(each, torch.Tensor)]
-    found = Operands(space=_SPACES.get(kind, VALUES))
+    tensors = [arg.detach() for arg in args[:2] if isinstance(arg, torch.Tensor)]
+    operands = Operands(space=_SPACES.get(kind, VALUES))
     if not tensors:
-        return found
-    found.prediction = tensors[0]
+        return operands
+    operands.prediction = tensors[0]
     if len(tensors) == 2 and kind not in _SEVERAL:
-        found.target = tensors[1]
-        found.target_shape = unbroadcast(tensors[1])
-    found.prediction_shape = unbroadcast(tensors[0])
-    found.result_shape = tuple(tensors[0].shape)
+        operands.target = tensors[1]
+        operands.target_shape = unbroadcast(tensors[1])
+    operands.prediction_shape = unbroadcast(tensors[0])
+    operands.result_shape = tuple(tensors[0].shape)
     if kind in _OF_CLASSES:
-        found.classes = 1 if tensors[0].dim() > 1 else 0
-        found.ignore = options.get("ignore_index")
+        operands.classes = 1 if tensors[0].dim() > 1 else 0
+        operands.ignore = options.get("ignore_index")
     if kind == "cross_entropy":
-        found.given = tensors[0]
-    return found
+        operands.given = tensors[0]
+    return operands

@@ -151,29 +151,29 @@ def _is_scalar(node: Node) -> bool:
 
 def terms_of(root: Node, *, scaled: bool = False) -> list[Term]:
     """The summands of a loss. With `scaled` the first factor is a loss scaler's, and left out."""
-    found: list[Term] = []
+    terms: list[Term] = []
     waiting = deque([Term(root)])
     looked_at = 0
     while waiting:
         term = waiting.popleft()
         looked_at += 1
         following = None
-        if looked_at <= _MOST_NODES and len(found) + len(waiting) < _MOST_TERMS:
+        if looked_at <= _MOST_NODES and len(terms) + len(waiting) < _MOST_TERMS:
             following = _through(term)
         if following is None:
-            found.append(term)
+            terms.append(term)
         else:
             waiting.extend(following)
     if scaled:
-        for term in found:
+        for term in terms:
             term.factors = _without_scale(term.factors)
-    return found
+    return terms
 
 
 def _without_scale(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    for at, factor in enumerate(factors):
+    for index, factor in enumerate(factors):
         if not factor.tensor:
-            return factors[:at] + factors[at + 1 :]
+            return factors[:index] + factors[index + 1 :]
     return factors
 
 
@@ -181,25 +181,27 @@ def _through(term: Term) -> list[Term] | None:
     """The terms behind one that is no more than a sum, a factor or a change of shape."""
     node = term.node
     name = name_of(node)
-    edges = [(at, edge[0]) for at, edge in enumerate(node.next_functions) if edge[0] is not None]
+    edges = [
+        (index, edge[0]) for index, edge in enumerate(node.next_functions) if edge[0] is not None
+    ]
     if name in LOSS_NODES or not edges:
         return None
     if mark_of(node) is not None:
         return None  # the output itself: the loss is linear in it
     if name in _SUMS:
-        return [_next(term, at, into, _sign(node, name, at)) for at, into in edges]
+        return [_next(term, index, into, _sign(node, name, index)) for index, into in edges]
     if name in _REDUCTIONS or name in _SHAPES:
-        return [_next(term, at, into) for at, into in edges]
+        return [_next(term, index, into) for index, into in edges]
     if name == "Neg":
-        return [_next(term, at, into, Factor(-1.0)) for at, into in edges]
+        return [_next(term, index, into, Factor(-1.0)) for index, into in edges]
     if name in {"Mul", "Div"} and len(edges) == 1:
-        at, into = edges[0]
-        factor = _factor(node, at)
-        if name == "Div" and at == 0 and factor.by is not None:
+        index, into = edges[0]
+        factor = _factor(node, index)
+        if name == "Div" and index == 0 and factor.by is not None:
             factor = Factor(1.0 / factor.by if factor.by else None, factor.tensor)
-        elif name == "Div" and at == 1:
+        elif name == "Div" and index == 1:
             return None  # the reciprocal of something
-        return [_next(term, at, into, factor)]
+        return [_next(term, index, into, factor)]
     return None
 
 
@@ -241,12 +243,12 @@ def find_output(term: Term) -> None:
     waiting: deque[tuple[Node, tuple[Node, ...], tuple[Step, ...]]] = deque([(start, (), ())])
     while waiting and len(seen) < _FAR:
         node, path, steps = waiting.popleft()
-        for at, (into, _) in enumerate(node.next_functions):
+        for index, (into, _) in enumerate(node.next_functions):
             if into is None or into in seen:
                 continue
             seen.add(into)
             further = (*path, into)
-            further_steps = (*steps, (at, type(into)))
+            further_steps = (*steps, (index, type(into)))
             mark = mark_of(into)
             if mark is not None:
                 term.behind, term.behind_steps, term.mark = further, further_steps, mark
@@ -268,7 +270,7 @@ def straight_behind(node: Node, most: int = _INSIDE) -> list[Node]:
 
 
 def _names_inside(node: Node) -> tuple[str, ...]:
-    return tuple(name_of(each) for each in straight_behind(node))
+    return tuple(name_of(behind) for behind in straight_behind(node))
 
 
 def is_leaf(node: Node) -> bool:

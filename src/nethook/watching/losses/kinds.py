@@ -109,13 +109,13 @@ def _of_function(term: Term, name: str) -> Made:
         ignored = option(node, "ignore_index")
         if isinstance(ignored, int):
             options["ignore_index"] = _signed(ignored)
-    for each in ("beta", "delta", "margin", "p", "blank", "zero_infinity"):
-        value = option(node, each)
+    for setting in ("beta", "delta", "margin", "p", "blank", "zero_infinity"):
+        value = option(node, setting)
         if isinstance(value, bool | int | float):
-            options[each] = value
-    for each in ("weight", "pos_weight"):
-        if raw_saved_by(node, each) is not None and saved(node, each) is not None:
-            options[each] = True
+            options[setting] = value
+    for setting in ("weight", "pos_weight"):
+        if raw_saved_by(node, setting) is not None and saved(node, setting) is not None:
+            options[setting] = True
     return Made(kind, inner, options=options)
 
 
@@ -125,10 +125,10 @@ def _signed(number: int) -> int:
 
 
 def _reduction(term: Term) -> str | None:
-    found = term.reductions
-    if not found:
+    reductions = term.reductions
+    if not reductions:
         return None
-    return "mean" if "mean" in found else "sum"
+    return "mean" if "mean" in reductions else "sum"
 
 
 def _soft_reduction(term: Term) -> str | None:
@@ -143,9 +143,9 @@ def _soft_reduction(term: Term) -> str | None:
         dim = option(term.node, "dim")
         classes = shape[_signed(dim) % len(shape)] if isinstance(dim, int) else 1
         for samples in (shape[0], math.prod(shape) // max(classes, 1)):
-            for at, factor in enumerate(factors):
+            for index, factor in enumerate(factors):
                 if samples > 1 and factor.by is not None and factor.by * samples == 1.0:
-                    del factors[at]
+                    del factors[index]
                     term.factors = tuple(factors)
                     return "mean"
     term.factors = tuple(factors)
@@ -191,30 +191,30 @@ def operands_of(term: Term, made: Made) -> Operands:
     if name_of(node) == "LogSoftmax":
         return _soft_operands(term)
     if made.kind == "ctc":
-        found = Operands(saved(node, "log_probs"), saved(node, "targets"), LOG_PROBABILITIES)
-        return _with_shapes(found)
+        operands = Operands(saved(node, "log_probs"), saved(node, "targets"), LOG_PROBABILITIES)
+        return _with_shapes(operands)
     if name_of(node) in LOSS_NODES:
         space = {"bce": PROBABILITIES, "bce_with_logits": LOGITS}.get(made.kind, VALUES)
         if made.kind.startswith("multi"):
             space = LOGITS
-        found = Operands(saved(node, "self"), saved(node, "target"), space)
+        operands = Operands(saved(node, "self"), saved(node, "target"), space)
         if made.kind == "multi_margin":
-            found.classes = 1
-        return _with_shapes(found, node)
+            operands.classes = 1
+        return _with_shapes(operands, node)
     return _difference_shapes(node)
 
 
 def _class_operands(term: Term, made: Made) -> Operands:
     node = term.node
-    found = Operands(saved(node, "self"), saved(node, "target"), LOG_PROBABILITIES)
-    found.ignore = made.options.get("ignore_index")
-    if found.prediction is not None:
-        found.classes = 1 if found.prediction.dim() > 1 else 0
+    operands = Operands(saved(node, "self"), saved(node, "target"), LOG_PROBABILITIES)
+    operands.ignore = made.options.get("ignore_index")
+    if operands.prediction is not None:
+        operands.classes = 1 if operands.prediction.dim() > 1 else 0
     if made.kind == "cross_entropy":
-        found.given = _given_to(node.next_functions[0][0])
+        operands.given = _given_to(node.next_functions[0][0])
     elif term.behind:
-        found.given = saved(node, "self")
-    return _with_shapes(found)
+        operands.given = saved(node, "self")
+    return _with_shapes(operands)
 
 
 def _given_to(log_softmax: Node) -> torch.Tensor | None:
@@ -229,30 +229,30 @@ def _given_to(log_softmax: Node) -> torch.Tensor | None:
 
 
 def _soft_operands(term: Term) -> Operands:
-    found = Operands(saved(term.node, "result"), None, LOG_PROBABILITIES)
+    operands = Operands(saved(term.node, "result"), None, LOG_PROBABILITIES)
     dim = option(term.node, "dim")
-    if found.prediction is not None and isinstance(dim, int):
-        found.classes = _signed(dim) % found.prediction.dim()
+    if operands.prediction is not None and isinstance(dim, int):
+        operands.classes = _signed(dim) % operands.prediction.dim()
     for node in reversed(term.passed):
         if name_of(node) == "Mul":
             edge = 0 if node.next_functions[0][0] is not None else 1
-            found.target = saved(node, "other" if edge == 0 else "self")
+            operands.target = saved(node, "other" if edge == 0 else "self")
             break
-    found.given = _given_to(term.node)
-    return _with_shapes(found)
+    operands.given = _given_to(term.node)
+    return _with_shapes(operands)
 
 
-def _with_shapes(found: Operands, node: Node | None = None) -> Operands:
-    if found.prediction is not None:
-        found.prediction_shape = unbroadcast(found.prediction)
-        found.result_shape = tuple(found.prediction.shape)
-    if found.target is not None:
-        found.target_shape = unbroadcast(found.target)
+def _with_shapes(operands: Operands, node: Node | None = None) -> Operands:
+    if operands.prediction is not None:
+        operands.prediction_shape = unbroadcast(operands.prediction)
+        operands.result_shape = tuple(operands.prediction.shape)
+    if operands.target is not None:
+        operands.target_shape = unbroadcast(operands.target)
     into = node.next_functions[0][0] if node is not None else None
     if into is not None and name_of(into) == "Expand":
         sizes = option(into, "self_sym_sizes")
-        found.prediction_shape = tuple(int(size) for size in sizes) if sizes else None
-    return found
+        operands.prediction_shape = tuple(int(size) for size in sizes) if sizes else None
+    return operands
 
 
 def unbroadcast(tensor: torch.Tensor) -> Shape:
@@ -273,16 +273,16 @@ def unbroadcast(tensor: torch.Tensor) -> Shape:
 
 def _difference_shapes(node: Node) -> Operands:
     """The shapes around a difference that was squared (or the like): its tensors are not kept."""
-    found = Operands()
+    operands = Operands()
     into, _ = node.next_functions[0] if node.next_functions else (None, 0)
     if into is None or name_of(into) != "Sub":
-        return found
-    found.result_shape = shape_of(into)
+        return operands
+    operands.result_shape = shape_of(into)
     for edge, output in into.next_functions:
         if edge is not None and not is_leaf(edge):
             sizes = option(edge, "self_sym_sizes") if name_of(edge) == "Expand" else None
-            found.prediction_shape = (
+            operands.prediction_shape = (
                 tuple(int(size) for size in sizes) if sizes else shape_of(edge, output)
             )
             break
-    return found
+    return operands

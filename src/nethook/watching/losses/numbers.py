@@ -60,23 +60,23 @@ class Numbers:
 
     def layout(self) -> list[tuple[Names, int]]:
         """Names and how many numbers they have, in the order of `packed`."""
-        return [(name, len(each)) for name, each in zip(self._names, self._parts, strict=True)]
+        return [(name, len(part)) for name, part in zip(self._names, self._parts, strict=True)]
 
 
 def unpacked(values: list[float], layout: list[tuple[Names, int]]) -> dict[str, Any]:
     """Nested plain data: `{"target": {"min": …}, "accuracy": …}`."""
-    found: dict[str, Any] = {}
-    at = 0
+    data: dict[str, Any] = {}
+    start = 0
     for names, length in layout:
-        part = values[at : at + length]
-        at += length
+        numbers = values[start : start + length]
+        start += length
         if isinstance(names, str):
             whole = names.endswith("_counts")
-            _put(found, names, [int(each) for each in part] if whole else part)
+            _put(data, names, [int(count) for count in numbers] if whole else numbers)
         else:
-            for name, value in zip(names, part, strict=True):
-                _put(found, name, _typed(name, value))
-    return found
+            for name, value in zip(names, numbers, strict=True):
+                _put(data, name, _typed(name, value))
+    return data
 
 
 def _typed(name: str, value: float) -> object:
@@ -85,31 +85,31 @@ def _typed(name: str, value: float) -> object:
     return bool(value) if name.endswith(".integral") else value
 
 
-def _put(found: dict[str, Any], name: str, value: object) -> None:
+def _put(data: dict[str, Any], name: str, value: object) -> None:
     group, _, key = name.rpartition(".")
-    (found.setdefault(group, {}) if group else found)[key] = value
+    (data.setdefault(group, {}) if group else data)[key] = value
 
 
 @unrecorded
 def numbers_of(operands: Operands) -> Numbers:
     """The numbers of a loss's prediction and target; none where neither could be had."""
-    found = Numbers()
+    numbers = Numbers()
     prediction, target = operands.prediction, operands.target
     if _unreadable(prediction) or _unreadable(target):
-        return found
+        return numbers
     device = _device_type(operands)
     was_on = torch.is_autocast_enabled(device)
     try:  # as in `unrecorded`: no context manager
         torch.set_autocast_enabled(device, False)
         if prediction is not None and target is not None and operands.classes is not None:
-            _of_classes(found, operands, prediction, target)
+            _of_classes(numbers, operands, prediction, target)
         else:
-            _of_values(found, operands, prediction, target)
+            _of_values(numbers, operands, prediction, target)
         if operands.given is not None and not _unreadable(operands.given):
-            _of_given(found, operands.given, operands.classes)
+            _of_given(numbers, operands.given, operands.classes)
     finally:
         torch.set_autocast_enabled(device, was_on)
-    return found
+    return numbers
 
 
 def _device_type(operands: Operands) -> str:
@@ -134,7 +134,7 @@ def _unreadable(tensor: torch.Tensor | None) -> bool:
 
 
 def _of_classes(
-    found: Numbers, operands: Operands, prediction: torch.Tensor, target: torch.Tensor
+    numbers: Numbers, operands: Operands, prediction: torch.Tensor, target: torch.Tensor
 ) -> None:
     dim = operands.classes or 0
     count = prediction.shape[dim]
@@ -144,21 +144,21 @@ def _of_classes(
         soft = _rows(target, dim, count).float()
         labels = soft.argmax(1)
         inside = torch.ones_like(labels, dtype=torch.bool)
-        found.add(("target.min", "target.max"), torch.stack(soft.aminmax()))
-        found.add("target.row_sums", torch.stack(soft.sum(1).aminmax()))
+        numbers.add(("target.min", "target.max"), torch.stack(soft.aminmax()))
+        numbers.add("target.row_sums", torch.stack(soft.sum(1).aminmax()))
     else:
         labels = _rows(target.unsqueeze(dim), dim, count).flatten()
-        inside = _of_labels(found, labels, count, operands.ignore)
+        inside = _of_labels(numbers, labels, count, operands.ignore)
     weights = inside.float()
     total = weights.sum().clamp(min=1.0)
     hits = ((guesses == labels) & inside).sum() / total
-    found.add(("rows", "accuracy"), torch.stack([weights.sum(), hits]))
-    _of_counts(found, torch.stack([labels, guesses]), inside, count)
-    _of_scores(found, operands, scores, weights, total)
+    numbers.add(("rows", "accuracy"), torch.stack([weights.sum(), hits]))
+    _of_counts(numbers, torch.stack([labels, guesses]), inside, count)
+    _of_scores(numbers, operands, scores, weights, total)
 
 
 def _of_labels(
-    found: Numbers, labels: torch.Tensor, classes: int, ignore: int | None
+    into: Numbers, labels: torch.Tensor, classes: int, ignore: int | None
 ) -> torch.Tensor:
     """Numbers of class numbers; returns which of them are classes and not left out."""
     inside = (labels >= 0) & (labels < classes)
@@ -175,26 +175,26 @@ def _of_labels(
         left_out = 1 - valid.float().mean()
         numbers = [low, high, (valid & ~inside).sum(), torch.ones_like(low), left_out]
         names = (*names, "target.ignored")
-    found.add(names, torch.stack([each.float() for each in numbers]))
+    into.add(names, torch.stack([number.float() for number in numbers]))
     return inside
 
 
-def _of_counts(found: Numbers, chosen: torch.Tensor, inside: torch.Tensor, classes: int) -> None:
+def _of_counts(into: Numbers, chosen: torch.Tensor, inside: torch.Tensor, classes: int) -> None:
     """What counts of classes say, wanted and guessed: (2, rows) class numbers."""
     every = torch.arange(classes, device=chosen.device)
     counts = ((chosen[..., None] == every) & inside[:, None]).sum(1).float()  # (2, classes)
     shares = counts / counts.sum(1, keepdim=True).clamp(min=1.0)
     both = ("target", "prediction")
-    found.add(tuple(f"{of}.distinct" for of in both), (counts > 0).sum(1))
-    found.add(tuple(f"{of}.class_entropy" for of in both), torch.special.entr(shares).sum(1))
-    found.add(tuple(f"{of}.largest_share" for of in both), shares.amax(1))
+    into.add(tuple(f"{of}.distinct" for of in both), (counts > 0).sum(1))
+    into.add(tuple(f"{of}.class_entropy" for of in both), torch.special.entr(shares).sum(1))
+    into.add(tuple(f"{of}.largest_share" for of in both), shares.amax(1))
     if classes <= SHOWN_CLASSES:
-        found.add("class_counts", counts[0])
-        found.add("argmax_counts", counts[1])
+        into.add("class_counts", counts[0])
+        into.add("argmax_counts", counts[1])
 
 
 def _of_scores(
-    found: Numbers,
+    into: Numbers,
     operands: Operands,
     scores: torch.Tensor,
     weights: torch.Tensor,
@@ -204,10 +204,10 @@ def _of_scores(
     logs = scores if operands.space == LOG_PROBABILITIES else scores.log_softmax(1)
     chances = logs.exp()
     sure = torch.stack([torch.special.entr(chances).sum(1), chances.amax(1)])
-    found.add(("prediction.entropy", "prediction.confidence"), (sure * weights).sum(1) / total)
+    into.add(("prediction.entropy", "prediction.confidence"), (sure * weights).sum(1) / total)
     # What a log_softmax was given is known up to a number a row; its range within a row is not.
     low, high = scores.aminmax(dim=1)
-    found.add(
+    into.add(
         ("prediction.min", "prediction.max", "prediction.width", "spread"),
         torch.stack([low.min(), high.max(), (high - low).max(), _spread(chances)]),
     )
@@ -217,7 +217,7 @@ def _of_scores(
 
 
 def _of_values(
-    found: Numbers,
+    into: Numbers,
     operands: Operands,
     prediction: torch.Tensor | None,
     target: torch.Tensor | None,
@@ -225,24 +225,24 @@ def _of_values(
     named = [("prediction", prediction), ("target", target)]
     there = [(of, tensor) for of, tensor in named if tensor is not None]
     elements = [_elements(tensor) for _, tensor in there]
-    together = len({len(each) for each in elements}) == 1
+    together = len({len(sample) for sample in elements}) == 1
     if together:
-        _of_numbers(found, tuple(of for of, _ in there), torch.stack(elements))
-    for (of, tensor), each in zip(there, elements, strict=True):
+        _of_numbers(into, tuple(of for of, _ in there), torch.stack(elements))
+    for (of, tensor), sample in zip(there, elements, strict=True):
         if not together:
-            _of_numbers(found, (of,), each[None])
-        _row_sums(found, of, tensor)
+            _of_numbers(into, (of,), sample[None])
+        _row_sums(into, of, tensor)
         if of == "prediction":
-            found.add(("spread",), _spread(_samples(tensor)).reshape(1))
+            into.add(("spread",), _spread(_samples(tensor)).reshape(1))
         else:
-            binary = ((each == 0) | (each == 1)).float().mean()
-            whole = (each == each.round()).all().float()
-            found.add(("target.binary_share", "target.integral"), torch.stack([binary, whole]))
+            binary = ((sample == 0) | (sample == 1)).float().mean()
+            whole = (sample == sample.round()).all().float()
+            into.add(("target.binary_share", "target.integral"), torch.stack([binary, whole]))
     if together and len(there) == 2:
-        _of_pairs(found, operands, *elements)
+        _of_pairs(into, operands, *elements)
 
 
-def _of_numbers(found: Numbers, of: tuple[str, ...], elements: torch.Tensor) -> None:
+def _of_numbers(into: Numbers, of: tuple[str, ...], elements: torch.Tensor) -> None:
     """(names, elements) -> range, moments and different values of each."""
     low, high = elements.aminmax(dim=1)
     ordered = elements[:, :: _stride(elements.shape[1], FEW)].sort(1).values
@@ -254,37 +254,35 @@ def _of_numbers(found: Numbers, of: tuple[str, ...], elements: torch.Tensor) -> 
         "distinct": (ordered[:, 1:] != ordered[:, :-1]).sum(1) + 1,
     }
     for name, numbers in parts.items():
-        found.add(tuple(f"{each}.{name}" for each in of), numbers)
+        into.add(tuple(f"{side}.{name}" for side in of), numbers)
 
 
-def _of_pairs(
-    found: Numbers, operands: Operands, first: torch.Tensor, second: torch.Tensor
-) -> None:
+def _of_pairs(into: Numbers, operands: Operands, first: torch.Tensor, second: torch.Tensor) -> None:
     if operands.space in {LOGITS, PROBABILITIES}:
         guessed = first > (0.0 if operands.space == LOGITS else 0.5)
         wanted = second > 0.5
         shares = torch.stack([guessed, wanted]).float().mean(1)
         entropies = torch.special.entr(shares) + torch.special.entr(1 - shares)
         both = ("prediction", "target")
-        found.add(("accuracy",), (guessed == wanted).float().mean().reshape(1))
-        found.add(tuple(f"{of}.positive_share" for of in both), shares)
-        found.add(tuple(f"{of}.class_entropy" for of in both), entropies)
+        into.add(("accuracy",), (guessed == wanted).float().mean().reshape(1))
+        into.add(tuple(f"{of}.positive_share" for of in both), shares)
+        into.add(tuple(f"{of}.class_entropy" for of in both), entropies)
     centred, other = first - first.mean(), second - second.mean()
     size = (centred.square().sum() * other.square().sum()).sqrt()
     alike = torch.where(size == 0, 0.0, (centred * other).sum() / size)
     error = (first - second).abs().mean()
     number = torch.full_like(error, len(first))
-    found.add(("correlation", "error", "elements"), torch.stack([alike, error, number]))
+    into.add(("correlation", "error", "elements"), torch.stack([alike, error, number]))
 
 
-def _of_given(found: Numbers, given: torch.Tensor, classes: int | None) -> None:
+def _of_given(into: Numbers, given: torch.Tensor, classes: int | None) -> None:
     """What a log_softmax was given: probabilities have rows that sum to 1, within 0 and 1."""
     if classes is None or given.dim() <= classes:
-        found.add(("given.min", "given.max"), torch.stack(_elements(given).aminmax()))
+        into.add(("given.min", "given.max"), torch.stack(_elements(given).aminmax()))
         return
     rows = _rows(given, classes, given.shape[classes]).float()
-    found.add(("given.min", "given.max"), torch.stack(rows.aminmax()))
-    found.add("row_sums", torch.stack(rows.sum(-1).aminmax()))
+    into.add(("given.min", "given.max"), torch.stack(rows.aminmax()))
+    into.add("row_sums", torch.stack(rows.sum(-1).aminmax()))
 
 
 # -- samples --------------------------------------------------------------------------------------
@@ -310,7 +308,7 @@ def _rows(tensor: torch.Tensor, dim: int, classes: int) -> torch.Tensor:
         return grid.reshape(-1, width)
     outer = torch.arange(0, samples, apart, device=tensor.device)
     inner = torch.arange(0, positions, along, device=tensor.device)
-    both = [each.flatten() for each in torch.meshgrid(outer, inner, indexing="ij")]
+    both = [indices.flatten() for indices in torch.meshgrid(outer, inner, indexing="ij")]
     before = digits(both[0], tensor.shape[:dim])
     after = digits(both[1], tensor.shape[dim + 1 :])
     if not (before or after):
@@ -332,12 +330,12 @@ def _samples(tensor: torch.Tensor) -> torch.Tensor:
     return sampled(few, 256, dim=1, step=_stride(features, 256)).float()
 
 
-def _row_sums(found: Numbers, of: str, tensor: torch.Tensor) -> None:
+def _row_sums(into: Numbers, of: str, tensor: torch.Tensor) -> None:
     """The least and greatest sum over dimension 1, where there is one."""
     if tensor.dim() < 2 or not 1 < tensor.shape[1] <= SAMPLE:
         return
     sums = _rows(tensor, 1, tensor.shape[1]).float().sum(-1)
-    found.add("row_sums" if of == "prediction" else f"{of}.row_sums", torch.stack(sums.aminmax()))
+    into.add("row_sums" if of == "prediction" else f"{of}.row_sums", torch.stack(sums.aminmax()))
 
 
 def _spread(samples: torch.Tensor) -> torch.Tensor:

@@ -44,17 +44,17 @@ def analyse(root: Node, *, scaled: bool = False) -> Analysis:
         find_output(term)
     terms, smoothing = _without_smoothing(terms)
     made = [made_of(term) for term in terms]
-    at = _main(terms, made)
-    main, kind = terms[at], made[at]
+    index = _main(terms, made)
+    main, kind = terms[index], made[index]
     if smoothing:
         kind.options["label_smoothing"] = smoothing
     data = _plain(main, kind) | {
         "terms": _terms(terms, made),
-        "penalties": sum(each.kind == "penalty" for each in made),
+        "penalties": sum(other.kind == "penalty" for other in made),
         "options": dict(kind.options),
     }
-    order = [at, *(other for other in range(len(terms)) if other != at)][:4]
-    steps = tuple(_steps(terms[each]) for each in order)
+    order = [index, *(other for other in range(len(terms)) if other != index)][:4]
+    steps = tuple(_steps(terms[position]) for position in order)
     return Analysis(type(root), steps, main, kind, data)
 
 
@@ -63,7 +63,7 @@ def _terms(terms: list[Term], made: list[Made]) -> list[dict[str, Any]]:
     if len(terms) == 1:
         return []
     both = zip(terms[:_SHOWN_TERMS], made, strict=False)
-    return [_plain(term, each) for term, each in both]
+    return [_plain(term, kind) for term, kind in both]
 
 
 def _steps(term: Term) -> tuple[Step, ...]:
@@ -73,11 +73,11 @@ def _steps(term: Term) -> tuple[Step, ...]:
 def _main(terms: list[Term], made: list[Made]) -> int:
     """Which of the terms is the loss: a known kind that a model's output goes into, if there is."""
 
-    def rank(at: int) -> tuple[bool, bool, bool]:
+    def rank(index: int) -> tuple[bool, bool, bool]:
         return (
-            terms[at].mark is None,
-            made[at].kind not in FLOORED,
-            made[at].kind in {"penalty", "other"},
+            terms[index].mark is None,
+            made[index].kind not in FLOORED,
+            made[index].kind in {"penalty", "other"},
         )
 
     return min(range(len(terms)), key=rank)
@@ -122,25 +122,25 @@ def _plain(term: Term, made: Made) -> dict[str, Any]:
 
 def shapes(operands: Operands) -> dict[str, Any]:
     """Shapes and types of what went in, and whether two shapes were broadcast to a third."""
-    found: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     for name in ("prediction", "target"):
         tensor, shape = getattr(operands, name), getattr(operands, f"{name}_shape")
         if shape is not None:
-            found[name] = {"shape": list(shape)}
+            data[name] = {"shape": list(shape)}
             if tensor is not None:
-                found[name]["dtype"] = str(tensor.dtype).removeprefix("torch.")
+                data[name]["dtype"] = str(tensor.dtype).removeprefix("torch.")
     if operands.prediction is not None:
-        found["prediction"]["space"] = operands.space
+        data["prediction"]["space"] = operands.space
     prediction, target, result = (
         operands.prediction_shape,
         operands.target_shape,
         operands.result_shape,
     )
-    found["broadcast"] = False
+    data["broadcast"] = False
     # Classes and scores of classes have different shapes, and nothing is expanded.
     if result is not None and operands.classes is None:
-        known = [shape for shape in (prediction, target) if shape is not None]
-        if any(shape != result for shape in known):
-            found["broadcast"] = True
-            found["broadcast_to"] = list(result)
-    return found
+        there = [shape for shape in (prediction, target) if shape is not None]
+        if any(shape != result for shape in there):
+            data["broadcast"] = True
+            data["broadcast_to"] = list(result)
+    return data

@@ -40,9 +40,9 @@ class _Series:
 
     __slots__ = ("analysis", "last_record", "name", "passes", "recorded", "where")
 
-    def __init__(self, name: str, place: ScriptLine, analysis: Analysis | None) -> None:
+    def __init__(self, name: str, where: ScriptLine, analysis: Analysis | None) -> None:
         self.name = name
-        self.where = place
+        self.where = where
         self.analysis = analysis
         self.last_record = -1  # the step of the last record
         self.passes = 0  # passes without gradient in which it was seen
@@ -77,31 +77,31 @@ class Losses:
 
         Whether all of them were read and are finite.
         """
-        place = line_of_script()
+        where = line_of_script()
         if modes_are_active():
             with quiet():
-                return self._roots(roots, place, scale)
-        return self._roots(roots, place, scale)
+                return self._roots(roots, where, scale)
+        return self._roots(roots, where, scale)
 
     def _roots(
-        self, roots: Sequence[torch.Tensor], place: ScriptLine, scale: torch.Tensor | float | None
+        self, roots: Sequence[torch.Tensor], where: ScriptLine, scale: torch.Tensor | float | None
     ) -> bool:
         fine = True
         for root in roots:
             node = root.grad_fn
             if node is not None:
-                value = self._root(root, node, place, scale)
+                value = self._root(root, node, where, scale)
                 fine = fine and type(value) is float and isfinite(value)
         return fine
 
     def _root(
-        self, root: torch.Tensor, node: Node, place: ScriptLine, scale: torch.Tensor | float | None
+        self, root: torch.Tensor, node: Node, where: ScriptLine, scale: torch.Tensor | float | None
     ) -> torch.Tensor | float | None:
         watching = self._watching
-        known = self._trained.setdefault(place[:2], [])
-        series, new = self._find(node, known), False
+        of_line = self._trained.setdefault(where[:2], [])
+        series, new = self._find(node, of_line), False
         if series is None:
-            series, new = self._add(node, place, known, scaled=scale is not None)
+            series, new = self._add(node, where, of_line, scaled=scale is not None)
         value = _value(root, scale)
         if value is not None:
             watching.loss_value(series.name, value, "train")
@@ -112,18 +112,18 @@ class Losses:
 
     def only(self, file: str, line: int) -> tuple[str, type] | None:
         """The name and the last node of the losses of a line that makes them in one way."""
-        known = self._trained.get((file, line), ())
-        if len(known) != 1 or known[0].analysis is None:
+        of_line = self._trained.get((file, line), ())
+        if len(of_line) != 1 or of_line[0].analysis is None:
             return None
-        return known[0].name, known[0].analysis.root
+        return of_line[0].name, of_line[0].analysis.root
 
     def _due(self, series: _Series) -> bool:
         """Whether a step in which samples are taken gets a record: fewer than there are samples."""
         step, last = self._watching.step, series.last_record
         return step != last and (step < OFTEN or step >= THINNING * last)
 
-    def _find(self, node: Node, known: list[_Series]) -> _Series | None:
-        for series in known:
+    def _find(self, node: Node, of_line: list[_Series]) -> _Series | None:
+        for series in of_line:
             analysis = series.analysis
             if analysis is None or type(node) is not analysis.root:
                 continue
@@ -135,14 +135,14 @@ class Losses:
         return None
 
     def _add(
-        self, node: Node, place: ScriptLine, known: list[_Series], *, scaled: bool
+        self, node: Node, where: ScriptLine, of_line: list[_Series], *, scaled: bool
     ) -> tuple[_Series, bool]:
-        if len(known) >= WAYS:
-            return known[-1], False
+        if len(of_line) >= WAYS:
+            return of_line[-1], False
         # What is kept of the graph is how to find its nodes again, and no node.
         analysis = _without_nodes(analyse(node, scaled=scaled))
-        series = _Series(self._name(place), place, analysis)
-        known.append(series)
+        series = _Series(self._name(where), where, analysis)
+        of_line.append(series)
         self.ways += 1
         return series, True
 
@@ -168,11 +168,11 @@ class Losses:
         if not isinstance(result, torch.Tensor) or not args:
             return False
         watching = self._watching
-        place = line_of_script()
-        key = (place.file, place.line, function)
+        where = line_of_script()
+        key = (where.file, where.line, function)
         series = self._evaluated.get(key)
         if series is None:
-            series = self._evaluated[key] = _Series(self._name(place), place, None)
+            series = self._evaluated[key] = _Series(self._name(where), where, None)
         with quiet():
             value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
@@ -203,8 +203,8 @@ class Losses:
         value: torch.Tensor | float | None,
         phase: str,
     ) -> None:
-        place = series.where
-        data |= {"source": f"{place.file}:{place.line}", "function": place.function}
+        where = series.where
+        data |= {"source": f"{where.file}:{where.line}", "function": where.function}
         data["value"] = value if isinstance(value, float) else None
         data |= shapes(operands)
         numbers = numbers_of(operands)
@@ -221,9 +221,9 @@ class Losses:
 
         self._transfers.put(numbers.packed(), done)
 
-    def _name(self, place: ScriptLine) -> str:
+    def _name(self, where: ScriptLine) -> str:
         """`train.py:42`; another loss of that line is `train.py:42#1`."""
-        short, number = str(place), 1
+        short, number = str(where), 1
         name = short
         while name in self._names:
             name = f"{short}#{number}"
@@ -289,8 +289,8 @@ def _merged(data: dict[str, Any], numbers: dict[str, Any]) -> dict[str, Any]:
     """Two levels of plain data made one."""
     whole = dict(data)
     for name, value in numbers.items():
-        known = whole.get(name)
+        before = whole.get(name)
         whole[name] = (
-            known | value if isinstance(known, dict) and isinstance(value, dict) else value
+            before | value if isinstance(before, dict) and isinstance(value, dict) else value
         )
     return whole

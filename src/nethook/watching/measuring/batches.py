@@ -49,20 +49,20 @@ class Batches:
         if not (session.on_outputs or first or not training):
             return
         if len(args) == 1 and not kwargs and type(args[0]) is torch.Tensor:
-            found = [(_ONLY, args[0])]
+            given = [(_ONLY, args[0])]
         else:
-            found = _held(tensors((args, kwargs))[:MOST_INPUTS])
+            given = _held(tensors((args, kwargs))[:MOST_INPUTS])
         if session.on_outputs or not training:
-            for at, (path, tensor) in enumerate(found):
-                quantity = names.INPUTS if at == 0 else f"{names.INPUTS}:{at}"
+            for position, (path, tensor) in enumerate(given):
+                quantity = names.INPUTS if position == 0 else f"{names.INPUTS}:{position}"
                 slot = self._slot(model, quantity, training, path, tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:
                         session.flag(model, names.INPUTS, None, None, tensor)
-        if first and found:
+        if first and given:
             self._step[model] = session.step
-            self._batch(model, found[0][1])
+            self._batch(model, given[0][1])
 
     def _batch(self, model: str, tensor: torch.Tensor) -> None:
         session = self._session
@@ -98,10 +98,10 @@ class Batches:
             return
         name = names.FINGERPRINT + (f":{model}" if model else "")
         session.pending.add(name, mark, keep=names.KEPT_STEPS)
-        known = self._device_last.get(model)
+        last = self._device_last.get(model)
         row = session.row(address, names.REPEATED)
-        if known is not None and known.device == mark.device and row is not None:
-            same = (mark == known).reshape(1).to(number_type(mark.device))
+        if last is not None and last.device == mark.device and row is not None:
+            same = (mark == last).reshape(1).to(number_type(mark.device))
             session.train.rows.fold_numbers([row], same)
         self._device_last[model] = mark
 
@@ -114,16 +114,16 @@ class Batches:
         samples = first and session.sampled()
         if not (measures or samples):
             return
-        found = _held(tensors(output))
+        returned = _held(tensors(output))
         if measures and model not in self.leaves:
-            for path, tensor in found[:MOST_INPUTS]:
+            for path, tensor in returned[:MOST_INPUTS]:
                 slot = self._slot(model, names.OUTPUTS, training, path, tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:
                         session.flag(model, names.OUTPUTS, module, args, tensor)
-        if samples and found:
-            self._spread(names.batch_address(model), names.OUTPUT_SPREAD, found[0][1])
+        if samples and returned:
+            self._spread(names.batch_address(model), names.OUTPUT_SPREAD, returned[0][1])
 
     def _spread(self, address: str, quantity: str, tensor: torch.Tensor) -> None:
         slot = self._of(address, quantity)
@@ -158,9 +158,9 @@ class Batches:
         return slot
 
 
-def _held(found: list[tuple[Path, torch.Tensor]]) -> list[tuple[Path, torch.Tensor]]:
+def _held(pairs: list[tuple[Path, torch.Tensor]]) -> list[tuple[Path, torch.Tensor]]:
     """What of each tensor lies in this process; those that only a sum over ranks tells are not."""
-    held = [(path, local_part(tensor)) for path, tensor in found]
+    held = [(path, local_part(tensor)) for path, tensor in pairs]
     return [(path, tensor) for path, tensor in held if tensor is not None]
 
 
@@ -179,6 +179,6 @@ def spread(tensor: torch.Tensor) -> torch.Tensor:
 def distinct(tensor: torch.Tensor) -> torch.Tensor:
     """Different values among up to 4,096 elements."""
     some = both_parts(sampled(tensor.detach(), DISTINCT).unsqueeze(1)).double()
-    for part in reversed(range(some.shape[1])):
-        some = some[some[:, part].sort(stable=True).indices]
+    for column in reversed(range(some.shape[1])):
+        some = some[some[:, column].sort(stable=True).indices]
     return (some[1:] != some[:-1]).any(1).sum() + 1

@@ -65,8 +65,8 @@ class DeviceFlags:
         counts: list[float],
     ) -> None:  # fmt: skip
         """The counts of a step have come."""
-        known, before = self._counts.get(device, (window, []))
-        before = before if known == window else []
+        of_window, before = self._counts.get(device, (window, []))
+        before = before if of_window == window else []
         self._counts[device] = (window, counts)
         odd = [
             row

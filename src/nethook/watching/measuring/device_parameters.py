@@ -45,7 +45,7 @@ class Away:
         self._facts = list(facts)
         self.device = facts[0].local.device
         self._type = number_type(self.device)
-        self._parts = self._tensor([float(each.part.parts) for each in facts])
+        self._parts = self._tensor([float(parameter.part.parts) for parameter in facts])
         self.grad_square: torch.Tensor | None = None
         self.weight_square: torch.Tensor | None = None
         self.update_square: torch.Tensor | None = None
@@ -55,23 +55,28 @@ class Away:
         self._move: torch.Tensor | None = None  # how it moved before that
         self._looked_at = -2
         self._rows = [
-            session.row(each.address, UPDATE_COSINE, each.info(session)) for each in facts
+            session.row(parameter.address, UPDATE_COSINE, parameter.info(session))
+            for parameter in facts
         ]
 
     def weights(self) -> None:
         """The weights before a step."""
-        self.weight_square = self._square([each.local.detach() for each in self._facts])
+        self.weight_square = self._square([parameter.local.detach() for parameter in self._facts])
 
     def gradients(self, factor: float) -> None:
         """The gradients that a step will use."""
         there = [
-            (at, grad) for at, each in enumerate(self._facts) if (grad := each.grad) is not None
+            (index, grad)
+            for index, parameter in enumerate(self._facts)
+            if (grad := parameter.grad) is not None
         ]
-        dense = [(at, grad) for at, grad in there if grad.layout is torch.strided]
+        dense = [(index, grad) for index, grad in there if grad.layout is torch.strided]
         if not dense or len(dense) < len(there):
             self.grad_square = None
             return
-        parts = self._parts[[at for at, _ in dense]] if len(dense) < len(self._facts) else None
+        parts = (
+            self._parts[[index for index, _ in dense]] if len(dense) < len(self._facts) else None
+        )
         square = self._square([grad.detach() for _, grad in dense], parts)
         self.grad_square = square * factor**2 if factor != 1.0 else square
 
@@ -106,8 +111,8 @@ class Away:
         moved, measured = self._moved, self._measured
 
         def done(numbers: list[float]) -> None:
-            for each, number in zip(self._facts, numbers, strict=True):
-                each.moved = [int(number), measured]
+            for parameter, number in zip(self._facts, numbers, strict=True):
+                parameter.moved = [int(number), measured]
 
         return moved, done
 
@@ -117,9 +122,9 @@ class Away:
         return torch.tensor(numbers, dtype=self._type).to(self.device, non_blocking=True)
 
     def _norms(self, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-        real = [each.abs() if each.is_complex() else each for each in tensors]
-        wide = [each if each.dtype == torch.float64 else None for each in real]
-        kind = torch.float64 if any(each is not None for each in wide) else torch.float32
+        real = [tensor.abs() if tensor.is_complex() else tensor for tensor in tensors]
+        wide = [tensor if tensor.dtype == torch.float64 else None for tensor in real]
+        kind = torch.float64 if any(tensor is not None for tensor in wide) else torch.float32
         return torch.stack(norms(real, 2, dtype=kind)).to(self._type)
 
     def _square(
@@ -130,8 +135,8 @@ class Away:
     def _sample(self) -> torch.Tensor:
         """Up to 64 coordinates of each parameter, a row each."""
         pieces = []
-        for each in self._facts:
-            some = sampled(each.local.detach(), SAMPLE // (1 + each.local.is_complex()))
+        for parameter in self._facts:
+            some = sampled(parameter.local.detach(), SAMPLE // (1 + parameter.local.is_complex()))
             some = both_parts(some.unsqueeze(0)).squeeze(0).to(self._type)
             pieces.append(some)
             if len(some) < SAMPLE:
@@ -146,12 +151,14 @@ def device_norms(
     device = away[0].device
 
     def total(name: str, here: float) -> torch.Tensor | None:
-        found = [getattr(each, name) for each in away]
-        for each in away:
-            setattr(each, name, None)
-        if here != here or any(each is None for each in found):
+        squares = [getattr(on_device, name) for on_device in away]
+        for on_device in away:
+            setattr(on_device, name, None)
+        if here != here or any(square is None for square in squares):
             return None
-        return torch.stack([each.to(device, non_blocking=True) for each in found]).sum() + here
+        return (
+            torch.stack([square.to(device, non_blocking=True) for square in squares]).sum() + here
+        )
 
     grad = total("grad_square", grads)
     weight, update = total("weight_square", weights), total("update_square", updates)

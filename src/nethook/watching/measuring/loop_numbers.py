@@ -42,43 +42,43 @@ class LoopNumbers:
     def __init__(self, session: NumberSession) -> None:
         self._session = session
         rows = session.train.rows
-        places = [session.row(names.LOOP, each) or 0 for each in QUANTITIES] + [0] * MORE
+        places = [session.row(names.LOOP, quantity) or 0 for quantity in QUANTITIES] + [0] * MORE
         self._numbers = Numbers(rows, places)
-        self._at = {name: at for at, name in enumerate(QUANTITIES)}
+        self._indices = {name: index for index, name in enumerate(QUANTITIES)}
         self._one: dict[int, Numbers] = {}
         self.none: list[Any] = [None] * len(places)
         """A count is there from the start of a step, and a number once it is known."""
         for name in _COUNTED:
-            self.none[self._at[name]] = 0
+            self.none[self._indices[name]] = 0
         self.values = self.none.copy()
         """The numbers of the step that is under way, by their places."""
-        self._logged = [(name, self._at[name]) for name in _LOGGED]
+        self._logged = [(name, self._indices[name]) for name in _LOGGED]
         self._more: dict[int, int] = {}  # row -> where its number of this step stands
 
     def set(self, name: str, value: float) -> None:
         """The number of this step."""
-        self.values[self._at[name]] = value
+        self.values[self._indices[name]] = value
 
     def count(self, name: str, times: int = 1) -> None:
         """One more of these in this step."""
-        self.values[self._at[name]] += times
+        self.values[self._indices[name]] += times
 
     def number(self, row: int, value: float) -> None:
         """One number of a row; the first of a step is folded with all the others at its end."""
-        at = self._more.get(row)
-        if at is None:
+        index = self._more.get(row)
+        if index is None:
             if value != value or len(self._more) >= MORE:
                 self._session.lull.leave()
                 self.fold_one(row, value)
                 return
-            at = self._more[row] = len(QUANTITIES) + len(self._more)
-            self._numbers.place(at, row)
-        if self.values[at] is None and value != value:
+            index = self._more[row] = len(QUANTITIES) + len(self._more)
+            self._numbers.place(index, row)
+        if self.values[index] is None and value != value:
             self._session.lull.leave()  # nothing at the end of the step tells that there was one
-        if value != value or self.values[at] is not None:
+        if value != value or self.values[index] is not None:
             self.fold_one(row, value)
         else:
-            self.values[at] = value
+            self.values[index] = value
 
     def fold_one(self, row: int, value: float) -> None:
         """One number into one row, now; NaN counts as such."""
@@ -116,8 +116,8 @@ class LoopNumbers:
         self._numbers.fold_list(values)
         self.values = fresh
         if session.looks:
-            for name, at in self._logged:
-                value = values[at]
+            for name, index in self._logged:
+                value = values[index]
                 if value is not None and value == value:
                     session.writer.log(name, value, session.step, keep=names.KEPT_STEPS)
 

@@ -60,26 +60,26 @@ class ParameterSet:
         self.session = session
         self.all = list(parameters)
         wanted = session.wanted
-        for each in self.all:
-            each.settle()
-        flat = [each for each in self.all if lies_flat(each.local) and each.local.numel()]
-        self.flat = [each for each in flat if each.local.is_contiguous()]
-        known = {id(each) for each in self.flat}
-        self.others = [each for each in self.all if id(each) not in known]
-        self._tensors = [each.local for each in self.flat]
-        self._parameters = [each.parameter for each in self.flat]
+        for facts in self.all:
+            facts.settle()
+        flat = [facts for facts in self.all if lies_flat(facts.local) and facts.local.numel()]
+        self.flat = [facts for facts in flat if facts.local.is_contiguous()]
+        flat_ids = {id(facts) for facts in self.flat}
+        self.others = [facts for facts in self.all if id(facts) not in flat_ids]
+        self._tensors = [facts.local for facts in self.flat]
+        self._parameters = [facts.parameter for facts in self.flat]
         self.probes = [
-            each.parameter for each in self.all[:: max(1, len(self.all) // PROBES)][:PROBES]
+            facts.parameter for facts in self.all[:: max(1, len(self.all) // PROBES)][:PROBES]
         ]
         first = range(len(self._parameters))[:PROBED]
-        self._probed_lines = sorted(first, key=lambda at: self._parameters[at].numel())
-        self._probed = [self._parameters[at] for at in self._probed_lines]
-        self.plain = all(type(each.parameter) is torch.nn.Parameter for each in self.all)
-        self.witnesses = Witnesses([each.local for each in self.all])
-        self._bytes = [each.local.nbytes for each in self.flat]
-        self._spread = [each for each in self.all if each.held is not None]
+        self._probed_lines = sorted(first, key=lambda index: self._parameters[index].numel())
+        self._probed = [self._parameters[index] for index in self._probed_lines]
+        self.plain = all(type(facts.parameter) is torch.nn.Parameter for facts in self.all)
+        self.witnesses = Witnesses([facts.local for facts in self.all])
+        self._bytes = [facts.local.nbytes for facts in self.flat]
+        self._spread = [facts for facts in self.all if facts.held is not None]
         # Squares of a part count as many times as there are parts: see `runs.ranks`.
-        self._parts = np.array([each.part.parts for each in self.flat], np.float64)
+        self._parts = np.array([facts.part.parts for facts in self.flat], np.float64)
         count = len(self.flat)
         sheet = session.train
         self._weights = Table(sheet.rows, count)
@@ -87,17 +87,18 @@ class ParameterSet:
         self._clip = Table(sheet.rows, count)
         self._after = Table(sheet.rows, count)
         self._follow = Table(sheet.rows, count)
-        for at, each in enumerate(self.flat):
-            info = each.info(session)
-            rows = [session.row(each.address, quantity, info) or 0 for quantity in _QUANTITIES]
-            self._weights.set(at, rows[0], each.local)
-            self._grads.set(at, rows[1], each.local)
-            self._clip.set(at, rows[2], each.local)
-            self._after.set(at, rows[3], each.local)
-            self._follow.set(at, 0, each.local)
+        for line, facts in enumerate(self.flat):
+            info = facts.info(session)
+            rows = [session.row(facts.address, quantity, info) or 0 for quantity in _QUANTITIES]
+            self._weights.set(line, rows[0], facts.local)
+            self._grads.set(line, rows[1], facts.local)
+            self._clip.set(line, rows[2], facts.local)
+            self._after.set(line, rows[3], facts.local)
+            self._follow.set(line, 0, facts.local)
         self.follower = Follower(self._follow)
         cosines = [
-            session.row(each.address, UPDATE_COSINE, each.info(session)) or 0 for each in self.flat
+            session.row(facts.address, UPDATE_COSINE, facts.info(session)) or 0
+            for facts in self.flat
         ]
         self._cosines = Numbers(sheet.rows, cosines)
         self._slots: dict[tuple[str, str], Slot] = {}
@@ -111,7 +112,7 @@ class ParameterSet:
         self.grad_square = self.weight_square = self.update_square = float("nan")
         self.with_grad = np.zeros(count, np.int64)
         self.moved = np.zeros((2, count), np.int64)
-        self._found = False  # whether it is known where the weights lie after this step
+        self._located = False  # whether it is known where the weights lie after this step
         self.looked = 0
         self._looked_at = -2
         self.empty = 0.0
@@ -133,12 +134,12 @@ class ParameterSet:
         table.fold()
         self.weight_square = self._square_of(table)
         self._has_weights = True
-        for at, each in enumerate(self.others):
-            parameter = each.local.detach()
-            self.weight_square += _square(parameter) * each.part.parts
-            self._slot(each, PARAMS).fold(parameter)
+        for index, facts in enumerate(self.others):
+            parameter = facts.local.detach()
+            self.weight_square += _square(parameter) * facts.part.parts
+            self._slot(facts, PARAMS).fold(parameter)
             if self._wants_updates and readable.kind(parameter) is None and not _repeats(parameter):
-                self._clones[at] = parameter.clone()
+                self._clones[index] = parameter.clone()
         for away in self.away:
             away.weights()
 
@@ -158,7 +159,7 @@ class ParameterSet:
                 away.gradients(factor)
         else:
             odd = table.count_odd(MOST_LOOKED, self.looked)
-        missing = sum(each.parameter.grad is None for each in self.others)
+        missing = sum(facts.parameter.grad is None for facts in self.others)
         self.empty = (empty + missing) / max(1, len(self.all))
         if odd:
             self._flag_odd()
@@ -172,9 +173,9 @@ class ParameterSet:
             self._flag_odd()
 
     def _flag_odd(self) -> None:
-        for at in np.flatnonzero(self._grads.odd).tolist():
-            each = self.flat[at]
-            self.session.flag(each.address, PARAM_GRADS, None, None, each.grad)
+        for line in np.flatnonzero(self._grads.odd).tolist():
+            facts = self.flat[line]
+            self.session.flag(facts.address, PARAM_GRADS, None, None, facts.grad)
 
     def unclipped(self, factor: float) -> None:
         """Reads the gradients before they are clipped."""
@@ -186,20 +187,20 @@ class ParameterSet:
     def _find_grads(self, table: Table, quantity: str, factor: float) -> None:
         """Where the gradients lie; those that do not lie flat are measured here."""
         self._loose_square = 0.0
-        for at in self._ask_grads(table, counted=quantity != UNCLIPPED):
-            each = self.flat[at]
-            grad = each.grad
+        for line in self._ask_grads(table, counted=quantity != UNCLIPPED):
+            facts = self.flat[line]
+            grad = facts.grad
             if grad is not None and quantity:
-                self._slot(each, quantity).fold(grad, factor)
-                self._loose_square += _square(grad, factor) * each.part.parts
-        for each in self.others:
-            grad = each.grad
-            each.steps += quantity != UNCLIPPED
+                self._slot(facts, quantity).fold(grad, factor)
+                self._loose_square += _square(grad, factor) * facts.part.parts
+        for facts in self.others:
+            grad = facts.grad
+            facts.steps += quantity != UNCLIPPED
             if grad is not None:
-                each.with_grad += quantity != UNCLIPPED
+                facts.with_grad += quantity != UNCLIPPED
                 if quantity:
-                    self._slot(each, quantity).fold(grad, factor)
-                    self._loose_square += _square(grad, factor) * each.part.parts
+                    self._slot(facts, quantity).fold(grad, factor)
+                    self._loose_square += _square(grad, factor) * facts.part.parts
 
     def _square_of(self, table: Table) -> float:
         """The squares of all lines; those of a part count once for each part there is."""
@@ -209,21 +210,21 @@ class ParameterSet:
         """Where the gradients lie that lie flat; the lines of all others that are there."""
         others = table.find_grads(self._parameters, self.with_grad.ctypes.data if counted else 0)
         left = []
-        for at in others:
-            each = self.flat[at]
+        for line in others:
+            facts = self.flat[line]
             # That of a sharded parameter is sharded, too; its part in this process may lie flat.
-            grad = each.grad if each.held is not None else None
+            grad = facts.grad if facts.held is not None else None
             if (
                 grad is not None
                 and lies_flat(grad)
-                and grad.nbytes == self._bytes[at]
-                and grad.dtype is each.local.dtype
+                and grad.nbytes == self._bytes[line]
+                and grad.dtype is facts.local.dtype
                 and grad.is_contiguous()
             ):
-                table.address[at] = start_of(grad)
-                self.with_grad[at] += counted
+                table.address[line] = start_of(grad)
+                self.with_grad[line] += counted
             else:
-                left.append(at)
+                left.append(line)
         return left
 
     # -- after the step -----------------------------------------------------------------------
@@ -236,35 +237,35 @@ class ParameterSet:
         table = self._after
         self._find(table)
         self._follow.address[:] = table.address  # `look` comes next
-        self._found = True
+        self._located = True
         if len(self._left_out):
             table.address[self._left_out] = 0
         table.fold(self.moved.ctypes.data)
         if not len(self._left_out) and len(self._clones) == len(self.others):
             self.update_square = self._square_of(table)
         changes: dict[torch.device, list[torch.Tensor]] = {}
-        for at, each in enumerate(self.others):
-            before = self._clones.pop(at, None)
+        for index, facts in enumerate(self.others):
+            before = self._clones.pop(index, None)
             if before is not None:
-                change = _wide(each.local.detach()) - _wide(before)
+                change = _wide(facts.local.detach()) - _wide(before)
                 if is_away(change):
                     changes.setdefault(change.device, []).append(change)
-                self._slot(each, UPDATES).fold(change)
-                self.update_square += _square(change) * each.part.parts
+                self._slot(facts, UPDATES).fold(change)
+                self.update_square += _square(change) * facts.part.parts
                 if change.device.type == "cpu":
-                    each.moved[0] += bool(change.any())
-                    each.moved[1] += 1
+                    facts.moved[0] += bool(change.any())
+                    facts.moved[1] += 1
         for away in self.away:
             away.updates(changes.get(away.device, ()))
 
     def look(self, step: int) -> None:
         """Follows the sample of coordinates: cosines of this update with the one before."""
-        if not self._found:
+        if not self._located:
             self._find(self._follow)
-        self._found = False
+        self._located = False
         following = step == self._looked_at + 1
-        for at, other in enumerate(self.others):
-            self._look_at(at, other, following)
+        for index, other in enumerate(self.others):
+            self._look_at(index, other, following)
         if step != self._looked_at + 1:
             self.follower.restart()  # there was a step in between: no two updates in a row
         self._looked_at = step
@@ -274,32 +275,32 @@ class ParameterSet:
         for away in self.away:
             away.look(step)
 
-    def _look_at(self, at: int, each: ParameterFacts, following: bool) -> None:
+    def _look_at(self, index: int, facts: ParameterFacts, following: bool) -> None:
         """The same for a parameter that does not lie flat: by torch, where it is."""
-        parameter = each.local.detach()
+        parameter = facts.local.detach()
         numbers = parameter.is_floating_point() or parameter.is_complex()
         if readable.kind(parameter) is not None or not numbers:
             return
         if is_away(parameter):  # `Away` does it, for all of its device at once
             return
         now = both_parts(sampled(parameter, SAMPLE).unsqueeze(1)).flatten().float()
-        before, move = self._followed.get(at, (None, None)) if following else (None, None)
+        before, move = self._followed.get(index, (None, None)) if following else (None, None)
         moved = None if before is None or before.shape != now.shape else now - before
-        self._followed[at] = (now.clone(), moved)
+        self._followed[index] = (now.clone(), moved)
         if move is not None and moved is not None:
             sizes = move.norm() * moved.norm()
             cosine = (move * moved).sum() / sizes
             # Where one of them did not move there is none.
-            self._slot(each, UPDATE_COSINE).fold(cosine[sizes > 0])
+            self._slot(facts, UPDATE_COSINE).fold(cosine[sizes > 0])
 
     def second_moments(self, optimizer: torch.optim.Optimizer) -> None:
         """Reads what Adam and its like keep of the squared gradient, at the sample."""
-        for each in self.all:
-            state = optimizer.state.get(each.parameter)
+        for facts in self.all:
+            state = optimizer.state.get(facts.parameter)
             moment = state.get("exp_avg_sq") if isinstance(state, dict) else None
             moment = local_part(moment) if isinstance(moment, torch.Tensor) else None
             if moment is not None and moment.numel() and readable.is_readable(moment):
-                self._slot(each, SECOND_MOMENT).fold(sampled(moment.detach(), SAMPLE))
+                self._slot(facts, SECOND_MOMENT).fold(sampled(moment.detach(), SAMPLE))
 
     # -- helpers ------------------------------------------------------------------------------
 
@@ -311,21 +312,21 @@ class ParameterSet:
             if local_of(spread.parameter) is not spread.held:
                 raise ParametersChangedError
 
-    def _slot(self, each: ParameterFacts, quantity: str) -> Slot:
-        key = (each.address, quantity)
+    def _slot(self, facts: ParameterFacts, quantity: str) -> Slot:
+        key = (facts.address, quantity)
         slot = self._slots.get(key)
         if slot is None:
-            row = self.session.row(*key, each.info(self.session))
+            row = self.session.row(*key, facts.info(self.session))
             slot = self.session.train.slot(0 if row is None else row)
             self._slots[key] = slot
         return slot
 
     def settle(self) -> None:
         """Brings the facts of each parameter up to date."""
-        for at, each in enumerate(self.flat):
-            each.steps = self.looked
-            each.with_grad = int(self.with_grad[at])
-            each.moved = [int(self.moved[0, at]), int(self.moved[1, at])]
+        for line, facts in enumerate(self.flat):
+            facts.steps = self.looked
+            facts.with_grad = int(self.with_grad[line])
+            facts.moved = [int(self.moved[0, line]), int(self.moved[1, line])]
 
     @property
     def turns(self) -> int:
@@ -335,7 +336,7 @@ class ParameterSet:
     @property
     def memory(self) -> int:
         """Bytes of the snapshot."""
-        clones = sum(each.nbytes for each in self._clones.values())
+        clones = sum(clone.nbytes for clone in self._clones.values())
         return self._snapshot.memory + clones
 
 
@@ -352,17 +353,17 @@ class _Snapshot:
     def __init__(self, sizes: Sequence[int], cap: int) -> None:
         self._chunks: list[list[int]] = [[]]
         room = 0
-        for at, size in enumerate(sizes):
+        for line, size in enumerate(sizes):
             size = -(-size // 64) * 64
             if size > cap:
                 continue  # no turn is long enough for it
             if room + size > cap:
                 self._chunks.append([])
                 room = 0
-            self._chunks[-1].append(at)
+            self._chunks[-1].append(line)
             room += size
         self._sizes = [-(-size // 64) * 64 for size in sizes]
-        most = max(sum(self._sizes[at] for at in chunk) for chunk in self._chunks)
+        most = max(sum(self._sizes[line] for line in chunk) for chunk in self._chunks)
         self._memory = np.empty(most + 64, np.uint8) if most else np.empty(0, np.uint8)
         self._start = -(-self._memory.ctypes.data // 64) * 64
         self._next = 0
@@ -380,10 +381,10 @@ class _Snapshot:
             return False
         self._turned = True
         self.current[...] = 0
-        at = self._start
-        for each in self._chunks[self._next]:
-            self.current[each] = at
-            at += self._sizes[each]
+        address = self._start
+        for line in self._chunks[self._next]:
+            self.current[line] = address
+            address += self._sizes[line]
         self._next = (self._next + 1) % len(self._chunks)
         return True
 
@@ -391,10 +392,10 @@ class _Snapshot:
 def _away(session: ParameterSession, others: Sequence[ParameterFacts]) -> list[Away]:
     """Those that lie on devices, device by device."""
     devices: dict[torch.device, list[ParameterFacts]] = {}
-    for each in others:
-        local = each.local
+    for facts in others:
+        local = facts.local
         if is_away(local) and readable.kind(local) is None and not _repeats(local):
-            devices.setdefault(each.local.device, []).append(each)
+            devices.setdefault(facts.local.device, []).append(facts)
     return [Away(session, facts) for facts in devices.values()]
 
 

@@ -40,22 +40,22 @@ class Resolver:
         self._session = session
         self._models = dict(models)
         self._facts = list(facts)
-        self._places: list[tuple[ParameterFacts, nn.Module, str]] = []
+        self._holders: list[tuple[ParameterFacts, nn.Module, str]] = []
         self._modules: list[tuple[nn.Module, str, nn.Module, str]] = []
         self._told: set[str] = set()
         self._note()
 
     def find(self) -> dict[str, torch.Tensor]:
         """Every parameter that the models have now, by each of its names."""
-        found: dict[str, torch.Tensor] = {}
+        parameters: dict[str, torch.Tensor] = {}
         for model, root in self._models.items():
             prefix = f"{model}." if model else ""
             sharded = shards_of(root)
             for site in Tree(root).parameters().sites:
                 if isinstance(site.tensor, nn.Parameter):
                     for name in site.names:
-                        found[prefix + name] = sharded.get(id(site.tensor), site.tensor)
-        return found
+                        parameters[prefix + name] = sharded.get(id(site.tensor), site.tensor)
+        return parameters
 
     def update(self, held: set[int]) -> list[ParameterFacts]:
         """Takes the tensors that the models have now, for all that an optimizer has to do with.
@@ -68,12 +68,12 @@ class Resolver:
         """
         now = self.find()
         changed = []
-        for each in self._facts:
-            tensor = now.get(each.address)
-            if tensor is not None and tensor is not each.parameter and id(tensor) in held:
-                each.parameter = tensor
-                each.settle()
-                changed.append(each)
+        for facts in self._facts:
+            tensor = now.get(facts.address)
+            if tensor is not None and tensor is not facts.parameter and id(tensor) in held:
+                facts.parameter = tensor
+                facts.settle()
+                changed.append(facts)
         if changed:
             self._tell(changed, "are other tensors now, and an optimizer holds them")
             self._tell_modules()
@@ -83,8 +83,8 @@ class Resolver:
     def changed(self) -> bool:
         """Whether any parameter or module is not where it was; some 50 ns for each."""
         return any(
-            parameters_of(module).get(key) is not each.parameter
-            for each, module, key in self._places
+            parameters_of(module).get(key) is not facts.parameter
+            for facts, module, key in self._holders
         ) or any(
             children_of(parent).get(key) is not child for parent, key, child, _ in self._modules
         )
@@ -103,18 +103,18 @@ class Resolver:
         now = self.find()
         changed, stale, gone = [], [], []
         there = {id(tensor) for tensor in now.values()}
-        for each in self._facts:
-            tensor = now.get(each.address)
-            if tensor is None and id(each.parameter) not in there:
-                gone.append(each)
-            if tensor is None or tensor is each.parameter:
+        for facts in self._facts:
+            tensor = now.get(facts.address)
+            if tensor is None and id(facts.parameter) not in there:
+                gone.append(facts)
+            if tensor is None or tensor is facts.parameter:
                 continue
-            if id(each.parameter) in held:
-                stale.append(each)
+            if id(facts.parameter) in held:
+                stale.append(facts)
             else:
-                each.parameter = tensor
-                each.settle()
-                changed.append(each)
+                facts.parameter = tensor
+                facts.settle()
+                changed.append(facts)
         if changed:
             self._tell(changed, "are other tensors now")
         if stale:
@@ -123,9 +123,9 @@ class Resolver:
                 "are other tensors in the model than in the optimizer, whose steps do not change "
                 "the model: make the optimizer anew after such a change",
             )
-        fresh = [each for each in gone if each.address not in self._told]
+        fresh = [facts for facts in gone if facts.address not in self._told]
         if fresh:
-            self._told.update(each.address for each in fresh)
+            self._told.update(facts.address for facts in fresh)
             self._tell(
                 fresh,
                 "are no longer in the model, and what has taken their place is not recorded: close "
@@ -139,44 +139,44 @@ class Resolver:
 
     def _note(self) -> None:
         """Notes where parameters and modules are, to see at once when that changes."""
-        by_id = {id(each.parameter): each for each in self._facts}
-        self._places, self._modules = [], []
+        by_id = {id(entry.parameter): entry for entry in self._facts}
+        self._holders, self._modules = [], []
         for model, root in self._models.items():
             prefix = f"{model}." if model else ""
             for name, module in root.named_modules():
                 for key, tensor in parameters_of(module).items():
                     facts = by_id.get(id(tensor))
                     if facts is not None:
-                        self._places.append((facts, module, key))
+                        self._holders.append((facts, module, key))
                 for key, child in children_of(module).items():
                     if child is not None:
-                        place = f"{prefix}{name}.{key}" if name else f"{prefix}{key}"
-                        self._modules.append((module, key, child, place))
+                        address = f"{prefix}{name}.{key}" if name else f"{prefix}{key}"
+                        self._modules.append((module, key, child, address))
 
     def _tell_modules(self) -> None:
         gone = [
-            (place, children_of(parent).get(key))
-            for parent, key, child, place in self._modules
+            (address, children_of(parent).get(key))
+            for parent, key, child, address in self._modules
             if children_of(parent).get(key) is not child
         ]
-        fresh = [each for each in gone if each[0] not in self._told]
+        fresh = [replaced for replaced in gone if replaced[0] not in self._told]
         if not fresh:
             return
-        self._told.update(place for place, _ in fresh)
-        shown = ", ".join(repr(place) for place, _ in fresh[:3])
+        self._told.update(address for address, _ in fresh)
+        shown = ", ".join(repr(address) for address, _ in fresh[:3])
         more = f" and {len(fresh) - 3} more" if len(fresh) > 3 else ""
         self._session.event(
             names.MODEL_CHANGED,
             f"the modules at {shown}{more} were replaced: what the new ones return is not "
             "recorded. Close the watch and watch the model anew to follow them",
             fresh[0][0] if len(fresh) == 1 else "",
-            {"modules": [place for place, _ in fresh[:SHOWN]]},
+            {"modules": [address for address, _ in fresh[:SHOWN]]},
         )
 
     def _tell(self, facts: Sequence[ParameterFacts], what: str) -> None:
         more = ", …" if len(facts) > 3 else ""
-        shown = ", ".join(repr(each.address) for each in facts[:3])
-        data: dict[str, Any] = {"parameters": [each.address for each in facts[:SHOWN]]}
+        shown = ", ".join(repr(parameter.address) for parameter in facts[:3])
+        data: dict[str, Any] = {"parameters": [parameter.address for parameter in facts[:SHOWN]]}
         self._session.event(
             names.PARAMETERS, f"{len(facts)} of the parameters ({shown}{more}) {what}", data=data
         )

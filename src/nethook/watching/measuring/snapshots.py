@@ -17,7 +17,7 @@ from nethook.stats.native import readable
 from nethook.torch_private import backward_id
 from nethook.watching import budget
 from nethook.watching.measuring.needs import SnapshotSession
-from nethook.watching.measuring.taps import Part
+from nethook.watching.measuring.taps import WatchHook
 
 _now = time.perf_counter
 
@@ -51,7 +51,7 @@ class Snapshots:
             self._session.writer.snapshot(address, step, values.float().cpu().numpy())
 
 
-class SnapshotTap(Part):
+class SnapshotTap(WatchHook):
     """After the forward of a site of which outputs are kept."""
 
     __slots__ = ("_last", "samples", "store")

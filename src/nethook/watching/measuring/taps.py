@@ -48,7 +48,7 @@ MODES = 16
 """Changes of `training` that are kept of one site."""
 
 
-class Part(Hook):
+class WatchHook(Hook):
     """A hook of a watch, which is off once it has failed or watching has ended."""
 
     __slots__ = ("off", "session")
@@ -79,7 +79,7 @@ def described(tensor: torch.Tensor) -> dict[str, Any]:
     }
 
 
-class OutputTap(Part):
+class OutputTap(WatchHook):
     """After a module's forward: summarises what it returned, and asks for the gradient of that."""
 
     __slots__ = (
@@ -277,22 +277,22 @@ class OutputTap(Part):
         self.mode[not training] = mode
         phase = "train" if training else self.session.off_phase()
         # Training and evaluation take turns: a change is one against the last pass of that phase.
-        known = [each for each in self.modes if each[1] == phase]
-        if (not known or known[-1][2] is not mode) and len(self.modes) < MODES:
+        of_phase = [change for change in self.modes if change[1] == phase]
+        if (not of_phase or of_phase[-1][2] is not mode) and len(self.modes) < MODES:
             self.modes.append((self.session.step, phase, mode))
-            if known:
+            if of_phase:
                 self.session.mode_changed(self.address, phase, mode)
 
     def pass_was(self, phase: str) -> None:
         """A pass without gradient has ended, and turned out to be of this phase."""
         if phase == "eval" and self.modes and self.modes[-1][1] == "aux":
             step, _, mode = self.modes.pop()
-            known = [each for each in self.modes if each[1] == phase]
-            if not known or known[-1][2] is not mode:
+            of_phase = [change for change in self.modes if change[1] == phase]
+            if not of_phase or of_phase[-1][2] is not mode:
                 self.modes.append((step, phase, mode))
 
 
-class GradTap(Part):
+class GradTap(WatchHook):
     """When the gradient of an output was computed."""
 
     __slots__ = ("slot",)
@@ -340,7 +340,7 @@ def takes_over(session: TapSession, owner: Owner) -> bool:
     return True
 
 
-class RootBegins(Part):
+class RootBegins(WatchHook):
     """Before a watched model is called."""
 
     __slots__ = ("__weakref__", "model", "module", "site")
@@ -406,7 +406,7 @@ class RootBegins(Part):
         self.session.guard.stop()
 
 
-class RootEnds(Part):
+class RootEnds(WatchHook):
     """After a watched model was called, also when it raised; the output is None then."""
 
     __slots__ = ("__weakref__", "model", "module", "site")

@@ -21,21 +21,21 @@ class Witnesses:
     """What is remembered of the parameters of an optimizer, to be compared after its step."""
 
     def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
-        self._versioned = [each for each in parameters if not each.is_inference()]
+        self._versioned = [parameter for parameter in parameters if not parameter.is_inference()]
         self._some: list[Any] | None = None  # views of some weights, once they are asked for
 
     def versions(self) -> list[int]:
         """How often each parameter was written to."""
-        return [version_of(each) for each in self._versioned]
+        return [version_of(parameter) for parameter in self._versioned]
 
     def some_weights(self) -> list[Any]:
         """A few coordinates of a few parameters."""
         if self._some is None:
             every = max(1, len(self._versioned) // WITNESSES)
-            views = [_strided_view(each) for each in self._versioned[::every]]
-            self._some = [each for each in views if each is not None]
+            views = [_strided_view(parameter) for parameter in self._versioned[::every]]
+            self._some = [view for view in views if view is not None]
         return [
-            each.copy() if isinstance(each, np.ndarray) else each.clone() for each in self._some
+            view.copy() if isinstance(view, np.ndarray) else view.clone() for view in self._some
         ]
 
     def have_changed(self, weights: list[Any]) -> bool:

@@ -67,17 +67,24 @@ def given_models(model: Any) -> dict[str, nn.Module]:
         models = {str(number): module for number, module in enumerate(model)}
     else:
         raise InputsError(
-            f"`model` is an nn.Module, or several as a list or by name; got {type(model).__name__}."
+            f"`model` must be an nn.Module, or a list or dict of them; got {type(model).__name__}. "
+            "Pass the network itself, not what it returns."
         )
     for name, module in models.items():
         if not isinstance(module, nn.Module):
             raise InputsError(
-                f"`model` has {type(module).__name__} as {name!r}; a model is an nn.Module."
+                f"`model` must contain only nn.Modules; got {type(module).__name__} as {name!r}. "
+                "Leave it out."
             )
         if not isinstance(name, str) or not name or "." in name or name.startswith("@"):
-            raise OptionError(f"{name!r} cannot be the name of a model: a word without dots can.")
+            raise OptionError(
+                f"`model` must have names without dots, and not beginning with '@'; got {name!r}. "
+                "Name it, for instance, 'generator'."
+            )
     if not models:
-        raise OptionError("`model` has no model in it.")
+        raise OptionError(
+            "`model` must contain at least one nn.Module; got none. Pass the network."
+        )
     return models
 
 
@@ -100,8 +107,8 @@ def given_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
     for candidate in optimizers:
         if not isinstance(candidate, torch.optim.Optimizer):
             raise InputsError(
-                f"`optimizer` is a torch.optim.Optimizer, several, or None; got "
-                f"{type(candidate).__name__}."
+                f"`optimizer` must be a torch.optim.Optimizer, a list of them, or None; got "
+                f"{type(candidate).__name__}. With None nethook finds the optimizers by itself."
             )
     return optimizers
 
@@ -213,7 +220,10 @@ def _put_snapshots(
     for pattern, samples in wanted.items():
         name, _, rest = pattern.partition(".") if "" not in trees else ("", "", pattern)
         if name not in trees:
-            raise OptionError(f"`snapshots` has {pattern!r}; models are {', '.join(trees)}.")
+            raise OptionError(
+                f"`snapshots` must begin with the name of a model; got {pattern!r}. "
+                f"The models are {', '.join(trees)}."
+            )
         tree = trees[name]
         routed = routed_modules(tree)
         prefix = f"{name}." if name else ""

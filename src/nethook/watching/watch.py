@@ -129,11 +129,11 @@ class Watch:
         shown = _chosen("phases", phases, ("train", "eval", "aux"))
         if budget is not None and not 0 < budget <= 10:
             raise OptionError(
-                f"`budget` is a share of the training's time, such as 0.03, or None; got "
-                f"{budget!r}."
+                f"`budget` must be a fraction of the training's time, above 0 and at most 10, or "
+                f"None; got {budget!r}. 0.03 is 3 %; None measures everything in every step."
             )
         if batches < 0:
-            raise OptionError(f"`batches` is 0 or more; got {batches!r}.")
+            raise OptionError(f"`batches` must be at least 0; got {batches!r}. 0 holds none.")
         _check_resume(to, resume, step)
         for module in models.values():
             other = _WATCHED.get(module)
@@ -202,14 +202,15 @@ class Watch:
     def log(self, **scalars: float) -> None:
         """Keeps numbers of your own at this step: `watch.log(val_accuracy=0.97)`."""
         if self._closed:
-            raise OptionError("this watch was closed: nothing can be logged any more.")
+            raise OptionError("This watch is closed: nothing can be logged any more.")
         values = {}
         for name, value in scalars.items():
             try:
                 values[name] = float(value)
             except (TypeError, ValueError, RuntimeError):
                 raise InputsError(
-                    f"`{name}` is {type(value).__name__}; a number is logged."
+                    f"`{name}` must be a number; got {type(value).__name__}. "
+                    "Pass one number per name, such as loss.item()."
                 ) from None
         for name, number in values.items():
             self._session.writer.log(name, number, self._session.step)
@@ -330,7 +331,10 @@ def _chosen(option: str, given: Sequence[str], choices: tuple[str, ...]) -> tupl
     asked = (given,) if isinstance(given, str) else tuple(given)
     for name in asked:
         if name not in choices:
-            raise OptionError(f"`{option}` has {name!r}; it is some of {', '.join(choices)}.")
+            raise OptionError(
+                f"`{option}` must be some of {', '.join(choices)}; got {name!r}. "
+                f"Leave `{option}` out to get all that are usual."
+            )
     return asked
 
 
@@ -345,7 +349,10 @@ def _check_resume(to: str | Path | None, resume: bool, step: int | None) -> None
     if not resume:
         raise OptionError(f"`step` needs `resume=True`; got step={step!r} without it.")
     if type(step) is not int or step < 0:
-        raise OptionError(f"`step` must be a number of steps done before; got {step!r}.")
+        raise OptionError(
+            f"`step` must be a number of steps done before; got {step!r}. "
+            "Pass a whole number, at least 0."
+        )
 
 
 def _say(line: str) -> None:

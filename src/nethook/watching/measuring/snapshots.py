@@ -98,7 +98,7 @@ def checked(snapshots: Mapping[str, int]) -> dict[str, int]:
     for address, samples in snapshots.items():
         if type(samples) is not int or samples < 1:
             raise OptionError(
-                f"`snapshots` keeps a number of samples a layer, such as {{'conv1': 8}}; got "
-                f"{samples!r} for {address!r}."
+                f"`snapshots` must give each layer a number of samples, at least 1; got "
+                f"{samples!r} for {address!r}. Pass, for instance, snapshots={{'conv1': 8}}."
             )
     return dict(snapshots)

@@ -15,6 +15,7 @@ from nethook.addresses.nested import tensors
 from nethook.watching.flight.ranges import is_finite
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.protocols import OUTPUT_MARK, Flag, OutputMark
+from tests.watching.fakes import Raising
 
 Batch = tuple[Any, Any]
 
@@ -242,13 +243,6 @@ def padding_of_nan() -> Case:
 
 
 # -- a loop ----------------------------------------------------------------------------------------
-
-
-class Raising:
-    """A guard that hides nothing."""
-
-    def failed(self, part, error, turn_off):
-        raise error
 
 
 class Loop:

@@ -18,13 +18,7 @@ from nethook.addresses.paths import Item
 from nethook.watching.losses import recorder as losses_module
 from nethook.watching.losses.recorder import WAYS, Losses
 from nethook.watching.protocols import OUTPUT_MARK, OutputMark
-
-
-class Raising:
-    """A guard that hides nothing."""
-
-    def failed(self, part, error, turn_off):
-        raise error
+from tests.watching.fakes import Raising
 
 
 class Watching:

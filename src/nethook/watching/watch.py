@@ -202,7 +202,7 @@ class Watch:
     def log(self, **scalars: float) -> None:
         """Keeps numbers of your own at this step: `watch.log(val_accuracy=0.97)`."""
         if self._closed:
-            raise OptionError("This watch is closed: nothing can be logged any more.")
+            raise OptionError("This watch was closed: nothing can be logged any more.")
         values = {}
         for name, value in scalars.items():
             try:

@@ -27,7 +27,7 @@ def test_what_the_prediction_is(kind, space):
 
 
 def test_options_by_position_and_by_name():
-    # cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
+    # After prediction and target: weight, reduction, ignored class, smoothing.
     data, operands = operands_of_call("cross_entropy", (X, Y, torch.ones(3), 2, -1, 0.1), {})
     assert data["reduction"] == "sum"
     assert data["options"] == {"ignore_index": -1, "label_smoothing": 0.1, "weight": True}

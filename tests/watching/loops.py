@@ -48,6 +48,14 @@ class Recurrent(nn.Module):
         return out
 
 
+def same(a: list[Any], b: list[Any]) -> bool:
+    """Whether two runs have trained the same, to the last bit."""
+    return len(a) == len(b) and all(
+        torch.equal(x, y) if isinstance(x, torch.Tensor) else repr(x) == repr(y)
+        for x, y in zip(a, b, strict=True)
+    )
+
+
 def mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(10, 16), nn.Tanh(), nn.Linear(16, 5))
 

@@ -18,8 +18,7 @@ import nethook
 from nethook import watching
 from nethook.hooks.wrapped import wrapped_functions
 from nethook.watching.fail_open import MOST_FAILURES, Guard, WatchWarning, contained
-from tests.watching.loops import Net, batches, state, unwatched
-from tests.watching.test_identity import same
+from tests.watching.loops import Net, batches, same, state, unwatched
 
 ROOMS = (
     "measuring.batches",

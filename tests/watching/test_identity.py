@@ -9,19 +9,12 @@ import nethook
 from nethook.hooks.attachment import Resting
 from nethook.runs.names import loss_name
 from nethook.watching import budget
-from tests.watching.loops import LOOPS, unwatched
+from tests.watching.loops import LOOPS, same, unwatched
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad"),
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
-
-
-def same(a, b):
-    return len(a) == len(b) and all(
-        torch.equal(x, y) if isinstance(x, torch.Tensor) else repr(x) == repr(y)
-        for x, y in zip(a, b, strict=True)
-    )
 
 
 @pytest.mark.parametrize("name", LOOPS)

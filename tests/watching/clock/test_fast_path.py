@@ -23,8 +23,7 @@ from nethook.watching.flight.loss import LossKeeper
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.flight.ring import PlainCall
 from nethook.watching.losses.recorder import Losses
-from tests.watching.loops import batches, mlp, state, unwatched
-from tests.watching.test_identity import same
+from tests.watching.loops import batches, mlp, same, state, unwatched
 
 STEPS = 170  # from step 64 on there are three quiet steps in a row, from step 128 on seven
 

@@ -18,8 +18,8 @@ from nethook.watching.measuring.taps import WatchHook
 _now = time.perf_counter
 
 
-class StepBegins(WatchHook):
-    """Before any optimizer's step."""
+class _StepHook(WatchHook):
+    """Around the steps of all optimizers."""
 
     __slots__ = ("steps",)
 
@@ -28,6 +28,16 @@ class StepBegins(WatchHook):
     def __init__(self, owner: Owner, session: ClockSession, steps: Steps) -> None:
         super().__init__(owner, "*", session)
         self.steps = steps
+
+    def turn_off(self) -> None:
+        """Without it there is no clock."""
+        self.session.guard.stop()
+
+
+class StepBegins(_StepHook):
+    """Before any optimizer's step."""
+
+    __slots__ = ()
 
     def __call__(
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -49,21 +59,11 @@ class StepBegins(WatchHook):
         session.spent[budget.OTHER] += _now() - start
         return result
 
-    def turn_off(self) -> None:
-        """Without it there is no clock."""
-        self.session.guard.stop()
 
-
-class StepEnds(WatchHook):
+class StepEnds(_StepHook):
     """After any optimizer's step."""
 
-    __slots__ = ("steps",)
-
-    session: ClockSession
-
-    def __init__(self, owner: Owner, session: ClockSession, steps: Steps) -> None:
-        super().__init__(owner, "*", session)
-        self.steps = steps
+    __slots__ = ()
 
     def __call__(
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -84,7 +84,3 @@ class StepEnds(WatchHook):
         except Exception as error:
             self.failed(error)
         session.spent[budget.OTHER] += _now() - start
-
-    def turn_off(self) -> None:
-        """Without it there is no clock."""
-        self.session.guard.stop()

@@ -176,11 +176,7 @@ def _forward(first: Suspect, inputs: object, *, healthy: bool) -> Pinned:
             reason=f"not finite before the step: {names}", ranges=first.inputs, call=first.call,
         )  # fmt: skip
     if first.inputs_finite is False:
-        poisoned = [
-            value_range
-            for value_range in ranges_of(inputs, "inputs")
-            if value_range.nan or value_range.posinf
-        ]
+        poisoned = _poisoned(inputs)
         if poisoned:
             return Pinned(
                 "data", address, first.step,
@@ -207,11 +203,7 @@ def _forward(first: Suspect, inputs: object, *, healthy: bool) -> Pinned:
 
 def _somewhere(first: Suspect, inputs: object, *, measured: bool) -> Pinned:
     """The output is not finite, and no site has a sign."""
-    poisoned = [
-        value_range
-        for value_range in ranges_of(inputs, "inputs")
-        if value_range.nan or value_range.posinf
-    ]
+    poisoned = _poisoned(inputs)
     if poisoned:
         return Pinned(
             "data", "", first.step, f"the batch has {_counts(poisoned[0])}",
@@ -264,6 +256,12 @@ def _behind(suspects: Sequence[Suspect]) -> Pinned:
         reason="made by the optimizer from finite gradients", call=first.call,
         ranges=[] if first.value is None else [first.value],
     )  # fmt: skip
+
+
+def _poisoned(inputs: object) -> list[Range]:
+    """The tensors of a batch that have NaN or +Inf; −Inf is how masks are written."""
+    ranges = ranges_of(inputs, "inputs")
+    return [value_range for value_range in ranges if value_range.nan or value_range.posinf]
 
 
 def _site(address: str) -> str:

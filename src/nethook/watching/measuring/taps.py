@@ -340,8 +340,8 @@ def takes_over(session: TapSession, owner: Owner) -> bool:
     return True
 
 
-class RootBegins(WatchHook):
-    """Before a watched model is called."""
+class _RootHook(WatchHook):
+    """Around the calls of a watched model."""
 
     __slots__ = ("__weakref__", "model", "module", "site")
 
@@ -354,6 +354,20 @@ class RootBegins(WatchHook):
         self.model = model
         self.module = weakref.ref(module)
         self.site = numbered(self)
+
+    def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
+        """A call that is part of a compiled graph begins, or has ended."""
+        raise NotImplementedError
+
+    def turn_off(self) -> None:
+        """Without it no call has a phase, or none ever ends."""
+        self.session.guard.stop()
+
+
+class RootBegins(_RootHook):
+    """Before a watched model is called."""
+
+    __slots__ = ()
 
     def __call__(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
@@ -401,25 +415,11 @@ class RootBegins(WatchHook):
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start
 
-    def turn_off(self) -> None:
-        """Without it no call has a phase."""
-        self.session.guard.stop()
 
-
-class RootEnds(WatchHook):
+class RootEnds(_RootHook):
     """After a watched model was called, also when it raised; the output is None then."""
 
-    __slots__ = ("__weakref__", "model", "module", "site")
-
-    session: TapSession
-
-    def __init__(
-        self, owner: Owner, address: str, session: TapSession, model: str, module: nn.Module
-    ) -> None:
-        super().__init__(owner, address, session)
-        self.model = model
-        self.module = weakref.ref(module)
-        self.site = numbered(self)
+    __slots__ = ()
 
     def __call__(self, module: nn.Module, *given: Any) -> None:
         """Notes that a call has ended."""
@@ -460,7 +460,3 @@ class RootEnds(WatchHook):
         except Exception as error:
             self.failed(error)
         self.session.spent[budget.OTHER] += _now() - start
-
-    def turn_off(self) -> None:
-        """Without it no call ever ends."""
-        self.session.guard.stop()

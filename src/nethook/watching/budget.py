@@ -152,8 +152,8 @@ class Budget:
         """Seconds that the doctor's looks have taken, on a thread of its own."""
         self._begun = time.perf_counter()
         self._measured = [0] * 4  # steps in which each was measured since the last look
-        self._cost = [0.0] * 4  # seconds a measured step
-        self._fixed = 0.0  # seconds a step that cannot be thinned
+        self._cost = [0.0] * 4  # seconds per measured step
+        self._fixed = 0.0  # seconds per step that cannot be thinned
         self._step = 0.0  # seconds a step takes without nethook
         self._last = (self._begun, [0.0] * 5, 0.0)
         self._stretch = LOOK  # steps from the last look at the clock to the next

@@ -64,7 +64,7 @@ class Catalogue:
 class Sheet:
     """What one phase has measured since its last window: a row for every series.
 
-    Cost: 5.5 KB a series, and a byte a unit.
+    Cost: 5.5 KB per series, and a byte per unit.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
@@ -118,20 +118,20 @@ class Sheet:
             return self._move(window, used, carries)
         carries = True
         touched = rows.matrix[:used, _TENSORS] + rows.matrix[:used, _SKIPPED] > 0
-        places = np.flatnonzero(touched)
-        self.catalogue.identify(places, rows.slots)
+        touched_rows = np.flatnonzero(touched)
+        self.catalogue.identify(touched_rows, rows.slots)
         window = self.catalogue.writer.widen(window)
-        ids = self.catalogue.ids[places]
-        seen = np.maximum(self.seen[places], 1)
+        ids = self.catalogue.ids[touched_rows]
+        seen = np.maximum(self.seen[touched_rows], 1)
         window.carries = window.filled = True
         if filled:
-            window.rows[ids] = merge_rows(window.rows[ids], rows.matrix[places])
+            window.rows[ids] = merge_rows(window.rows[ids], rows.matrix[touched_rows])
             window.seen[ids] += seen
-            window.histograms[ids] += rows.histograms[places]
+            window.histograms[ids] += rows.histograms[touched_rows]
         else:
-            window.rows[ids] = rows.matrix[places]
+            window.rows[ids] = rows.matrix[touched_rows]
             window.seen[ids] = seen
-            window.histograms[ids] = rows.histograms[places]
+            window.histograms[ids] = rows.histograms[touched_rows]
         for row, slot in rows.slots.items():
             if slot.bits is not None and touched[row]:
                 into = window.bits_of(self.catalogue.ids[row])
@@ -143,7 +143,7 @@ class Sheet:
         series_ids = self.catalogue.ids[waiting]
         window.histograms[series_ids] += rows.histograms[waiting]  # of windows that carried none
         if not keep:
-            rows.matrix[places] = _EMPTY
+            rows.matrix[touched_rows] = _EMPTY
             rows.histograms[:used] = 0
             self.seen[:used] = 0
             self._before[:used] = 0

@@ -127,7 +127,7 @@ class Session:
         self.train = Sheet(self.catalogue)
         self.guard = Guard(functools.partial(tell_failure, self), self._give_up)
         self.pending = Pending(self)
-        self.late = DeviceFlags(self)
+        self.device_flags = DeviceFlags(self)
         self.numbers = LoopNumbers(self)
         self.order = CallOrder(writer)
         self.batches = Batches(self)
@@ -338,7 +338,7 @@ class Session:
         self._next_step()
 
     def _tell_recorders(self, step: int) -> None:
-        self.late.ask(step)
+        self.device_flags.ask(step)
         self.losses.step_ended(step)
         self.flight.step_ended(step, self.skipped)
         self.interruptions.error = ""

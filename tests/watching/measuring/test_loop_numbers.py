@@ -71,8 +71,8 @@ def test_beyond_those_that_are_folded_together_each_is_folded_by_itself(of):
     of.numbers.end_step(0)
     for number in range(MORE + 2):
         assert field(of, f"r{number}", "loss", "mean") == number
-    assert of.numbers.place(rows[0]) is not None
-    assert of.numbers.place(rows[-1]) is None
+    assert of.numbers.index_of(rows[0]) is not None
+    assert of.numbers.index_of(rows[-1]) is None
 
 
 def test_scalars_on_a_device_are_points_of_their_own_steps(of):

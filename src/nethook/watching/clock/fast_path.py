@@ -278,7 +278,7 @@ class Lull:
         if only is None or only[1] is not node:
             return None
         row = session.loss_values.rows.get(only[0])
-        index = None if row is None else session.numbers.place(row)
+        index = None if row is None else session.numbers.index_of(row)
         if index is None or len(self._lines) > 64:
             return None
         line = _Line(code, only[0], node, index, session.flight.kept_of(node))

@@ -89,7 +89,7 @@ class ClockSession(TapSession, NumberSession, ParameterSession, Events, Protocol
     # Who is told.
     budget: Budget
     numbers: LoopNumbers
-    late: DeviceFlags
+    device_flags: DeviceFlags
     losses: Losses
     loss_values: LossValues
     flight: Flight

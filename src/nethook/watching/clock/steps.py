@@ -453,7 +453,7 @@ class Steps:
             for away in parameters.away:
                 moved = away.settle()
                 if moved is not None:
-                    self._session.late.put(*moved)
+                    self._session.device_flags.put(*moved)
 
     def settle(self) -> None:
         """Brings the facts of all parameters up to date."""

@@ -25,7 +25,7 @@ class Track:
         self.stepped = False  # in the step that is under way
         self.reading = False  # its gradients are still to be read, after the closure
         self.steps = 0
-        self.sizes: list[int] = []  # parameters a group
+        self.sizes: list[int] = []  # parameters per group
         self.set: ParameterSet | None = None
         self.rates: list[float | None] = []
         self.settings: list[dict[str, object]] = []

@@ -132,8 +132,8 @@ class Facts:
                 marks.setdefault(facts.part, []).append(mark)
         for shard, tensors in away.items():
             stacked = torch.stack([mark.to(tensors[0].device) for mark in tensors])
-            places = torch.arange(1, len(tensors) + 1, device=stacked.device)
-            mixed = (stacked * places).sum() & ((1 << 52) - 1)
+            positions = torch.arange(1, len(tensors) + 1, device=stacked.device)
+            mixed = (stacked * positions).sum() & ((1 << 52) - 1)
             self._session.pending.add(names.fingerprint_name(*shard), mixed)
         for shard, shard_marks in marks.items():
             total = sum(
@@ -228,7 +228,7 @@ class Facts:
         def done(numbers: list[float]) -> None:
             rows[name] = {**rows.get(name, {}), step: int(numbers[0])}
 
-        self._session.late.put(count.reshape(1), done)
+        self._session.device_flags.put(count.reshape(1), done)
 
 
 def distinct_rows(matrix: torch.Tensor, tolerance: float) -> torch.Tensor:

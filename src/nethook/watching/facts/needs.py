@@ -56,7 +56,7 @@ class FactsSession(Events, Protocol):
         """Scalars that are still on a device."""
 
     @property
-    def late(self) -> Asked:
+    def device_flags(self) -> Asked:
         """What devices tell later."""
 
     @property

@@ -205,7 +205,7 @@ def _of_scores(
     chances = logs.exp()
     sure = torch.stack([torch.special.entr(chances).sum(1), chances.amax(1)])
     into.add(("prediction.entropy", "prediction.confidence"), (sure * weights).sum(1) / total)
-    # What a log_softmax was given is known up to a number a row; its range within a row is not.
+    # What a log_softmax was given is known up to one number per row; its range within a row is not.
     low, high = scores.aminmax(dim=1)
     into.add(
         ("prediction.min", "prediction.max", "prediction.width", "spread"),

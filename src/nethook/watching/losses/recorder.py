@@ -52,7 +52,7 @@ class _Series:
 class Losses:
     """Tells the watch of every loss; see (a) and (b) in `protocols`.
 
-    Cost: some 10 µs a backward pass; in the steps in which samples are taken some 300 µs.
+    Cost: about 10 µs per backward pass; about 300 µs in the steps in which samples are taken.
     """
 
     part = "the loss record"

@@ -1,7 +1,7 @@
 """Parameters that lie on a device: numbers of all of them, computed there.
 
 On CPU a native kernel gives norms, cosines and fingerprints beside the summaries. On another device
-each such number would make the host wait. So they stay tensors there, a few operations a step for
+each such number would make the host wait. So they stay tensors there, a few operations per step for
 all parameters together, until a window ends and everything is fetched in one copy.
 """
 
@@ -99,9 +99,9 @@ class Away:
         if self._move is not None:
             size = move.norm(dim=1) * self._move.norm(dim=1)
             cosines = (move * self._move).sum(1) / size  # NaN where one did not move: not there
-            places = [row for row in self._rows if row is not None]
-            if len(places) == len(self._rows):
-                self._session.train.rows.fold_numbers(places, cosines)
+            rows = [row for row in self._rows if row is not None]
+            if len(rows) == len(self._rows):
+                self._session.train.rows.fold_numbers(rows, cosines)
         self._now, self._move = now, move
 
     def settle(self) -> tuple[torch.Tensor, Any] | None:
@@ -180,6 +180,6 @@ def device_fingerprint(tensor: torch.Tensor) -> torch.Tensor | None:
     if tensor.is_complex() or tensor.dtype == torch.bool:
         return None
     some = sampled(tensor.detach(), MARKED).view(_INTEGERS[tensor.element_size()]).to(torch.int64)
-    places = torch.arange(1, some.numel() + 1, device=some.device, dtype=torch.int64)
-    mixed = (some ^ (some >> 17)) * (2 * places * 0x5851F42D4C957F2D + 1)
+    positions = torch.arange(1, some.numel() + 1, device=some.device, dtype=torch.int64)
+    mixed = (some ^ (some >> 17)) * (2 * positions * 0x5851F42D4C957F2D + 1)
     return (mixed ^ (mixed >> 29)).sum() & _BITS

@@ -1,4 +1,4 @@
-"""Numbers of the loop: one a step, and those that are still on their way from a device."""
+"""Numbers of the loop: one per step, and those that are still on their way from a device."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class LoopNumbers:
     def __init__(self, session: NumberSession) -> None:
         self._session = session
         rows = session.train.rows
-        places = [session.row(names.LOOP, quantity) or 0 for quantity in QUANTITIES] + [0] * MORE
-        self._numbers = Numbers(rows, places)
+        row_numbers = [session.row(names.LOOP, name) or 0 for name in QUANTITIES] + [0] * MORE
+        self._numbers = Numbers(rows, row_numbers)
         self._indices = {name: index for index, name in enumerate(QUANTITIES)}
         self._one: dict[int, Numbers] = {}
-        self.none: list[Any] = [None] * len(places)
+        self.none: list[Any] = [None] * len(row_numbers)
         """A count is there from the start of a step, and a number once it is known."""
         for name in _COUNTED:
             self.none[self._indices[name]] = 0
         self.values = self.none.copy()
-        """The numbers of the step that is under way, by their places."""
+        """The numbers of the step that is under way, by position."""
         self._logged = [(name, self._indices[name]) for name in _LOGGED]
         self._more: dict[int, int] = {}  # row -> where its number of this step stands
 
@@ -97,13 +97,13 @@ class LoopNumbers:
         session = self._session
         if not numbers:
             return
-        places = [session.row(names.LOOP, name) or 0 for name in numbers]
-        session.train.rows.fold_numbers(places, torch.stack(list(numbers.values())))
+        rows = [session.row(names.LOOP, name) or 0 for name in numbers]
+        session.train.rows.fold_numbers(rows, torch.stack(list(numbers.values())))
         for name, value in numbers.items():
             if name in _LOGGED:
                 session.pending.add(name, value, keep=names.KEPT_STEPS)
 
-    def place(self, row: int) -> int | None:
+    def index_of(self, row: int) -> int | None:
         """Where in `values` the numbers of a row stand, if they are folded with the others."""
         return self._more.get(row)
 

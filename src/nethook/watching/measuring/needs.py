@@ -218,7 +218,7 @@ class WindowSession(Protocol):
         """The flight recorder."""
 
     @property
-    def late(self) -> FetchedToTheEnd:
+    def device_flags(self) -> FetchedToTheEnd:
         """What devices tell later."""
 
     def write_facts(self) -> None:

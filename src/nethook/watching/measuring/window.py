@@ -124,7 +124,7 @@ class OpenWindow:
         if carries:
             self._carried = now
         self._fill(step, keep=False, carries=carries)
-        self._session.late.window += 1
+        self._session.device_flags.window += 1
         self._window = self._session.writer.submit(self._window, why)
         self._measured = False
         self._clock.open(step + 1)
@@ -148,7 +148,7 @@ class OpenWindow:
         session.pending.fetch()
         session.losses.fetch()
         session.flight.fetch()
-        session.late.fetch()
+        session.device_flags.fetch()
         for told in self._session.on_window:
             told()
 
@@ -163,7 +163,7 @@ class OpenWindow:
     def finish(self) -> None:
         """Watching ends: the window goes to the file, however short."""
         self._fetch()
-        self._session.late.flush()
+        self._session.device_flags.flush()
         if self._steps:
             self._fill(self._session.step - 1, keep=False)
             self._window = self._session.hand_in(self._window)

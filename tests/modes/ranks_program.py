@@ -77,8 +77,9 @@ def wrappers_count() -> Any:
 def shards_are_asked() -> Iterator[None]:
     """A tensor that is spread over ranks is measured as if it were not."""
     with (
+        patched("nethook.watching.measuring.parameter_facts.local_part", lambda tensor: tensor),
+        patched("nethook.watching.measuring.parameter_facts.is_shared", lambda tensor: False),
         patched("nethook.watching.measuring.parameters.local_part", lambda tensor: tensor),
-        patched("nethook.watching.measuring.parameters.is_shared", lambda tensor: False),
         patched("nethook.stats.shards.local_part", lambda tensor: tensor),
     ):
         yield

@@ -194,7 +194,7 @@ def test_without_copies_a_write_is_noticed(kind):
     assert read(tape[""].output).tolist() == [2, 2, 2]
     with torch.no_grad():
         read(live).fill_(7)
-    with pytest.raises(OverwrittenError, match="copy=True"):
+    with pytest.raises(OverwrittenError, match='copy="now"'):
         tape[""].output
 
 

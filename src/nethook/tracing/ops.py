@@ -9,13 +9,13 @@ import torch
 
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.ops.consumer import Op, OpConsumer
-from nethook.torch_private import backward_id, in_transform, next_node_number
+from nethook.torch_private import backward_id, in_transform
 from nethook.tracing.early_stop import StopPlan
 from nethook.tracing.keep import Keep, keep_value
 from nethook.tracing.tape.entry import Entry, Stack
 from nethook.tracing.tape.op_records import OpRecords
 from nethook.tracing.tape.record import Record
-from nethook.tracing.taps import RECOMPUTED, TRANSFORMED, Add, Begun, gradients, nodes_of
+from nethook.tracing.taps import Add, begin, finish, skip
 
 _Tensor = torch.Tensor
 
@@ -66,28 +66,20 @@ class CallOps(OutputOps):
         self._owner = owner
         self._most = most
         self._plan = plan
-        self._options = records.state.options
 
     def wants(self, op: Op) -> bool:
         """Whether a pattern means it; then it gets a tap."""
         if not self._records.means(op):
             return False
         record = self._records.of(op)
-        add = record.entries.append if self._most is None else record.limit(self._most)
-        op.data = OpTap(self._owner, record, add)
+        op.data = OpTap(self._owner, record, record.writer(self._most))
         return True
 
     def before(self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs) -> None:
         """Notes that a call has begun."""
         if backward_id() != -1 or in_transform():
             return
-        kept: tuple[Any, Any] = ((), {})
-        grads = None
-        if self._options.inputs:
-            kept = keep_value(self._keep, (args, kwargs))
-        if self._options.input_grads:
-            grads = gradients(op.data, self._keep, (args, kwargs))
-        op.data.begun.append(Begun(self._state.forward, *kept, grads, next_node_number()))
+        op.data.begun.append(begin(op.data, self._state, self._keep, args, kwargs))
 
     def after(self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs, result: Any) -> None:
         """Writes down a call, with what was noted when it began."""
@@ -95,14 +87,8 @@ class CallOps(OutputOps):
         if backward_id() != -1 or in_transform():
             skip(tap.record)
             return
-        begun = tap.begun.pop()
-        nodes = nodes_of(result, begun.node) if self._options.nodes else None
-        grads = None
-        if self._options.grads:
-            grads = gradients(tap, self._keep, result, (args, kwargs))
-        kept = keep_value(self._keep, result)
-        inputs = (begun.args, begun.kwargs or {})
-        tap.add(Entry(begun.forward, kept, inputs, grads, begun.grads, nodes=nodes))
+        entry = tap.begun.pop()
+        tap.add(finish(tap, self._state, self._keep, entry, args, kwargs, result))
         if self._plan is not None:
             self._plan.saw(tap.address)
 
@@ -112,9 +98,7 @@ class CallOps(OutputOps):
         """Writes down a call that raised."""
         tap: OpTap = op.data
         if tap.begun:
-            begun = tap.begun.pop()
-            inputs = (begun.args, begun.kwargs or {})
-            tap.add(Entry(begun.forward, None, inputs, None, begun.grads, False))
+            tap.add(tap.begun.pop())
 
 
 class OpTap(Hook):
@@ -126,9 +110,4 @@ class OpTap(Hook):
         super().__init__(owner, record.address)
         self.record = record
         self.add = add
-        self.begun: Stack[Begun] = Stack()
-
-
-def skip(record: Record) -> None:
-    """Notes why a call is not written."""
-    record.skipped = RECOMPUTED if backward_id() != -1 else TRANSFORMED
+        self.begun: Stack[Entry] = Stack()

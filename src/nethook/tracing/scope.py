@@ -25,10 +25,9 @@ from nethook.hooks.threads import Threads
 from nethook.tracing.early_stop import StopPlan
 from nethook.tracing.ops import CallOps, EveryOutput, OutputOps
 from nethook.tracing.options import Calls, Copy, Options
-from nethook.tracing.tape.entry import State, StateOfThreads
 from nethook.tracing.tape.op_records import OpRecords
-from nethook.tracing.tape.parameter_record import ParameterRecord
-from nethook.tracing.tape.record import Record
+from nethook.tracing.tape.record import ParameterRecord, Record
+from nethook.tracing.tape.state import State, StateOfThreads
 from nethook.tracing.tape.tape import Tape
 from nethook.tracing.taps import (
     CallTap,
@@ -226,7 +225,7 @@ class _Builder:
         module, owner = site.module, self._hooks.owner
         names = site.names + site.long
         record = Record(self._state, site.address, names, type(module).__name__)
-        add = record.entries.append if self._most is None else record.limit(self._most)
+        add = record.writer(self._most)
         routed = id(module) in self._routed
         if routed:
             record.why = why_not_called(self._tree, site.address)

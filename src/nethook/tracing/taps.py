@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import get_ident
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
@@ -22,9 +22,9 @@ from nethook.torch_private import backward_id, in_transform, next_node_number
 from nethook.tracing.early_stop import StopPlan
 from nethook.tracing.keep import Keep, keep_value
 from nethook.tracing.objects import is_plain
-from nethook.tracing.tape.entry import Entry, Gradients, Nodes, Stack, State, outline
-from nethook.tracing.tape.parameter_record import ParameterRecord
-from nethook.tracing.tape.record import Record
+from nethook.tracing.tape.entry import Entry, Gradients, Stack, outline
+from nethook.tracing.tape.record import ParameterRecord, Record
+from nethook.tracing.tape.state import State
 
 _Tensor = torch.Tensor
 
@@ -55,37 +55,23 @@ class OutputTap(Hook):
         if elsewhere(self.owner, module):
             return
         if backward_id() != -1 or in_transform():
-            self._skip()
+            skip(self._record)
             return
         keep = self._keep
         kept = keep(output) if type(output) is _Tensor else keep_value(keep, output)
-        self._add((self._state.forward, kept))
-
-    def _skip(self) -> None:
-        self._record.skipped = RECOMPUTED if backward_id() != -1 else TRANSFORMED
-
-
-class Begun(NamedTuple):
-    """A call that has begun: what is known of it before it returns."""
-
-    forward: int | None
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any] | None  # None where a global hook was not told of them
-    grads: Gradients | None
-    node: int  # the number that the next autograd node will have
+        self._add((self._state.forward, kept))  # the first fields of an Entry
 
 
 class InputTap(Hook):
     """Before a forward: keeps the arguments until the module returns."""
 
-    __slots__ = ("_keep", "_options", "_record", "begun")
+    __slots__ = ("_keep", "_state", "begun")
 
     def __init__(self, owner: Owner, record: Record, keep: Keep) -> None:
         super().__init__(owner, record.address)
-        self._record = record
         self._keep = keep
-        self._options = record.state.options
-        self.begun: Stack[Begun] = Stack()  # the innermost last: a module may call itself
+        self._state = record.state
+        self.begun: Stack[Entry] = Stack()  # the innermost last: a module may call itself
 
     def __call__(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
@@ -93,20 +79,7 @@ class InputTap(Hook):
         """Notes that a call has begun."""
         if backward_id() != -1 or in_transform() or elsewhere(self.owner, module):
             return
-        kept: tuple[Any, Any] = ((), None if kwargs is None else {})
-        grads = None
-        if self._options.inputs:
-            kept = keep_value(self._keep, (args, kwargs))
-        if self._options.input_grads and kwargs is not None:
-            grads = gradients(self, self._keep, (args, kwargs))
-        self.begun.append(Begun(self._record.state.forward, *kept, grads, next_node_number()))
-
-    def give_up(self, *, every: bool) -> list[Entry]:
-        """The calls that began and never returned, as entries; they are forgotten here."""
-        return [
-            Entry(each.forward, None, (each.args, each.kwargs or {}), None, each.grads, False)
-            for each in self.begun.take(every=every)
-        ]
+        self.begun.append(begin(self, self._state, self._keep, args, kwargs))
 
 
 class CallTap(OutputTap):
@@ -128,29 +101,58 @@ class CallTap(OutputTap):
             return
         kwargs, output = told
         if backward_id() != -1 or in_transform():
-            self._skip()
+            skip(self._record)
             return
-        keep = self._keep
-        options = self._state.options
-        forward, inputs, input_grads, grads = self._state.forward, None, None, None
-        nodes: Nodes | None = None
         if self._before is not None and self._before.begun:
-            begun = self._before.begun.pop()
-            forward, input_grads = begun.forward, begun.grads
-            given = begun.kwargs
-            if given is None:  # watched through a global hook, which learns of them only now
-                given = keep_value(keep, kwargs) if options.inputs else {}
-                if options.input_grads:
-                    input_grads = gradients(self, keep, (args, kwargs))
-            inputs = (begun.args, given)
-            if options.nodes:
-                nodes = nodes_of(output, begun.node)
-        if options.grads:
-            grads = gradients(self, keep, output, (args, kwargs))
-        kept = keep_value(keep, output)
-        self._add(Entry(forward, kept, inputs, grads, input_grads, nodes=nodes))
+            entry = self._before.begun.pop()
+        else:
+            entry = Entry(self._state.forward, None)
+        self._add(finish(self, self._state, self._keep, entry, args, kwargs, output))
         if self._plan is not None:
             self._plan.saw(self.address)
+
+
+def skip(record: Record) -> None:
+    """Notes why a call is not written."""
+    record.skipped = RECOMPUTED if backward_id() != -1 else TRANSFORMED
+
+
+def begin(
+    tap: Hook, state: State, keep: Keep, args: tuple[Any, ...], kwargs: dict[str, Any] | None
+) -> Entry:
+    """What is known of a call when it begins. `kwargs` is None where a global hook sees it."""
+    options = state.options
+    inputs: tuple[Any, Any] = ((), None if kwargs is None else {})
+    grads = None
+    if options.inputs:
+        inputs = keep_value(keep, (args, kwargs))
+    if options.input_grads and kwargs is not None:
+        grads = gradients(tap, keep, (args, kwargs))
+    return Entry(state.forward, None, inputs, None, grads, returned=False, begin=next_node_number())
+
+
+def finish(
+    tap: Hook, state: State, keep: Keep, entry: Entry, args: tuple[Any, ...],
+    kwargs: dict[str, Any], output: Any,
+) -> Entry:  # fmt: skip
+    """The same with what is known when it has returned."""
+    options = state.options
+    inputs, input_grads, grads = entry.inputs, entry.input_grads, None
+    nodes, end = None, 0
+    if inputs is not None:
+        if inputs[1] is None:  # it began under a global hook, which is told of kwargs only now
+            inputs = (inputs[0], keep_value(keep, kwargs) if options.inputs else {})
+            if options.input_grads:
+                input_grads = gradients(tap, keep, (args, kwargs))
+        if options.nodes:
+            end = next_node_number()
+            nodes = held_nodes(output)
+    if options.grads:
+        grads = gradients(tap, keep, output, (args, kwargs))
+    kept = keep_value(keep, output)
+    return Entry(
+        entry.forward, kept, inputs, grads, input_grads, True, nodes, entry.begin, end, get_ident()
+    )
 
 
 def gradients(tap: Hook, keep: Keep, value: Any, given: Any = ()) -> Gradients | None:
@@ -167,18 +169,15 @@ def gradients(tap: Hook, keep: Keep, value: Any, given: Any = ()) -> Gradients |
     return Gradients(sink, outline(value))
 
 
-def nodes_of(value: Any, begin: int) -> Nodes:
-    """The nodes that made the tensors of an output, of a call that began at the number `begin`."""
-    end = next_node_number()
+def held_nodes(value: Any) -> Any:
+    """A nested value with the autograd nodes that made its tensors in their place."""
     with quiet():
-        made = map_tensors(
-            _held_node, value, lambda each: each if is_plain(each) else None, attributes="drop"
+        return map_tensors(
+            lambda tensor: HeldNode(tensor) if tensor.requires_grad else None,
+            value,
+            lambda other: other if is_plain(other) else None,
+            attributes="drop",
         )
-    return Nodes(made, begin, end, get_ident())
-
-
-def _held_node(tensor: torch.Tensor) -> HeldNode | None:
-    return HeldNode(tensor) if tensor.requires_grad else None
 
 
 class ParameterTap(Hook):
@@ -212,7 +211,7 @@ class Unfinished:
         """Writes down the calls of this thread, or all, that will not return: something raised."""
         for tap, add in self._sites:
             if every or tap.begun:
-                for entry in tap.give_up(every=every):
+                for entry in tap.begun.take(every=every):
                     add(entry)
 
 

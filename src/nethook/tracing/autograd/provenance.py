@@ -10,7 +10,6 @@ from torch.autograd.graph import Node
 
 from nethook.hooks.autograd.nodes import number
 from nethook.tracing.tape.entry import Entry
-from nethook.tracing.tape.op_records import OpRecord
 from nethook.tracing.tape.tape import Tape
 
 
@@ -66,12 +65,12 @@ def stretches(tape: Tape | None) -> list[Stretch]:
     found: list[tuple[int, Stretch]] = []
     for record in () if tape is None else tape.values():
         dropped = record.total - len(record.entries)
-        for at, fields in enumerate(record.entries):
-            nodes = Entry(*fields).nodes
-            if nodes is not None and nodes.end > nodes.begin:
-                call = None if record.total == 1 else dropped + at
-                is_op = isinstance(record, OpRecord)
-                stretch = Stretch(nodes.begin, nodes.end, record.address, call, is_op)
-                found.append((nodes.thread, stretch))
+        is_op = record.op is not None
+        for position, fields in enumerate(record.entries):
+            entry = Entry(*fields)
+            if entry.end > entry.begin:
+                call = None if record.total == 1 else dropped + position
+                stretch = Stretch(entry.begin, entry.end, record.address, call, is_op)
+                found.append((entry.thread, stretch))
     # Every thread counts for itself, and a node does not say which one made it.
     return [each for _, each in found] if len({thread for thread, _ in found}) == 1 else []

@@ -1,46 +1,49 @@
-"""One call as the taps write it down; `calls` is how it is read."""
+"""One call as the taps write it down; `call` is how it is read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from threading import Lock, get_ident, local
+from threading import get_ident
 from typing import Any, Generic, NamedTuple, TypeVar
-
-from torch import nn
 
 from nethook.addresses.nested import map_tensors
 from nethook.hooks.autograd.gradients import Sink
-from nethook.hooks.hook import Owner
-from nethook.hooks.ops.consumer import Met
-from nethook.tracing.generation import Given, note, number
 from nethook.tracing.keep import read_value
-from nethook.tracing.options import Options
 
 _T = TypeVar("_T")
 
 
 class Entry(NamedTuple):
-    """What is known of one call. Taps may leave out fields at the end."""
+    """What is known of one call: it has begun, and has returned or will not.
+
+    A record holds plain tuples of these fields, from which those at the end that are unset may be
+    missing: where only outputs are asked for, building an `Entry` would be most of the cost.
+    """
 
     forward: int | None
     output: Any
-    inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+    # The keyword arguments are None of a call that began under a global hook and never returned.
+    inputs: tuple[tuple[Any, ...], dict[str, Any] | None] | None = None
     grads: Gradients | None = None
     input_grads: Gradients | None = None
     returned: bool = True
-    nodes: Nodes | None = None
+    # With nodes=True: the output with a HeldNode in place of each tensor, or None where it has
+    # none. The autograd nodes of the call have numbers from `begin` up to `end`, which each thread
+    # counts for itself (see `hooks.autograd.nodes`).
+    nodes: Any = None
+    begin: int = 0
+    end: int = 0
+    thread: int = 0
 
 
-class Nodes(NamedTuple):
-    """The autograd nodes that made an output, in its outline, and the stretch of the call.
+class Gradients(NamedTuple):
+    """Where gradients arrive, and the outline of the value that they belong to."""
 
-    `begin` and `end` are numbers of nodes (see `hooks.nodes`); `thread` counted them.
-    """
+    sink: Sink
+    outline: Any
 
-    made: Any  # the output with a HeldNode in place of each tensor, or None where it has none
-    begin: int
-    end: int
-    thread: int
+    def passes(self) -> list[Any]:
+        """For each backward pass, a value of that outline with the gradients in it."""
+        return [_fill(self.outline, arrived) for arrived in self.sink.passes.values()]
 
 
 class Stack(Generic[_T]):
@@ -65,110 +68,30 @@ class Stack(Generic[_T]):
     def take(self, *, every: bool = False) -> list[_T]:
         """All of this thread, or of every thread; they are forgotten here."""
         of_threads = self._of_threads
-        keys = list(of_threads) if every else [get_ident()]
-        return [each for key in keys for each in of_threads.pop(key, [])]
+        threads = list(of_threads) if every else [get_ident()]
+        return [begun for thread in threads for begun in of_threads.pop(thread, [])]
 
 
-class Gradients(NamedTuple):
-    """Where gradients arrive, and the outline of the value that they belong to."""
-
-    sink: Sink
-    outline: Any
-
-    def passes(self) -> list[Any]:
-        """For each backward pass, a value of that outline with the gradients in it."""
-        return [_fill(self.outline, arrived) for arrived in self.sink.passes.values()]
-
-
-class State:
-    """What all records of a tape share: what was asked, and how the scope stands."""
-
-    __slots__ = (
-        "depth", "forward", "forwards", "given", "met", "model", "options", "owner", "stopped_at",
-    )  # fmt: skip
-
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self.owner: Owner | None = None  # whose thread's calls are recorded
-        # Weakly: a tape does not keep its model alive.
-        self.model: Callable[[], nn.Module | None] = lambda: None
-        self.forward: int | None = None  # the forward that runs now
-        self.forwards = 0
-        self.given: list[Given] = []  # for each forward, what tells a prompt from a decoding step
-        self.depth = 0  # how many calls of the model itself are under way: it may call itself
-        self.stopped_at: str | None = None
-        self.met: Met | None = None  # what ran, where operations are traced
-
-    def begin_forward(self, given: tuple[Any, ...]) -> None:
-        """A forward of the model itself begins."""
-        self.forward = self.forwards
-        self.forwards += 1
-        self.given.append(note(given[0], given[1] if len(given) > 1 else None))
-
-    def steps(self) -> list[int]:
-        """For each forward, its number after the prompt that it belongs to; 0 for a prompt."""
-        return number(self.given)
-
-    def clear(self) -> None:
-        """Forgets the forwards so far."""
-        self.forwards = 0
-        self.given.clear()
-
-
-class StateOfThreads(State):
-    """The state of a tape of every thread: which forward runs is a matter of each thread."""
-
-    __slots__ = ("_here", "_lock")
-
-    def __init__(self, options: Options) -> None:
-        self._here = local()
-        self._lock = Lock()
-        super().__init__(options)
-
-    @property
-    def forward(self) -> int | None:
-        """The forward that runs now in this thread."""
-        return getattr(self._here, "forward", None)
-
-    @forward.setter
-    def forward(self, number: int | None) -> None:
-        self._here.forward = number
-
-    @property
-    def depth(self) -> int:
-        """How many calls of the model itself are under way in this thread."""
-        return getattr(self._here, "depth", 0)
-
-    @depth.setter
-    def depth(self, depth: int) -> None:
-        self._here.depth = depth
-
-    def begin_forward(self, given: tuple[Any, ...]) -> None:
-        """A forward of the model itself begins in this thread."""
-        with self._lock:
-            super().begin_forward(given)
-
-
-class _Place:
+class _Placeholder:
     """Stands for a tensor in the outline of a nested value."""
 
     def __repr__(self) -> str:
         return "<tensor>"
 
 
-_PLACE = _Place()
+_TENSOR = _Placeholder()
 
 
 def outline(value: Any) -> Any:
-    """A nested value with places for gradients instead of its tensors, and nothing else in it."""
-    return map_tensors(lambda _: _PLACE, value, lambda _: None, fresh=True, attributes="drop")
+    """A nested value with placeholders instead of its tensors, and nothing else in it."""
+    return map_tensors(lambda _: _TENSOR, value, lambda _: None, fresh=True, attributes="drop")
 
 
 def _fill(outline: Any, arrived: dict[int, Any]) -> Any:
     numbers = iter(range(len(arrived) and 1 + max(arrived)))
 
     def put(value: Any) -> Any:
-        if value is not _PLACE:
+        if value is not _TENSOR:
             return value
         return read_value(arrived.get(next(numbers, -1)), "a gradient")
 

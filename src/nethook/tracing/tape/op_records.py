@@ -10,30 +10,8 @@ from nethook.addresses.tree import Tree
 from nethook.errors import NotRunError
 from nethook.hooks.ops.consumer import Op
 from nethook.hooks.ops.missing import why_no_op
-from nethook.tracing.tape.entry import State
-from nethook.tracing.tape.record import Record
-
-
-class OpRecord(Record):
-    """What a tape holds of one operation: read as that of a module."""
-
-    def __init__(
-        self, state: State, address: str, names: Sequence[str], modules: Sequence[str],
-        name: str, k: int,
-    ) -> None:  # fmt: skip
-        super().__init__(state, address, names, "op")
-        self.modules = modules  # the names of its module, its address first
-        self.name = name
-        self.k = k
-
-    def is_meant_by(self, pattern: OpPattern) -> bool:
-        """Whether a pattern means it."""
-        return pattern.matches(self.name, self.k) and pattern.means_module(self.modules)
-
-    def why_not_run(self) -> NotRunError:
-        """The error for an operation that was not met."""
-        why = why_no_op(self.state.met, self.modules[0], self.name)
-        return NotRunError(f"{self.address!r} has not run in this scope: {why}")
+from nethook.tracing.tape.record import OpName, Record
+from nethook.tracing.tape.state import State
 
 
 class OpRecords:
@@ -61,9 +39,9 @@ class OpRecords:
             if pattern.one is not None and not pattern.every_module:
                 self._named(site.names + site.long, *pattern.one)
 
-    def _named(self, modules: tuple[str, ...], name: str, k: int) -> OpRecord:
-        names = [op_address(each, name, k) for each in modules]
-        record = OpRecord(self.state, names[0], names, modules, name, k)
+    def _named(self, modules: tuple[str, ...], name: str, k: int) -> Record:
+        names = [op_address(module, name, k) for module in modules]
+        record = Record(self.state, names[0], names, "op", OpName(modules, name, k))
         self._records.setdefault(record.address, record)
         return record
 
@@ -92,25 +70,25 @@ class OpRecords:
 
     def of(self, op: Op) -> Record:
         """The record of an operation."""
-        known = self._records.get(op.address)
-        return self._named(op.place.names, op.name, op.k) if known is None else known
+        record = self._records.get(op.address)
+        return self._named(op.place.names, op.name, op.k) if record is None else record
 
     @property
     def open_ended(self) -> bool:
         """Whether only a forward tells how many operations the patterns mean."""
         return any(pattern.one is None or pattern.every_module for pattern in self.patterns)
 
-    def find(self, text: str) -> list[OpRecord]:
+    def find(self, text: str) -> list[Record]:
         """The records that a pattern means."""
         pattern = OpPattern(text)
-        records = [each for each in self.records.values() if isinstance(each, OpRecord)]
-        return [each for each in records if each.is_meant_by(pattern)]
+        records = self.records.values()
+        return [record for record in records if record.op and record.op.is_meant_by(pattern)]
 
     def why_none(self, text: str) -> NotRunError | None:
         """Why there is no record for a pattern that was asked for; None where it was not."""
         pattern = OpPattern(text)
         module = self._first.get(text, pattern.only_module)
-        asked = any(each.text == text for each in self.patterns)
+        asked = any(rule.text == text for rule in self.patterns)
         if not asked and module is not None and pattern.name is not None:
             asked = any(
                 rule.means_module([module]) and rule.matches(pattern.name, pattern.number or 0)

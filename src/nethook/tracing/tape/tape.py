@@ -12,10 +12,10 @@ from nethook.addresses.op_addresses import is_op_pattern
 from nethook.addresses.suggest import close_names, listing
 from nethook.errors import NoSuchSiteError, NotAskedError
 from nethook.tracing.tape.describe import dtypes, memory, shapes
-from nethook.tracing.tape.entry import Entry, State
+from nethook.tracing.tape.entry import Entry
 from nethook.tracing.tape.op_records import OpRecords
-from nethook.tracing.tape.parameter_record import ParameterRecord
-from nethook.tracing.tape.record import Record
+from nethook.tracing.tape.record import ParameterRecord, Record
+from nethook.tracing.tape.state import State
 
 if TYPE_CHECKING:
     from nethook.text.table import Table
@@ -105,15 +105,15 @@ class Tape(Named[Record]):
             return record
         if self._ops is None or not is_op_pattern(name):
             raise NoSuchSiteError(self._missing(name))
-        found = self._ops.find(name)
-        if len(found) > 1:
+        matches = self._ops.find(name)
+        if len(matches) > 1:
             raise NoSuchSiteError(
-                f"{name!r} means {len(found)} operations: "
-                f"{listing(each.address for each in found)}. Name one of them."
+                f"{name!r} means {len(matches)} operations: "
+                f"{listing(match.address for match in matches)}. Name one of them."
             )
-        if not found:
+        if not matches:
             raise self._ops.why_none(name) or NoSuchSiteError(self._missing(name))
-        return found[0]
+        return matches[0]
 
     def __contains__(self, name: object) -> bool:
         if self._find(name) is not None:

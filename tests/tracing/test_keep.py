@@ -31,6 +31,28 @@ def test_a_lazy_copy_shares_its_memory_until_somebody_writes():
     assert torch.equal(tensor, 10 * torch.arange(4.0))
 
 
+def test_a_lazy_copy_of_a_tensor_in_a_graph_shares_its_memory_as_well():
+    leaf = torch.arange(4.0, requires_grad=True)
+    tensor = leaf * 1
+    kept = keep_with()(tensor)
+    assert shares_memory(kept, tensor)
+    assert not kept.requires_grad
+    tensor.mul_(10)
+    assert torch.equal(kept, torch.arange(4.0))
+    tensor.sum().backward()
+    assert leaf.grad.tolist() == [10, 10, 10, 10]
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("layer", [nn.Linear(3, 3), nn.Softmax(-1), nn.Conv1d(2, 2, 1)])
+def test_a_trace_copies_nothing_with_a_graph_or_without(layer, grad):
+    x = torch.ones(2, 3, requires_grad=grad)
+    with torch.set_grad_enabled(grad), nethook.trace(layer, "") as tape:
+        output = layer(x * 1)
+    assert output.requires_grad == grad
+    assert shares_memory(tape[""].output, output)
+
+
 def test_writing_to_what_was_captured_does_not_reach_the_network():
     tensor = torch.arange(4.0)
     keep_with()(tensor).zero_()

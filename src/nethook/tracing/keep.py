@@ -80,21 +80,18 @@ def keeper(
     transform: Callable[[torch.Tensor], Any] | None,
 ) -> Keep:
     """The function that keeps one tensor, for one set of options."""
-    ways: dict[bool | None, Keep] = {None: _lazy, True: compact_clone, False: Reference}
-    own = ways[copy]
-    if detach:
-        own = {None: _detached_lazy, True: _detached_copy, False: _detached_reference}[copy]
+    own = _WAYS[copy, detach]
     if device is None and dtype is None and transform is None:
-        return _QUICKEST.get(own) or _unnoticed(own)
+        return _unnoticed(own)
 
     def moved(tensor: torch.Tensor) -> Any:
         cast = dtype if dtype is not None and tensor.is_floating_point() else None
-        return own(compactly(lambda each: each.to(device=device, dtype=cast), tensor))
+        return own(compactly(lambda stored: stored.to(device=device, dtype=cast), tensor))
 
     keep_moved = _unnoticed(moved)
     if transform is None:
         return keep_moved
-    give = _unnoticed(own if copy else _detached_lazy if detach else _lazy)
+    give = _unnoticed(own if copy else _WAYS[None, detach])
     return _Transformed(give, transform, keep_moved)
 
 
@@ -166,38 +163,14 @@ def _unnoticed(keep: Keep) -> Keep:
     return kept
 
 
-def _keep_lazily(tensor: torch.Tensor) -> Any:
-    """What a trace does where nobody tells it otherwise, in as few steps as can be."""
-    if type(tensor) is _Tensor and not function_modes() and not dispatch_modes():
-        # A copy that lies in no graph need not be cut off from one.
-        if tensor.requires_grad or dual_level() >= 0:
-            tensor = tensor.detach()
-        copied = lazy_copy(tensor)
-        return _uncopied(tensor.detach()) if copied is None else copied
-    return _special(_detached_lazy, tensor)
-
-
 def _special(keep: Keep, tensor: torch.Tensor) -> Any:
     """A tensor that is a subclass, or is met while a mode is on."""
     tensor = arrived(tensor)
     if is_spread(tensor):
-        copy = keep in (_detached_lazy, _lazy)
+        lazy = keep in (_lazy_detached, _lazy_unless_in_graph)
         with quiet():
-            return tensor.detach().clone() if copy else keep(tensor)
+            return tensor.detach().clone() if lazy else keep(tensor)
     return unnoticed(keep, tensor)
-
-
-def _keep_reference(tensor: torch.Tensor) -> Any:
-    """What a trace with `copy=False` does, in as few steps as can be."""
-    if type(tensor) is _Tensor and not function_modes() and not dispatch_modes():
-        kept = Reference.__new__(Reference)
-        kept.tensor = tensor = tensor.detach()
-        try:
-            kept.version = version_of(tensor)
-        except RuntimeError:
-            kept.version = None
-        return kept
-    return unnoticed(_detached_reference, tensor)
 
 
 def keep_value(keep: Keep, value: Any) -> Any:
@@ -234,27 +207,22 @@ def held_tensors(value: Any) -> list[torch.Tensor]:
     return held
 
 
-def _detached_lazy(tensor: torch.Tensor) -> Any:
-    copied = lazy_copy(tensor)
-    return _uncopied(tensor.detach()) if copied is None else copied
-
-
-def _detached_copy(tensor: torch.Tensor) -> Any:
-    return compact_clone(tensor.detach())
-
-
-def _detached_reference(tensor: torch.Tensor) -> Any:
-    return Reference(tensor.detach())
-
-
 def _lazy(tensor: torch.Tensor) -> Any:
-    if tensor.requires_grad:
-        return Reference(tensor)  # a copy would lie outside the graph that the user wants
-    return _detached_lazy(tensor)
+    copied = lazy_copy(tensor)
+    if copied is not None:
+        return copied
+    alias = tensor.detach()
+    return compact_clone(alias) if alias.is_inference() else Reference(alias)
 
 
-def _uncopied(tensor: torch.Tensor) -> Any:
-    return compact_clone(tensor) if tensor.is_inference() else Reference(tensor)
+def _lazy_detached(tensor: torch.Tensor) -> Any:
+    # A lazy copy lies outside the graph, but inside forward-mode AD it would have the tangent.
+    return _lazy(tensor.detach() if dual_level() >= 0 else tensor)
+
+
+def _lazy_unless_in_graph(tensor: torch.Tensor) -> Any:
+    # A copy would lie outside the graph that the user wants to keep.
+    return Reference(tensor) if tensor.requires_grad else _lazy(tensor)
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:
@@ -269,7 +237,12 @@ def _read(member: Any, what: str) -> Any:
     return member
 
 
-_QUICKEST: dict[Keep, Keep] = {
-    _detached_lazy: _keep_lazily,
-    _detached_reference: _keep_reference,
+_WAYS: dict[tuple[bool | None, bool], Keep] = {
+    (None, True): _lazy_detached,
+    (None, False): _lazy_unless_in_graph,
+    (True, True): lambda tensor: compact_clone(tensor.detach()),
+    (True, False): compact_clone,
+    (False, True): lambda tensor: Reference(tensor.detach()),
+    (False, False): Reference,
 }
+"""How a tensor is kept: by `copy` (None is lazily, True now, False by reference) and `detach`."""

@@ -62,12 +62,12 @@ def _parts(given: Any, was_split: bool) -> tuple[Any, Any, Any]:
 
 
 def _pop(inputs: dict[Any, Any], names: tuple[str, ...]) -> Any:
-    found = [name for name in names if name in inputs]
-    if len(found) > 1:
+    present = [name for name in names if name in inputs]
+    if len(present) > 1:
         raise InputsError(
-            f"a batch has both {found[0]!r} and {found[1]!r}: say which is meant with split=."
+            f"a batch has both {present[0]!r} and {present[1]!r}: say which is meant with split=."
         )
-    return inputs.pop(found[0]) if found else None
+    return inputs.pop(present[0]) if present else None
 
 
 def _column(values: Any, what: str) -> Column | None:

@@ -81,8 +81,8 @@ def storable(value: Column, name: str, rows: int | None) -> Column:
         )
     if isinstance(value, list):
         return value
-    plain = torch.empty(value.shape, dtype=value.dtype)  # a view would keep all behind it alive
-    return plain.copy_(value.detach())
+    copy = torch.empty(value.shape, dtype=value.dtype)  # a view would keep all behind it alive
+    return copy.copy_(value.detach())
 
 
 def _check_tensor(value: torch.Tensor, name: str) -> None:
@@ -100,8 +100,8 @@ def _check_tensor(value: torch.Tensor, name: str) -> None:
 def to_tensors(name: str, parts: Sequence[Column]) -> dict[str, list[torch.Tensor]]:
     """A column as the tensors that a shard holds, each in parts."""
     if not isinstance(parts[0], list):
-        return {name: [part for part in parts if isinstance(part, torch.Tensor)]}
-    encoded = [text.encode("utf-8", "surrogatepass") for part in parts for text in part]
+        return {name: [piece for piece in parts if isinstance(piece, torch.Tensor)]}
+    encoded = [text.encode("utf-8", "surrogatepass") for texts in parts for text in texts]
     joined = bytearray(b"".join(encoded))
     text = torch.frombuffer(joined, dtype=torch.uint8) if joined else torch.empty(0).byte()
     ends = torch.tensor(list(accumulate(map(len, encoded))), dtype=torch.int64)
@@ -113,15 +113,15 @@ def check_stored(kinds: Mapping[str, Kind], rows: int, stored: Mapping[str, Stor
     left = dict(stored)
     for name, kind in kinds.items():
         if kind.dtype is not None:
-            found = left.pop(name, None)
+            tensor = left.pop(name, None)
             wanted = (kind.dtype, (rows, *kind.shape))
-            if found is None or (found.dtype, found.shape) != wanted:
+            if tensor is None or (tensor.dtype, tensor.shape) != wanted:
                 return f"{name!r} is not the {kind} of {rows} rows that the index promises"
             continue
         text, ends = left.pop(name + TEXT, None), left.pop(name + ENDS, None)
         bytes_ = text is not None and text.dtype is torch.uint8 and len(text.shape) == 1
-        places = ends is not None and (ends.dtype, ends.shape) == (torch.int64, (rows,))
-        if not bytes_ or not places:
+        offsets = ends is not None and (ends.dtype, ends.shape) == (torch.int64, (rows,))
+        if not bytes_ or not offsets:
             return f"{name!r} is not the text of {rows} rows that the index promises"
     return f"{next(iter(left))!r} is not in the index" if left else None
 

@@ -80,10 +80,10 @@ class Features(Dataset[Any]):
     def __getitem__(self, row: int) -> Any:
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} was asked for, and there are {len(self):,}.")
-        place = self._place(range(len(self))[row])
-        found = {site: self._value(PREFIX + site, *place) for site in self.sites}
-        features = next(iter(found.values())) if len(found) == 1 else found
-        return (features, self._value("labels", *place)) if self._has("labels") else features
+        position = self._locate(range(len(self))[row])
+        by_site = {site: self._value(PREFIX + site, *position) for site in self.sites}
+        features = next(iter(by_site.values())) if len(by_site) == 1 else by_site
+        return (features, self._value("labels", *position)) if self._has("labels") else features
 
     def tensor(self, site: str) -> torch.Tensor:
         """All rows of one site, as one tensor.
@@ -94,9 +94,9 @@ class Features(Dataset[Any]):
         if PREFIX + site not in self._index.kinds:
             close = close_names(site, list(self.sites)) or list(self.sites)
             raise NoSuchSiteError(f"no features of {site!r} are here. Closest: {listing(close)}.")
-        found = self._column(PREFIX + site)
-        assert isinstance(found, torch.Tensor)
-        return found
+        column = self._column(PREFIX + site)
+        assert isinstance(column, torch.Tensor)
+        return column
 
     @property
     def labels(self) -> torch.Tensor | list[str] | None:
@@ -111,9 +111,9 @@ class Features(Dataset[Any]):
     @property
     def numbers(self) -> torch.Tensor:
         """The number of each row's sample in the data set (or, without one, of its arrival)."""
-        found = self._column(NUMBERS)
-        assert isinstance(found, torch.Tensor)
-        return found
+        column = self._column(NUMBERS)
+        assert isinstance(column, torch.Tensor)
+        return column
 
     def to_dict(self) -> dict[str, Any]:
         """What there is, as plain data."""
@@ -122,7 +122,7 @@ class Features(Dataset[Any]):
     def _has(self, name: str) -> bool:
         return name in self._index.kinds
 
-    def _place(self, row: int) -> tuple[int, int]:
+    def _locate(self, row: int) -> tuple[int, int]:
         """The shard of a row, and the row in it."""
         stored = row if self._rows is None else int(self._rows[row])
         shard = bisect_right(self._starts, stored) - 1
@@ -142,22 +142,21 @@ class Features(Dataset[Any]):
     def _column(self, name: str) -> torch.Tensor | list[str]:
         kind = self._index.kinds.get(name, Kind(torch.int64))
         if kind.dtype is None:
-            places = [self._place(row) for row in range(len(self))]
-            return [read_text(self._tensors(shard), name, row) for shard, row in places]
+            positions = [self._locate(row) for row in range(len(self))]
+            return [read_text(self._tensors(shard), name, row) for shard, row in positions]
         if len(self._shards) == 1 and self._rows is None:
             return self._tensors(0)[name]
         # Copied as whole numbers of the same size: torch cannot index every type.
         bits = _BITS[kind.dtype.itemsize]
         whole = torch.empty((len(self), *kind.shape), dtype=bits)
         for shard, (start, end) in enumerate(zip(self._starts, self._starts[1:], strict=False)):
-            part = (
-                self._shards[shard].map()[name].view(bits)
-            )  # not kept: one shard at a time is enough
+            # Not kept mapped: one shard at a time is enough.
+            stored = self._shards[shard].map()[name].view(bits)
             if self._rows is None:
-                whole[start:end] = part
+                whole[start:end] = stored
             else:
                 here = (self._rows >= start) & (self._rows < end)
-                whole[here] = part[self._rows[here] - start]
+                whole[here] = stored[self._rows[here] - start]
         return whole.view(kind.dtype)
 
     def __getstate__(self) -> dict[str, Any]:

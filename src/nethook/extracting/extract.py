@@ -165,8 +165,8 @@ def _extract(
                         )
                     batch = split_batch(delivery.batch, split)
                     with process_unchanged(reader.model, batch.inputs):
-                        found = reader.read(batch.inputs)
-                    bar.advance(writer.add(found, batch, delivery))
+                        features = reader.read(batch.inputs)
+                    bar.advance(writer.add(features, batch, delivery))
                 writer.flush()
                 writer.settle()
         except NethookError:
@@ -190,8 +190,8 @@ def _conclude(folder: Path, rank: int, setup: dict[str, Any], writer: Writer) ->
             raise InputsError("the loader gave no batch: there is nothing to extract.")
         index: Index | None = joined(folder, setup, writer.kinds, entries)
     else:
-        part = Index(setup, writer.kinds, entries, writer.rows, "stored")
-        write_index(folder / part_name(rank), part)
+        own = Index(setup, writer.kinds, entries, writer.rows, "stored")
+        write_index(folder / part_name(rank), own)
         index = join_parts(folder)
     if index is None:
         return False

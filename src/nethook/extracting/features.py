@@ -86,8 +86,8 @@ def features(
     reader = Reader(model, at, pool=pool, mask=mask, call=call, device=device, dtype=dtype)
     given = as_inputs(inputs)
     with unchanged(model, given, evaluation=True):
-        found = reader.read(given)
-    return next(iter(found.values())) if reader.wanted.single else found
+        by_name = reader.read(given)
+    return next(iter(by_name.values())) if reader.wanted.single else by_name
 
 
 class Wanted(NamedTuple):
@@ -115,7 +115,7 @@ def read_at(at: At) -> Wanted:
     patterns = tuple(flatten([at]))
     if not patterns:
         raise NoSuchSiteError("the list given as at= is empty: it matches nothing.")
-    named = [each for each in patterns if isinstance(each, str) and is_literal(each)]
+    named = [pattern for pattern in patterns if isinstance(pattern, str) and is_literal(pattern)]
     several = isinstance(at, Iterable) and not isinstance(at, str | nn.Module)
     single = not several and (bool(named) or isinstance(at, nn.Module))
     return Wanted(dict.fromkeys(named, ()), patterns, len(named) < len(patterns), single)
@@ -183,17 +183,17 @@ class Reader:
         return shrink
 
     def _take(self, tape: Tape) -> dict[str, torch.Tensor]:
-        found: dict[str, torch.Tensor] = {}
+        by_name: dict[str, torch.Tensor] = {}
         taken: set[int] = set()
         for name, path in self.wanted.names.items():
             record = tape[name]
             taken.add(id(record))
-            found[name] = self._tensor(record, name, path)
+            by_name[name] = self._tensor(record, name, path)
         if self.wanted.others:
             for address, record in tape.items():
                 if id(record) not in taken:
-                    found[address] = self._tensor(record, address, ())
-        return found
+                    by_name[address] = self._tensor(record, address, ())
+        return by_name
 
     def _tensor(self, record: Record, name: str, path: Path) -> torch.Tensor:
         calls = record.calls
@@ -205,17 +205,17 @@ class Reader:
                 f"{len(calls)} times."
             )
         output = calls[self._call].output
-        part = get(output, path) if path else _only(output, name)
-        if isinstance(part, _Failed):
-            raise part.error
-        if not isinstance(part, torch.Tensor):
+        value = get(output, path) if path else _only(output, name)
+        if isinstance(value, _Failed):
+            raise value.error
+        if not isinstance(value, torch.Tensor):
             what = f"the part {show_path(path)} of the output" if path else "the output"
-            kind = part.kind if isinstance(part, NotRecorded) else type(part)
+            kind = value.kind if isinstance(value, NotRecorded) else type(value)
             raise ReadError(f"{what} of {name!r} is a {kind.__name__}, not a tensor.")
-        if part.is_inference():  # the caller's mode
+        if value.is_inference():  # the caller's mode
             with torch.inference_mode(False):
-                return compact_clone(part)
-        return part
+                return compact_clone(value)
+        return value
 
 
 class _Failed:

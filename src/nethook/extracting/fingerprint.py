@@ -50,13 +50,13 @@ def ranks() -> tuple[int, int]:
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What differs between two setups, in words."""
-    found = []
+    changed = []
     for key in dict.fromkeys([*then, *now]):
         was, is_ = then.get(key), now.get(key)
         if was != is_:
             what = _WORDS.get(key, key)
-            found.append(what if key == "model" else f"{what} ({was} then, {is_} now)")
-    return found
+            changed.append(what if key == "model" else f"{what} ({was} then, {is_} now)")
+    return changed
 
 
 def describe_at(at: Any, model: nn.Module) -> list[str]:
@@ -64,7 +64,7 @@ def describe_at(at: Any, model: nn.Module) -> list[str]:
     if isinstance(at, Mapping):
         return sorted(f"{name}{path}" for name, path in at.items())
     names = {id(module): name for name, module in model.named_modules()}
-    return sorted(_describe(each, names) for each in flatten([at]))
+    return sorted(_describe(pattern, names) for pattern in flatten([at]))
 
 
 def _describe(pattern: Any, names: Mapping[int, str]) -> str:
@@ -83,8 +83,8 @@ def named(function: Any) -> str | None:
         return function
     if isinstance(function, torch.Tensor):
         return f"tensor {tuple(function.shape)}"
-    found = getattr(function, "__qualname__", None) or type(function).__qualname__
-    return f"{getattr(function, '__module__', '')}.{found}"
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return f"{getattr(function, '__module__', '')}.{name}"
 
 
 def fingerprint(model: nn.Module) -> str:
@@ -93,22 +93,22 @@ def fingerprint(model: nn.Module) -> str:
     It reads every weight once (about a second for a gigabyte). Weights that are split over
     processes, or not there yet, count by name, shape and type.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, module in model.named_modules():
         extra = _ADDRESS.sub("", module.extra_repr())
-        found.update(f"{name}\0{type(module).__qualname__}\0{extra}\0".encode())
+        digest.update(f"{name}\0{type(module).__qualname__}\0{extra}\0".encode())
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-        found.update(f"{name}\0{tensor.dtype}\0".encode())
+        digest.update(f"{name}\0{tensor.dtype}\0".encode())
         if isinstance(tensor, _LAZY):
             continue
-        found.update(f"{tuple(tensor.shape)}\0".encode())
-        plain = type(tensor) in (torch.Tensor, nn.Parameter, nn.Buffer)
-        if plain and tensor.layout is torch.strided and tensor.device.type != "meta":
-            _add(found, tensor.detach())
-    return found.hexdigest()
+        digest.update(f"{tuple(tensor.shape)}\0".encode())
+        readable = type(tensor) in (torch.Tensor, nn.Parameter, nn.Buffer)
+        if readable and tensor.layout is torch.strided and tensor.device.type != "meta":
+            _add(digest, tensor.detach())
+    return digest.hexdigest()
 
 
-def _add(found: Any, tensor: torch.Tensor) -> None:
+def _add(digest: Any, tensor: torch.Tensor) -> None:
     if tensor.nbytes > _LARGE:
         tensor = unexpanded(tensor)  # its shape is in the mark already
     flat = tensor.resolve_conj().resolve_neg().contiguous().reshape(-1)
@@ -116,6 +116,6 @@ def _add(found: Any, tensor: torch.Tensor) -> None:
     for start in range(0, len(flat), step):
         piece = flat[start : start + step].cpu()
         try:
-            found.update(piece.view(torch.uint8).numpy().data)
+            digest.update(piece.view(torch.uint8).numpy().data)
         except (RuntimeError, TypeError):  # quantised: its numbers in another way
-            found.update(repr(piece.dequantize().tolist()).encode())
+            digest.update(repr(piece.dequantize().tolist()).encode())

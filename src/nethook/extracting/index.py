@@ -128,25 +128,25 @@ def join_parts(folder: Path) -> Index | None:
     world = 1
     while len(parts) < world:
         try:
-            part = read_index(folder / part_name(len(parts)))
+            of_rank = read_index(folder / part_name(len(parts)))
         except FileNotFoundError:
             return None
-        told = part.setup.get("world")
+        told = of_rank.setup.get("world")
         if type(told) is not int or not len(parts) < told <= _MOST_RANKS:
             raise NotFeaturesError(f"{part_name(len(parts))} does not know how many there are.")
         world = told
-        parts.append(part)
+        parts.append(of_rank)
     first = parts[0]
-    for rank, part in enumerate(parts):
-        other = differences(first.setup, part.setup)
-        if not other and part.kinds != first.kinds and part.rows and first.rows:
+    for rank, of_rank in enumerate(parts):
+        other = differences(first.setup, of_rank.setup)
+        if not other and of_rank.kinds != first.kinds and of_rank.rows and first.rows:
             other = ["the shapes or types of the features"]
         if other:
             raise ResumeError(
                 f"the processes 0 and {rank} did not extract the same: {'; '.join(other)}."
             )
-    kinds = next((part.kinds for part in parts if part.rows), first.kinds)
-    entries = tuple(entry for part in parts for entry in part.shards)
+    kinds = next((of_rank.kinds for of_rank in parts if of_rank.rows), first.kinds)
+    entries = tuple(entry for of_rank in parts for entry in of_rank.shards)
     return joined(folder, first.setup, kinds, entries)
 
 
@@ -224,12 +224,12 @@ def _read(data: Any, name: str) -> Index:
     setup, columns, rows, order = data["setup"], data["columns"], data["rows"], data["order"]
     if not isinstance(setup, dict) or not isinstance(columns, dict):
         raise NotFeaturesError(f"the setup and the columns of {name} must be mappings.")
-    kinds = {column: Kind.from_dict(each) for column, each in columns.items()}
+    kinds = {column: Kind.from_dict(kind) for column, kind in columns.items()}
     if kinds and kinds.get(NUMBERS) != Kind(torch.int64):
         raise NotFeaturesError(f"{name} lacks the column {NUMBERS!r}.")
     if not isinstance(data["shards"], list):
         raise NotFeaturesError(f"{name} lacks its list of shards.")
-    entries = tuple(_read_entry(each, name) for each in data["shards"])
+    entries = tuple(_read_entry(entry, name) for entry in data["shards"])
     if len({entry.file for entry in entries}) != len(entries):
         raise NotFeaturesError(f"{name} names a shard twice.")
     stored = sum(entry.rows for entry in entries)

@@ -70,8 +70,8 @@ class ListSource(Source):
 
     def iterate(self, skip: int, order: str) -> Iterator[Delivery]:
         """The batches after the first `skip`."""
-        for at in range(skip, len(self._list)):
-            yield Delivery(self._list[at], None, order)
+        for number in range(skip, len(self._list)):
+            yield Delivery(self._list[number], None, order)
 
 
 class SampledSource(Source):
@@ -120,10 +120,10 @@ class _Followed:
 
     def __iter__(self) -> Iterator[Any]:
         hashed = ""
-        for at, key in enumerate(self._sampler):
-            if at < self._skip:
+        for number, key in enumerate(self._sampler):
+            if number < self._skip:
                 hashed = fold(hashed, key)
-                if at + 1 == self._skip:
+                if number + 1 == self._skip:
                     if hashed != self._order:
                         raise ResumeError(self._other_order())
                     self.skipped_all = True
@@ -177,8 +177,8 @@ def find_source(loader: Iterable[Any], world: int) -> Source:
 
 def _source(loader: Iterable[Any]) -> Source:
     if isinstance(loader, DataLoader):
-        plain = type(loader).__iter__ is DataLoader.__iter__
-        if plain and not isinstance(loader.dataset, IterableDataset):
+        as_usual = type(loader).__iter__ is DataLoader.__iter__
+        if as_usual and not isinstance(loader.dataset, IterableDataset):
             return SampledSource(loader)
         return Source(loader)
     if isinstance(loader, torch.Tensor | str | dict) or not isinstance(loader, Iterable):
@@ -191,8 +191,8 @@ def _source(loader: Iterable[Any]) -> Source:
 
 def fold(order: str, key: Any) -> str:
     """The running hash with one more key of the sampler's in it."""
-    plain = key.tolist() if isinstance(key, torch.Tensor) else key
-    return hashlib.sha256(f"{order}{plain!r}".encode()).hexdigest()
+    numbers = key.tolist() if isinstance(key, torch.Tensor) else key
+    return hashlib.sha256(f"{order}{numbers!r}".encode()).hexdigest()
 
 
 def _numbers(key: Any) -> list[int] | None:
@@ -200,7 +200,7 @@ def _numbers(key: Any) -> list[int] | None:
     if not isinstance(key, list | tuple | torch.Tensor) or not len(key):
         return None
     try:
-        return [operator.index(each) for each in key]
+        return [operator.index(number) for number in key]
     except TypeError:
         return None
 

@@ -29,21 +29,21 @@ def check_pool(pool: object) -> None:
     """Raises where `pool` is nothing that can pool."""
     if pool is None or callable(pool) or (isinstance(pool, str) and pool in _POOLS):
         return
-    known = ", ".join(f'"{name}"' for name in _POOLS)
-    raise OptionError(f"pool is {known}, a function of one tensor, or None; got {pool!r}.")
+    names = ", ".join(f'"{name}"' for name in _POOLS)
+    raise OptionError(f"pool is {names}, a function of one tensor, or None; got {pool!r}.")
 
 
 def find_mask(mask: Mask, inputs: Inputs) -> torch.Tensor | None:
     """The mask itself: as it was given, or the input of that name where there is one."""
-    found: Any = inputs.kwargs.get(mask) if isinstance(mask, str) else mask
-    if found is None:
+    tensor: Any = inputs.kwargs.get(mask) if isinstance(mask, str) else mask
+    if tensor is None:
         return None
-    if not isinstance(found, torch.Tensor):
+    if not isinstance(tensor, torch.Tensor):
         raise OptionError(
             "mask is a tensor of shape (samples, tokens), the name of such an input, or None to "
-            f"count every token; got {type(found).__name__}."
+            f"count every token; got {type(tensor).__name__}."
         )
-    return found
+    return tensor
 
 
 def pooled(tensor: torch.Tensor, pool: Pool, mask: torch.Tensor | None) -> torch.Tensor:
@@ -96,8 +96,8 @@ def _last(tensor: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
     tokens = _tokens(tensor, "last")
     if mask is None:
         return tokens[:, -1]
-    places = torch.arange(tokens.shape[1], device=tokens.device)
-    last = torch.where(mask, places, 0).amax(1)  # the last that counts, wherever padding stands
+    positions = torch.arange(tokens.shape[1], device=tokens.device)
+    last = torch.where(mask, positions, 0).amax(1)  # the last that counts, wherever padding stands
     return tokens[torch.arange(len(tokens), device=tokens.device), last]
 
 

@@ -76,8 +76,8 @@ class Shard:
         if len(whole) != self.size:
             raise NotFeaturesError(f"{self.path.name} has changed since its header was read.")
         return {
-            name: whole[each.start : each.end].view(each.dtype).view(each.shape)
-            for name, each in self.tensors.items()
+            name: whole[stored.start : stored.end].view(stored.dtype).view(stored.shape)
+            for name, stored in self.tensors.items()
         }
 
 
@@ -99,8 +99,8 @@ def stage_shard(
     end = 0
     for name in names:
         first = columns[name][0]
-        rows = sum(len(part) for part in columns[name])
-        start, end = end, end + sum(part.nbytes for part in columns[name])
+        rows = sum(len(piece) for piece in columns[name])
+        start, end = end, end + sum(piece.nbytes for piece in columns[name])
         header[name] = {
             "dtype": _CODES[first.dtype],
             "shape": [rows, *first.shape[1:]],
@@ -113,9 +113,9 @@ def stage_shard(
         stream.write(struct.pack("<Q", len(text)))
         stream.write(text)
         for name in names:
-            for part in columns[name]:
-                if part.numel():
-                    stream.write(part.reshape(-1).view(torch.uint8).numpy().data)
+            for piece in columns[name]:
+                if piece.numel():
+                    stream.write(piece.reshape(-1).view(torch.uint8).numpy().data)
 
     return stage(path, write), 8 + len(text) + end
 
@@ -166,10 +166,10 @@ def read_shard(path: Path) -> Shard:
 
 
 def _read(path: Path) -> Shard:
-    found = path.lstat()
-    if not stat.S_ISREG(found.st_mode):
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
         raise NotFeaturesError(f"{path.name} is not a file of its own but a link or a folder.")
-    size = found.st_size
+    size = status.st_size
     with path.open("rb") as stream:
         start = stream.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else _MOST_HEADER + 1
@@ -179,20 +179,20 @@ def _read(path: Path) -> Shard:
     if not isinstance(header, dict):
         raise NotFeaturesError(f"the header of {path.name} is not a mapping.")
     about = header.pop("__metadata__", {})
-    texts = isinstance(about, dict) and all(isinstance(each, str) for each in about.values())
+    texts = isinstance(about, dict) and all(isinstance(value, str) for value in about.values())
     if not texts:
         raise NotFeaturesError(f"the metadata of {path.name} are not texts.")
     begin = 8 + length
     tensors = {name: _read_tensor(path, name, row, begin) for name, row in header.items()}
-    at = begin
-    for each in sorted(tensors.values(), key=lambda each: (each.start, each.end)):
-        if each.start != at:
+    position = begin
+    for tensor in sorted(tensors.values(), key=lambda stored: (stored.start, stored.end)):
+        if tensor.start != position:
             raise NotFeaturesError(f"the tensors of {path.name} overlap or leave a gap.")
-        at = each.end
-    if at != size:
+        position = tensor.end
+    if position != size:
         raise NotFeaturesError(
-            f"{path.name} has {size:,} bytes, and its header speaks of {at:,}: it is cut off or "
-            "was changed."
+            f"{path.name} has {size:,} bytes, and its header speaks of {position:,}: it is cut "
+            "off or was changed."
         )
     return Shard(path, size, about, tensors)
 

@@ -62,7 +62,7 @@ class Writer:
             about = json.loads(shard.about["nethook_features"])
             then, version = about["setup"], about["version"]
             rows, batches, order = about["rows"], about["batches"], about["order"]
-            kinds = {each: Kind.from_dict(data) for each, data in about["columns"].items()}
+            kinds = {column: Kind.from_dict(data) for column, data in about["columns"].items()}
             sound = type(rows) is int and type(batches) is int and isinstance(order, str)
             if not isinstance(then, dict) or version != VERSION or not sound:
                 raise ValueError("another form")
@@ -79,11 +79,11 @@ class Writer:
         self.rows += rows
         self.batches, self.order = batches, order
 
-    def add(self, found: Mapping[str, torch.Tensor], batch: Batch, delivery: Delivery) -> int:
+    def add(self, features: Mapping[str, torch.Tensor], batch: Batch, delivery: Delivery) -> int:
         """Takes in one batch; the number of its rows."""
         rows = None if delivery.numbers is None else len(delivery.numbers)
         columns: dict[str, Column] = {}
-        for site, tensor in found.items():
+        for site, tensor in features.items():
             columns[PREFIX + site] = storable(tensor, f"the features of {site!r}", rows)
             rows = len(columns[PREFIX + site])
         for name, given in (("labels", batch.labels), ("ids", batch.ids)):
@@ -134,7 +134,7 @@ class Writer:
         rows = self.rows - self._rows_before
         tensors: dict[str, list[torch.Tensor]] = {}
         for name in self.kinds:
-            tensors |= to_tensors(name, [part[name] for part in self._parts])
+            tensors |= to_tensors(name, [columns[name] for columns in self._parts])
         about = {
             "version": VERSION,
             "setup": self._setup,
@@ -202,7 +202,7 @@ def alone(folder: Path, rank: int, world: int) -> Iterator[None]:
                 f"another process is extracting into {str(folder)!r} (rank {rank})."
             ) from error
         try:
-            for left in (path for each in ours for path in folder.glob(each)):
+            for left in (path for pattern in ours for path in folder.glob(pattern)):
                 with suppress(OSError):  # what is not ours to remove stays
                     left.unlink()  # of a run that was killed
             yield

@@ -32,17 +32,17 @@ class ForwardOrders:
 
     def get(self, model: nn.Module, sites: Sites) -> tuple[str, ...] | None:
         """The order in which these sites ran in a forward that ended without all of them."""
-        known = self._learnt.get(id(model))
-        return known[1].get(sites) if known is not None and known[0]() is model else None
+        entry = self._learnt.get(id(model))
+        return entry[1].get(sites) if entry is not None and entry[0]() is model else None
 
     def put(self, model: nn.Module, sites: Sites, order: tuple[str, ...]) -> None:
         """Keeps the order of a forward that ran to its end."""
         key = id(model)
-        known = self._learnt.get(key)
-        if known is None or known[0]() is not model:
-            known = (weakref.ref(model, lambda _: self._learnt.pop(key, None)), {})
-            self._learnt[key] = known
-        known[1][sites] = order
+        entry = self._learnt.get(key)
+        if entry is None or entry[0]() is not model:
+            entry = (weakref.ref(model, lambda _: self._learnt.pop(key, None)), {})
+            self._learnt[key] = entry
+        entry[1][sites] = order
 
 
 # A cache that lives as long as the models do: scopes are short, and each must know what the
@@ -69,13 +69,13 @@ class StopPlan:
         """Notes that a site has run, and ends the forward if it was the last one."""
         if address in self._seen:
             return
-        at = len(self._seen)
+        position = len(self._seen)
         self._seen[address] = None
         if len(self._seen) == self._most:
             self._stop(address)
         if self._learnt is not None:
-            if at < len(self._learnt) and self._learnt[at] == address:
-                if at + 1 == len(self._learnt):
+            if position < len(self._learnt) and self._learnt[position] == address:
+                if position + 1 == len(self._learnt):
                     self._stop(address)
             else:
                 self._learnt = None

@@ -28,7 +28,7 @@ Given: TypeAlias = dict[int | str, tuple[int, int]]
 
 def note(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Given:
     """What to remember of the arguments of one forward."""
-    found: Given = {}
+    noted: Given = {}
     named: Iterable[tuple[int | str, Any]] = enumerate(args)
     if kwargs:
         named = chain(named, kwargs.items())
@@ -41,8 +41,8 @@ def note(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Given:
         else:
             continue
         if sizes is not None:
-            found[name] = sizes
-    return found
+            noted[name] = sizes
+    return noted
 
 
 def _sizes(value: torch.Tensor) -> tuple[int, int] | None:
@@ -55,8 +55,8 @@ def _sizes(value: torch.Tensor) -> tuple[int, int] | None:
 def number(forwards: Sequence[Given]) -> list[int]:
     """For each forward, how many decoding steps lie between it and its prompt; 0 for a prompt."""
     steps: list[int] = []
-    for at, given in enumerate(forwards):
-        decodes = at > 0 and _decodes(forwards[at - 1], given)
+    for index, given in enumerate(forwards):
+        decodes = index > 0 and _decodes(forwards[index - 1], given)
         steps.append(steps[-1] + 1 if decodes else 0)
     return steps
 

@@ -124,9 +124,9 @@ class Copy:
         return map_tensors(self._kept, value, self.inside, fresh=True, attributes="map")
 
     def _kept(self, tensor: torch.Tensor) -> Any:
-        known = self._made.get(id(tensor))
-        if known is not None:
-            return known[1]
+        earlier = self._made.get(id(tensor))
+        if earlier is not None:
+            return earlier[1]
         self._count()
         kept = self._keep_tensor(tensor)
         if not isinstance(kept, _Tensor):
@@ -147,9 +147,9 @@ class Copy:
             return self._read[kind](value)
         if is_plain(value):
             return value
-        known = self._made.get(id(value))
-        if known is not None:
-            return known[1]
+        earlier = self._made.get(id(value))
+        if earlier is not None:
+            return earlier[1]
         if self._depth >= DEEPEST:
             raise _NotRecordedError(_DEEP)
         self._depth += 1
@@ -190,15 +190,15 @@ class Copy:
 
     def _fill(self, copy: Any, value: Any, held: dict[str, Any] | None, slots: list[Any]) -> None:
         attributes = _attributes(copy, type(copy))
-        for name, each in list((held or {}).items()):
+        for name, member in list((held or {}).items()):
             assert attributes is not None
-            attributes[name] = self._map(each)
+            attributes[name] = self._map(member)
         for slot in slots:
             try:
-                each = slot.__get__(value)
+                member = slot.__get__(value)
             except AttributeError:  # not set
                 continue
-            slot.__set__(copy, self._map(each))
+            slot.__set__(copy, self._map(member))
 
     def _registered(self, value: Any, kind: type) -> _Registered | None:
         """What a registered type holds; None where it will not be taken apart."""
@@ -280,34 +280,34 @@ def _base(kind: type) -> Any:
 
 def _attributes(value: Any, kind: type) -> dict[str, Any] | None:
     """The `__dict__` of an object, whatever its class makes of that name."""
-    for each in kind.__mro__:
-        found = each.__dict__.get("__dict__")
-        if isinstance(found, types.GetSetDescriptorType):
-            attributes: dict[str, Any] = found.__get__(value)
+    for base in kind.__mro__:
+        descriptor = base.__dict__.get("__dict__")
+        if isinstance(descriptor, types.GetSetDescriptorType):
+            attributes: dict[str, Any] = descriptor.__get__(value)
             return attributes
     return value.__dict__ if issubclass(kind, types.SimpleNamespace) else None
 
 
 def _slots(kind: type) -> Iterator[Any]:
-    for each in kind.__mro__:
-        for name, found in each.__dict__.items():
-            if isinstance(found, _SLOT) and name != "__dict__":
-                yield found
+    for base in kind.__mro__:
+        for name, descriptor in base.__dict__.items():
+            if isinstance(descriptor, _SLOT) and name != "__dict__":
+                yield descriptor
 
 
 def _array(value: Any, mapped: _Map) -> Any:
     if not value.dtype.hasobject:
         return value.copy()
     copy = np.empty_like(value)
-    copy.reshape(-1)[:] = [mapped(each) for each in value.reshape(-1)]
+    copy.reshape(-1)[:] = [mapped(element) for element in value.reshape(-1)]
     return copy
 
 
 # Small types of the standard library and numpy that are copied by a call.
 _OTHERS: dict[type, Callable[[Any, _Map], Any]] = {
-    set: lambda value, mapped: {mapped(each) for each in value},
-    frozenset: lambda value, mapped: frozenset(mapped(each) for each in value),
-    deque: lambda value, mapped: deque([mapped(each) for each in value], value.maxlen),
+    set: lambda value, mapped: {mapped(element) for element in value},
+    frozenset: lambda value, mapped: frozenset(mapped(element) for element in value),
+    deque: lambda value, mapped: deque([mapped(element) for element in value], value.maxlen),
     slice: lambda value, mapped: slice(*map(mapped, (value.start, value.stop, value.step))),
     bytearray: lambda value, _: bytearray(value),
     np.ndarray: _array,
@@ -329,7 +329,7 @@ _CALLABLES: dict[type, Callable[[Any], Iterator[Any]]] = {
     types.FunctionType: _cells,
     types.MethodType: lambda method: iter((method.__self__, method.__func__)),
     types.BuiltinFunctionType: lambda function: iter((function.__self__,)),
-    functools.partial: lambda each: iter((each.func, *each.args, *each.keywords.values())),
+    functools.partial: lambda bound: iter((bound.func, *bound.args, *bound.keywords.values())),
     types.MethodDescriptorType: lambda _: iter(()),
     types.WrapperDescriptorType: lambda _: iter(()),
 }
@@ -341,6 +341,6 @@ def _is_inert(function: Any, seen: set[int]) -> bool:
         return len(seen) <= DEEPEST
     seen.add(id(function))
     return all(
-        is_plain(each) or (type(each) in _CALLABLES and _is_inert(each, seen))
-        for each in _CALLABLES[type(function)](function)
+        is_plain(member) or (type(member) in _CALLABLES and _is_inert(member, seen))
+        for member in _CALLABLES[type(function)](function)
     )

@@ -162,12 +162,12 @@ class TraceScope:
             builder.watch_ops(ops)
         parameters: list[ParameterRecord] = []
         if self._state.options.param_grads:
-            inside = {id(each) for site in sites for each in site.module.parameters()}
+            inside = {id(parameter) for site in sites for parameter in site.module.parameters()}
             parameters = [
-                builder.watch_parameter(each)
-                for each in tree.parameters().sites
-                if isinstance(each.tensor, nn.Parameter)
-                and (not self._patterns or id(each.tensor) in inside)
+                builder.watch_parameter(parameter)
+                for parameter in tree.parameters().sites
+                if isinstance(parameter.tensor, nn.Parameter)
+                and (not self._patterns or id(parameter.tensor) in inside)
             ]
         return Tape(self._state, records, parameters, ops)
 
@@ -236,8 +236,8 @@ class _Builder:
         if self._wants_inputs:
             before = InputTap(owner, record, self._keep)
             self._unfinished.add(before, add)
-            place = self._routers if routed else self._hooks
-            place.forward_pre(module, before)
+            hooks = self._routers if routed else self._hooks
+            hooks.forward_pre(module, before)
         tap = CallTap(owner, record, add, self._keep, self._plan, before)
         if routed:
             self._routers.forward(module, tap)
@@ -272,8 +272,8 @@ class _Builder:
         begins = ForwardBegins(
             self._hooks.owner, self._state, self._unfinished, may_nest=not routed
         )
-        place = self._routers if routed else self._hooks
-        place.forward_pre(root, begins)
+        hooks = self._routers if routed else self._hooks
+        hooks.forward_pre(root, begins)
 
     def watch_end(self) -> None:
         """Notices when a forward of the model itself ends."""

@@ -157,13 +157,13 @@ def finish(
 
 def gradients(tap: Hook, keep: Keep, value: Any, given: Any = ()) -> Gradients | None:
     """Asks every tensor in `value` for its gradient; None if none of them requires one."""
-    found = tensors(value)
+    members = tensors(value)
     with quiet():
-        if not any(tensor.requires_grad for _, tensor in found):
+        if not any(tensor.requires_grad for _, tensor in members):
             return None
         sink = Sink(keep)
         inputs = [tensor for _, tensor in tensors(given)]
-        for key, (_, tensor) in enumerate(found):
+        for key, (_, tensor) in enumerate(members):
             if tensor.requires_grad:
                 ask(tensor, key, sink, tap.owner, tap.address, inputs)
     return Gradients(sink, outline(value))

@@ -72,18 +72,19 @@ def attention_probs(
         run_eagerly_where_compiled(tree, hooks)
         watch_ops(tree, hooks, recorder)
         own.call(tree.root)
-    found = recorder.named()
-    if not found:
+    attentions = recorder.named()
+    if not attentions:
         raise NoSuchSiteError(recorder.nothing())
     if not (isinstance(at, str) and is_literal(at)):
-        return found
-    if len(found) > 1:
-        names = ", ".join(repr(each) for each in list(found)[:4])
+        return attentions
+    if len(attentions) > 1:
+        names = ", ".join(repr(address) for address in list(attentions)[:4])
+        more = " …" if len(attentions) > 4 else ""
         raise SeveralCallsError(
-            f"{at!r} has {len(found)} attentions ({names}{' …' if len(found) > 4 else ''}): ask "
+            f"{at!r} has {len(attentions)} attentions ({names}{more}): ask "
             "for one of them by its address, or for all with a list, at=[...]."
         )
-    return next(iter(found.values()))
+    return next(iter(attentions.values()))
 
 
 class _Recorder(OpConsumer):
@@ -93,30 +94,32 @@ class _Recorder(OpConsumer):
         self._at = at
         self._elsewhere: list[str] = []  # attentions that were not asked for
         self._softmax = False
-        self._found: dict[str, list[torch.Tensor]] = {}
-        self._places: tuple[str, ...] | None = None
+        self._probs: dict[str, list[torch.Tensor]] = {}
+        self._modules: tuple[str, ...] | None = None
         self._patterns: list[tuple[Any, set[str]]] = []
         if at is not None:
             patterns, ops = split_patterns([at])
             sites = find_modules(tree, patterns).values() if patterns else ()
-            self._places = tuple(name for site, _ in sites for name in site.names)
-            self._patterns = [(each, {site.address for site in each.sites(tree)}) for each in ops]
+            self._modules = tuple(name for site, _ in sites for name in site.names)
+            self._patterns = [
+                (pattern, {site.address for site in pattern.sites(tree)}) for pattern in ops
+            ]
 
     def wants(self, op: Op) -> bool:
         """Whether it is an attention that was asked for."""
         if op.name not in (SDPA, MHA):
             self._softmax = self._softmax or op.name == "softmax"
             return False
-        if self._places is None or self._is_below(op) or self._is_meant(op):
+        if self._modules is None or self._is_below(op) or self._is_meant(op):
             return True
         self._elsewhere.append(op.address)
         return False
 
     def _is_below(self, op: Op) -> bool:
-        assert self._places is not None
+        assert self._modules is not None
         return any(
-            not place or name == place or name.startswith(f"{place}.")
-            for place in self._places
+            not module or name == module or name.startswith(f"{module}.")
+            for module in self._modules
             for name in op.place.names
         )
 
@@ -132,21 +135,21 @@ class _Recorder(OpConsumer):
     ) -> None:  # fmt: skip
         """An attention has run."""
         with quiet():
-            found = probabilities(op.name, args, kwargs)
-        self._found.setdefault(op.address, []).append(found)
+            probs = probabilities(op.name, args, kwargs)
+        self._probs.setdefault(op.address, []).append(probs)
 
     def named(self) -> dict[str, torch.Tensor]:
         """All that was found, by address."""
         return {
-            address if len(calls) == 1 else f"{address}, call {number}": each
-            for address, calls in self._found.items()
-            for number, each in enumerate(calls)
+            address if len(calls) == 1 else f"{address}, call {number}": probs
+            for address, calls in self._probs.items()
+            for number, probs in enumerate(calls)
         }
 
     def nothing(self) -> str:
         """Why there is nothing."""
         if self._elsewhere:
-            names = ", ".join(repr(each) for each in self._elsewhere[:4])
+            names = ", ".join(repr(address) for address in self._elsewhere[:4])
             return f"no attention ran at {self._at!r}. The model's attentions: {names}."
         written = (
             " Its attention seems to be written out in Python: trace(model, '**/softmax') reads it."

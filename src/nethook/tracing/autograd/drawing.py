@@ -39,30 +39,30 @@ class _Drawing:
         if len(self._roots) == 1:
             return tuple(self._chain(self._roots[0], None, 0))
         return tuple(
-            Branch((f"root {at}", "", "", ""), tuple(self._chain(root, None, 1)))
-            for at, root in enumerate(self._roots)
+            Branch((f"root {number}", "", "", ""), tuple(self._chain(root, None, 1)))
+            for number, root in enumerate(self._roots)
         )
 
     def _chain(self, start: int | None, stop: int | None, depth: int) -> list[Branch]:
         """The nodes from `start` on, down to `stop`, which is not drawn."""
         chain: list[Branch] = []
-        at = start
-        while at is not None and at != stop:
-            if at in self._drawn:
-                chain.append(Branch((f"↑ {self._label(at)}, above", "", "", "")))
+        index = start
+        while index is not None and index != stop:
+            if index in self._drawn:
+                chain.append(Branch((f"↑ {self._label(index)}, above", "", "", "")))
                 break
-            self._drawn.add(at)
-            on = self._onward(at)
+            self._drawn.add(index)
+            on = self._onward(index)
             if len(on) < 2:
-                chain.append(self._row(at, ()))
-                at = on[0] if on else None
+                chain.append(self._row(index, ()))
+                index = on[0] if on else None
             else:
-                meet = self._meets.get(at)
+                meet = self._meets.get(index)
                 inner = [Branch(("… deeper than is drawn", "", "", ""))]
                 if depth < _DEEPEST:
-                    inner = [self._opened(each, meet, depth + 1) for each in on]
-                chain.append(self._row(at, tuple(inner)))
-                at = meet
+                    inner = [self._opened(after, meet, depth + 1) for after in on]
+                chain.append(self._row(index, tuple(inner)))
+                index = meet
         return chain
 
     def _opened(self, start: int, meet: int | None, depth: int) -> Branch:
@@ -72,29 +72,31 @@ class _Drawing:
         first, *rest = self._chain(start, meet, depth)
         return Branch(first.cells, (*first.children, *rest))
 
-    def _row(self, at: int, children: tuple[Branch, ...]) -> Branch:
-        node = self._nodes[at]
+    def _row(self, index: int, children: tuple[Branch, ...]) -> Branch:
+        node = self._nodes[index]
         made = ", ".join(str(shape) for shape in node.shapes)
         by = "" if node.address is None else node.address or '""'
         if node.call is not None:
             by += f" (call {node.call})"
         inputs = dict.fromkeys(node.inputs)
-        to = [leaf for each in inputs if (leaf := self._leaf_at(each, node)) is not None]
+        to = [leaf for before in inputs if (leaf := self._leaf_at(before, node)) is not None]
         shown = ", ".join(to[:4]) + (f" and {len(to) - 4} more" if len(to) > 4 else "")
         own = node.leaf if node.leaf is not None else shown
-        return Branch((self._label(at), made, by, own), children)
+        return Branch((self._label(index), made, by, own), children)
 
-    def _label(self, at: int) -> str:
-        return f"{self._nodes[at].name} #{at}"
+    def _label(self, index: int) -> str:
+        return f"{self._nodes[index].name} #{index}"
 
-    def _onward(self, at: int) -> list[int]:
+    def _onward(self, index: int) -> list[int]:
         """The nodes that a node passes gradients to, those to leaves left out."""
-        node = self._nodes[at]
-        return [each for each in dict.fromkeys(node.inputs) if self._leaf_at(each, node) is None]
+        node = self._nodes[index]
+        return [
+            before for before in dict.fromkeys(node.inputs) if self._leaf_at(before, node) is None
+        ]
 
-    def _leaf_at(self, at: int, above: GraphNode) -> str | None:
+    def _leaf_at(self, index: int, above: GraphNode) -> str | None:
         """The leaf that a node is, or leads to in one step of the same call; None for others."""
-        node = self._nodes[at]
+        node = self._nodes[index]
         if node.leaf is not None:
             return node.leaf
         beside_others = len(set(above.inputs)) > 1 and node.address == above.address

@@ -112,10 +112,12 @@ def autograd_graph(
     with quiet():
         roots = _roots(tensor)
         ordered = _in_order_of_backward(roots)
-        index = {node: at for at, node in enumerate(ordered)}
+        index = {node: position for position, node in enumerate(ordered)}
         names = _parameter_names(model)
         makers = Makers(stretches(tape))
-        nodes = tuple(_describe(at, node, index, names, makers) for at, node in enumerate(ordered))
+        nodes = tuple(
+            _describe(position, node, index, names, makers) for position, node in enumerate(ordered)
+        )
     return AutogradGraph(nodes, tuple(index[root] for root in dict.fromkeys(roots)))
 
 
@@ -124,19 +126,19 @@ def _roots(value: Any) -> list[Node]:
         return [value.node]
     if isinstance(value, Node):
         return [value]
-    found = [each for _, each in tensors(value)]
-    if not found:
+    members = [tensor for _, tensor in tensors(value)]
+    if not members:
         raise InputsError(
             "autograd_graph takes a tensor, a nested value of tensors, or a node such as "
             f"tensor.grad_fn; got {type(value).__name__}."
         )
-    graded = [each for each in found if each.requires_grad]
+    graded = [tensor for tensor in members if tensor.requires_grad]
     if not graded:
         raise NoGradientError(
             "there is no graph behind this tensor: it does not require a gradient. It was computed "
             "under no_grad or inference_mode, was detached, or nothing before it requires one."
         )
-    edges = [torch.autograd.graph.get_gradient_edge(each) for each in graded]
+    edges = [torch.autograd.graph.get_gradient_edge(tensor) for tensor in graded]
     return [edge.node for edge in edges]
 
 
@@ -172,17 +174,17 @@ def _in_order_of_backward(roots: list[Node]) -> list[Node]:
 
 
 def _describe(
-    at: int, node: Node, index: dict[Node, int], names: dict[int, str], makers: Makers
+    position: int, node: Node, index: dict[Node, int], names: dict[int, str], makers: Makers
 ) -> GraphNode:
     # What a node takes in backward is what it made in the forward.
     made = shapes_of_node(node)
     leaf = leaf_of(node)
     address, call = makers.of(node) if leaf is None else (None, None)
     return GraphNode(
-        index=at,
+        index=position,
         name=node.name().rpartition("::")[2],  # a leaf's is torch::autograd::AccumulateGrad
-        shapes=tuple(tuple(int(size) for size in each.shape) for each in made),
-        dtypes=tuple(str(each.dtype).removeprefix("torch.") for each in made),
+        shapes=tuple(tuple(int(size) for size in like.shape) for like in made),
+        dtypes=tuple(str(like.dtype).removeprefix("torch.") for like in made),
         address=address,
         call=call,
         leaf=None if leaf is None else names.get(id(leaf), "input"),

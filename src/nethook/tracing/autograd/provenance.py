@@ -28,8 +28,10 @@ class Makers:
 
     def __init__(self, stretches: Iterable[Stretch]) -> None:
         # Outer ones first. A module and its only operation have the same stretch.
-        self._stretches = sorted(stretches, key=lambda each: (each.begin, -each.end, each.is_op))
-        self._begins = [each.begin for each in self._stretches]
+        self._stretches = sorted(
+            stretches, key=lambda stretch: (stretch.begin, -stretch.end, stretch.is_op)
+        )
+        self._begins = [stretch.begin for stretch in self._stretches]
         self._around = _enclosing(self._stretches)
 
     def of(self, node: Node) -> tuple[str | None, int | None]:
@@ -39,12 +41,12 @@ class Makers:
 
     def at(self, made: int) -> tuple[str | None, int | None]:
         """The same for the number of a node."""
-        at: int | None = bisect_right(self._begins, made) - 1
-        while at is not None and at >= 0:
-            stretch = self._stretches[at]
+        position: int | None = bisect_right(self._begins, made) - 1
+        while position is not None and position >= 0:
+            stretch = self._stretches[position]
             if made < stretch.end:
                 return stretch.address, stretch.call
-            at = self._around[at]
+            position = self._around[position]
         return None, None
 
 
@@ -52,17 +54,17 @@ def _enclosing(stretches: list[Stretch]) -> list[int | None]:
     """For each stretch, the place of the one around it. Calls of one thread nest."""
     around: list[int | None] = []
     open_ones: list[int] = []
-    for at, stretch in enumerate(stretches):
+    for position, stretch in enumerate(stretches):
         while open_ones and stretches[open_ones[-1]].end < stretch.end:
             open_ones.pop()
         around.append(open_ones[-1] if open_ones else None)
-        open_ones.append(at)
+        open_ones.append(position)
     return around
 
 
 def stretches(tape: Tape | None) -> list[Stretch]:
     """The calls that a tape has recorded, as stretches of numbers."""
-    found: list[tuple[int, Stretch]] = []
+    by_thread: list[tuple[int, Stretch]] = []
     for record in () if tape is None else tape.values():
         dropped = record.total - len(record.entries)
         is_op = record.op is not None
@@ -71,6 +73,10 @@ def stretches(tape: Tape | None) -> list[Stretch]:
             if entry.end > entry.begin:
                 call = None if record.total == 1 else dropped + position
                 stretch = Stretch(entry.begin, entry.end, record.address, call, is_op)
-                found.append((entry.thread, stretch))
+                by_thread.append((entry.thread, stretch))
     # Every thread counts for itself, and a node does not say which one made it.
-    return [each for _, each in found] if len({thread for thread, _ in found}) == 1 else []
+    return (
+        [stretch for _, stretch in by_thread]
+        if len({thread for thread, _ in by_thread}) == 1
+        else []
+    )

@@ -122,7 +122,7 @@ class SiteMap:
         if not kept:
             raise NoSuchSiteError(self._nothing(pattern))
         addresses = {row.address for row in kept}
-        order = tuple(each for each in self.order if each[0] in addresses)
+        order = tuple(call for call in self.order if call[0] in addresses)
         return replace(self, rows=tuple(kept), order=order)
 
     def site(self, address: str) -> SiteInfo:
@@ -159,7 +159,7 @@ class SiteMap:
         """All of it, as numbers, strings, lists and dicts."""
         return {
             "sites": [row.to_dict() for row in self.rows],
-            "order": [list(each) for each in self.order],
+            "order": [list(call) for call in self.order],
             "uncalled": list(self.uncalled),
         }
 
@@ -206,11 +206,11 @@ class SiteMap:
         rows = {row.number: row for row in self.rows}
         children: dict[int | None, list[int]] = {}
         for row in self.rows:
-            above = next((each for each in reversed(row.around) if each in rows), None)
+            above = next((outer for outer in reversed(row.around) if outer in rows), None)
             children.setdefault(above, []).append(row.number)
 
         def branch(number: int) -> Branch:
-            inner = tuple(branch(each) for each in children.get(number, ()))
+            inner = tuple(branch(child) for child in children.get(number, ()))
             return Branch(_cells(rows[number]), inner)
 
         return tuple(branch(number) for number in children.get(None, ()))
@@ -223,7 +223,7 @@ def _cells(row: SiteInfo) -> tuple[str, ...]:
     dtypes = ", ".join(dict.fromkeys(row.dtypes))
     # Those of the module itself without its name, which stands in the same line.
     own = f"{row.address if row.kind == 'module' else row.module}."
-    shown = [each.removeprefix(own) for each in row.parameters]
+    shown = [name.removeprefix(own) for name in row.parameters]
     return (
         row.address or '""',
         row.type if row.kind == "module" else "",
@@ -255,8 +255,8 @@ def _of_pattern(pattern: str | re.Pattern[str] | None) -> Callable[[SiteInfo], b
         if row.kind != "op":
             return False
         name, _, k = row.address.rpartition("/")[2].partition("#")
-        places = [unescape(each.rpartition("/")[0]) for each in row.names]
-        return asked.means_module(places) and asked.matches(name, int(k))
+        modules = [unescape(name.rpartition("/")[0]) for name in row.names]
+        return asked.means_module(modules) and asked.matches(name, int(k))
 
     return means
 

@@ -121,7 +121,7 @@ class _Survey(OpConsumer):
         self, address: str, kind: Any, name: str, parameters: tuple[str, ...], given: Any,
         names: tuple[str, ...],
     ) -> None:  # fmt: skip
-        around = tuple(dict.fromkeys(self._rows[each].number for each in self._running))
+        around = tuple(dict.fromkeys(self._rows[address].number for address in self._running))
         with quiet():
             inputs = tuple(_shape(tensor) for _, tensor in tensors(given))
         self._rows[address] = SiteInfo(
@@ -144,7 +144,7 @@ class _Survey(OpConsumer):
     def _named(self, given: Iterable[torch.Tensor]) -> tuple[str, ...]:
         # A parameter that was put in another's place for a call (`functional_call`) has no name.
         names = self._parameters
-        return tuple(names[id(each)] for each in given if id(each) in names)
+        return tuple(names[id(tensor)] for tensor in given if id(tensor) in names)
 
     def _count(self, address: str) -> None:
         number = self._calls.get(address, 0)
@@ -170,10 +170,10 @@ def _forward(module: nn.Module) -> object:
 
 def _described(value: Any) -> dict[str, Any]:
     with quiet():
-        found = [tensor for _, tensor in tensors(value)]
+        members = [tensor for _, tensor in tensors(value)]
         return {
-            "shapes": tuple(_shape(tensor) for tensor in found),
-            "dtypes": tuple(str(tensor.dtype).removeprefix("torch.") for tensor in found),
+            "shapes": tuple(_shape(tensor) for tensor in members),
+            "dtypes": tuple(str(tensor.dtype).removeprefix("torch.") for tensor in members),
         }
 
 

@@ -24,8 +24,8 @@ def shapes(value: Any) -> str:
 def dtypes(value: Any) -> str:
     """The types of the tensors that a kept value holds, as text."""
     with quiet():
-        found = [str(tensor.dtype).removeprefix("torch.") for tensor in held_tensors(value)]
-    return ", ".join(dict.fromkeys(found))
+        names = [str(tensor.dtype).removeprefix("torch.") for tensor in held_tensors(value)]
+    return ", ".join(dict.fromkeys(names))
 
 
 def memory(value: Any) -> int:

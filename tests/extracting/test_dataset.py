@@ -172,21 +172,21 @@ def test_a_link_is_refused(folder):
         (lambda i: i.update(more=1), "exactly the fields"),
         (lambda i: i.update(setup=[]), "must be mappings"),
         (lambda i: i["columns"].pop("index"), "lacks the column 'index'"),
-        (lambda i: i["columns"].update(x={"dtype": "F31", "shape": []}), "cannot be"),
-        (lambda i: i["columns"].update(x={"dtype": "F32", "shape": [-1]}), "cannot be"),
+        (lambda i: i["columns"].update(x={"dtype": "F31", "shape": []}), "does not exist"),
+        (lambda i: i["columns"].update(x={"dtype": "F32", "shape": [-1]}), "does not exist"),
         (lambda i: i["columns"].update(x={"dtype": "F32", "shape": [3]}), "'x' is not the float32"),
         (lambda i: i["columns"].pop("labels"), "'labels' is not in the index"),
         (lambda i: i["columns"].update(ids={"dtype": "I64", "shape": []}), "'ids' is not the int"),
         (lambda i: i.update(shards=None), "lacks its list of shards"),
         (lambda i: i["shards"].append(i["shards"][0]), "names a shard twice"),
         (lambda i: i["shards"][0].pop("rows"), "without file, rows and bytes"),
-        (lambda i: i["shards"][0].update(rows=-1), "proper number of rows and bytes"),
-        (lambda i: i["shards"][0].update(rows=True), "proper number of rows and bytes"),
+        (lambda i: i["shards"][0].update(rows=-1), "valid number of rows and bytes"),
+        (lambda i: i["shards"][0].update(rows=True), "valid number of rows and bytes"),
         (lambda i: i["shards"][0].update(bytes=1), "and the index says 1"),
-        (lambda i: i.update(rows=10**30), "no proper number of rows"),
-        (lambda i: i.update(rows=3), "speaks of 3 rows, and its shards of 20"),
-        (lambda i: i.update(rows=3, order="index"), "speaks of 3 rows, and the shards hold 20"),
-        (lambda i: i.update(order="other"), "no proper number of rows"),
+        (lambda i: i.update(rows=10**30), "no valid number of rows"),
+        (lambda i: i.update(rows=3), "counts 3 rows, and its shards 20"),
+        (lambda i: i.update(rows=3, order="index"), "counts 3 rows, and the shards hold 20"),
+        (lambda i: i.update(order="other"), "no valid number of rows"),
     ],
 )  # fmt: skip
 def test_an_index_that_is_wrong(folder, change, said):
@@ -217,17 +217,17 @@ def rewrite(path: Path, header: object, data: bytes) -> None:
     [
         (lambda h: h["labels"].update(data_offsets=[0, 8]), "do not agree"),
         (lambda h: h["labels"].update(shape=[2**40]), "do not agree"),
-        (lambda h: h["labels"].update(shape=[2**63]), "no proper shape"),
-        (lambda h: h["labels"].update(shape=[-10]), "no proper shape"),
-        (lambda h: h["labels"].update(shape=[]), "no proper shape"),
-        (lambda h: h["labels"].update(shape="ab"), "no proper shape"),
-        (lambda h: h["labels"].update(shape=[1.0]), "no proper shape"),
+        (lambda h: h["labels"].update(shape=[2**63]), "no valid shape"),
+        (lambda h: h["labels"].update(shape=[-10]), "no valid shape"),
+        (lambda h: h["labels"].update(shape=[]), "no valid shape"),
+        (lambda h: h["labels"].update(shape="ab"), "no valid shape"),
+        (lambda h: h["labels"].update(shape=[1.0]), "no valid shape"),
         (lambda h: h["labels"].update(dtype="X9"), "unknown type"),
         (lambda h: h["labels"].update(dtype=["I64"]), "unknown type"),
         (lambda h: h["labels"].update(extra=1), "does not describe 'labels'"),
         (lambda h: h.update(labels=None), "does not describe 'labels'"),
         (lambda h: h.update(twin=dict(h["labels"])), "overlap or leave a gap"),
-        (lambda h: h.pop("labels"), "overlap or leave a gap|speaks of"),
+        (lambda h: h.pop("labels"), "overlap or leave a gap|its header counts"),
         (lambda h: h.update(__metadata__={"a": 1}), "are not texts"),
         (lambda h: h.update(__metadata__=3), "are not texts"),
     ],
@@ -249,7 +249,7 @@ def test_a_shard_that_is_cut_off(folder, cut):
 def test_a_shard_that_is_gone_or_too_long_or_no_file(folder):
     content = (folder / SHARD).read_bytes()
     (folder / SHARD).write_bytes(content + b"x")
-    refused(folder, "speaks of")
+    refused(folder, "its header counts")
     (folder / SHARD).unlink()
     refused(folder, "not a shard of features: .*No such file")
     (folder / SHARD).mkdir()

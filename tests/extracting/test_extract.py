@@ -202,12 +202,12 @@ def test_batches_of_every_form(model, batch, split, tmp_path):
 @pytest.mark.parametrize(
     ("batch", "split", "said"),
     [
-        ((X, Y, Y, Y), None, "the loader gave a tuple of 4. A batch is a tensor"),
-        (17, None, "the loader gave a 17"),
-        (X, lambda _: None, "split= returned a None"),
+        ((X, Y, Y, Y), None, "`loader` must give a tensor, .* got a tuple of 4"),
+        (17, None, "`loader` must give .* got a 17"),
+        (X, lambda _: None, "`split` must return a tensor, .* got a None"),
         ({"input": X, "label": Y, "labels": Y}, None, "both 'labels' and 'label'"),
-        ((X, {"a": 1}), None, "labels are a tensor, a list of numbers or a list of texts"),
-        ((X, Y, [object()] * 23), None, "ids are a tensor, .* got list of object"),
+        ((X, {"a": 1}), None, "`labels` must be a tensor, a list of numbers or a list of texts"),
+        ((X, Y, [object()] * 23), None, "`ids` must be a tensor, .* got list of object"),
         (("text", Y), None, "inputs are a tensor"),
     ],
 )
@@ -218,7 +218,7 @@ def test_batches_of_no_form(model, batch, split, said, tmp_path):
 
 
 def test_a_batch_that_is_no_loader(model, tmp_path):
-    with pytest.raises(OptionError, match=r"loader is a DataLoader .* write \[batch\]"):
+    with pytest.raises(OptionError, match=r"`loader` must be a DataLoader .* write \[batch\]"):
         nethook.extract(model, X, at="2", to=tmp_path)
     with pytest.raises(InputsError, match="the loader gave no batch"):
         nethook.extract(model, [], at="2", to=tmp_path)
@@ -429,7 +429,7 @@ def test_features_are_never_overwritten(model, tmp_path):
     nethook.extract(model, loader(), at="2", to=tmp_path, resume=False)
     with pytest.raises(FeaturesExistError, match="never overwritten"):
         nethook.extract(model, loader(), at="2", to=tmp_path, resume=False)
-    with pytest.raises(OptionError, match="shard_mb is a positive number"):
+    with pytest.raises(OptionError, match="`shard_mb` must be a positive number"):
         nethook.extract(model, loader(), at="2", to=tmp_path, shard_mb=0)
     file = tmp_path / "file"
     file.write_text("")
@@ -461,7 +461,9 @@ def test_several_processes_need_a_sampler_that_divides():
         with pytest.raises(OptionError, match="DistributedSampler"):
             find_source(given, 2)
     for given in (loader(Stream()), [X], iter([X])):
-        with pytest.raises(OptionError, match="which samples are its own"):
+        with pytest.raises(
+            OptionError, match="`loader` must be a DataLoader with a DistributedSampler where 2"
+        ):
             find_source(given, 2)
 
 

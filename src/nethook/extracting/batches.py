@@ -53,11 +53,11 @@ def _parts(given: Any, was_split: bool) -> tuple[Any, Any, Any]:
         inputs, labels, ids = (*given, None, None)[:3]
         return inputs, labels, ids
     what = f"{type(given).__name__} of {len(given)}" if hasattr(given, "__len__") else repr(given)
-    source = "split= returned" if was_split else "the loader gave"
+    source = "`split` must return" if was_split else "`loader` must give"
     raise InputsError(
-        f"{source} a {what}. A batch is a tensor, (inputs, labels), (inputs, labels, ids), or a "
-        "mapping with labels under 'labels' and ids under 'ids'. Say what is what with split=, as "
-        "in split=lambda batch: (batch[0], batch[2])."
+        f"{source} a tensor, (inputs, labels), (inputs, labels, ids), or a mapping with labels "
+        f"under 'labels' and ids under 'ids'; got a {what}. Sort it out with split=, as in "
+        "split=lambda batch: (batch[0], batch[2])."
     )
 
 
@@ -65,7 +65,7 @@ def _pop(inputs: dict[Any, Any], names: tuple[str, ...]) -> Any:
     present = [name for name in names if name in inputs]
     if len(present) > 1:
         raise InputsError(
-            f"a batch has both {present[0]!r} and {present[1]!r}: say which is meant with split=."
+            f"A batch must not have both {present[0]!r} and {present[1]!r}. Choose one with split=."
         )
     return inputs.pop(present[0]) if present else None
 
@@ -85,7 +85,7 @@ def _column(values: Any, what: str) -> Column | None:
     kinds = sorted({type(value).__name__ for value in values}) if _is_listing(values) else []
     inside = f" of {', '.join(kinds)}" if kinds else ""
     raise InputsError(
-        f"{what} are a tensor, a list of numbers or a list of texts, one for each sample; got "
+        f"`{what}` must be a tensor, a list of numbers or a list of texts, one per sample; got "
         f"{type(values).__name__}{inside}. Leave them out, or change them, with split=."
     )
 

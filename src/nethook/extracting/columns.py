@@ -1,4 +1,4 @@
-"""The columns of a table of features: tensors with one row a sample, and texts.
+"""The columns of a table of features: tensors with one row per sample, and texts.
 
 A text column is stored as two tensors, since safetensors holds nothing else: `NAME.text`, all texts
 in UTF-8 one after the other, and `NAME.ends`, where each of them ends.
@@ -50,7 +50,7 @@ class Kind:
             sizes = isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape)
             if sizes and isinstance(code, str) and code in DTYPES:
                 return cls(DTYPES[code], tuple(shape))
-        raise NotFeaturesError("the index describes a column that cannot be.")
+        raise NotFeaturesError("the index describes a column whose type or shape does not exist.")
 
     def __str__(self) -> str:
         if self.dtype is None:
@@ -70,9 +70,7 @@ def storable(value: Column, name: str, rows: int | None) -> Column:
     if isinstance(value, torch.Tensor):
         _check_tensor(value, name)
         if value.dim() == 0:
-            raise FeatureShapeError(
-                f"{name} of a batch are a single number; one for each sample is needed."
-            )
+            raise FeatureShapeError(f"{name} of a batch are a single number, not one per sample.")
     if rows is not None and len(value) != rows:
         raise FeatureShapeError(
             f"{name} have {len(value)} rows in a batch of {rows} samples. The first dimension must "
@@ -94,7 +92,7 @@ def _check_tensor(value: torch.Tensor, name: str) -> None:
     elif dtype_code(value.dtype) is None:
         reason = f"of type {value.dtype}, which safetensors cannot hold: pass dtype=torch.float32"
     if reason is not None:
-        raise FeatureShapeError(f"{name} cannot be stored, being {reason}.")
+        raise FeatureShapeError(f"{name} cannot be stored: it is {reason}.")
 
 
 def to_tensors(name: str, parts: Sequence[Column]) -> dict[str, list[torch.Tensor]]:

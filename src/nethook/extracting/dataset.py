@@ -59,7 +59,7 @@ class Features(Dataset[Any]):
             self._rows = sorted_rows(stored_numbers(self._shards), unique=unique)
             if len(self._rows) != self._index.rows:
                 raise NotFeaturesError(
-                    f"the index speaks of {self._index.rows:,} rows, and the shards hold "
+                    f"the index counts {self._index.rows:,} rows, and the shards hold "
                     f"{len(self._rows):,} different samples."
                 )
 

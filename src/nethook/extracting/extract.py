@@ -111,13 +111,13 @@ def extract(
     Raises:
         ResumeError: where the folder was begun with another model, data set or set of sites, or
             the loader gives another order than it did.
-        FeatureShapeError: where an output has not one row a sample, or rows differ in shape.
+        FeatureShapeError: where an output has not one row per sample, or rows differ in shape.
 
     Cost: the forwards, a copy of the features to the CPU, and writing them; weights are read once
     to recognise the model. `python benchmarks/extract.py` measures it.
     """
     if not shard_mb > 0:
-        raise OptionError(f"shard_mb is a positive number of megabytes; got {shard_mb!r}.")
+        raise OptionError(f"`shard_mb` must be a positive number of megabytes; got {shard_mb!r}.")
     rank, world = ranks()
     folder = Path(to)
     source = find_source(loader, world)

@@ -105,16 +105,14 @@ def read_at(at: At) -> Wanted:
         unclear = [key for key in at if not isinstance(key, str) or not is_literal(key)]
         if unclear or not at:
             raise PatternError(
-                "a mapping given as at= leads from names to paths inside the output, as in "
-                f"at={{'lstm': '[0]'}}; got {unclear[0]!r} as a name."
-                if unclear
-                else "the mapping given as at= is empty: it names nothing."
+                "`at` must map names to paths inside the output, as in at={'lstm': '[0]'}; got "
+                + (f"{unclear[0]!r} as a name." if unclear else "an empty mapping.")
             )
         names = {name: parse_path(path) for name, path in at.items()}
         return Wanted(names, tuple(at), others=False, single=False)
     patterns = tuple(flatten([at]))
     if not patterns:
-        raise NoSuchSiteError("the list given as at= is empty: it matches nothing.")
+        raise NoSuchSiteError("`at` must name at least one site; got an empty list.")
     named = [pattern for pattern in patterns if isinstance(pattern, str) and is_literal(pattern)]
     several = isinstance(at, Iterable) and not isinstance(at, str | nn.Module)
     single = not several and (bool(named) or isinstance(at, nn.Module))
@@ -138,7 +136,9 @@ class Reader:
     ) -> None:
         check_pool(pool)
         if type(call) is not int:
-            raise OptionError(f"call is the number of a call, 0 for the first; got {call!r}.")
+            raise OptionError(
+                f"`call` must be the number of a call, 0 for the first; got {call!r}."
+            )
         self.wanted = read_at(at)
         self.model = model
         self._home = home(model)

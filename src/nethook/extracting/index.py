@@ -37,7 +37,7 @@ Order = Literal["stored", "index"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One shard, as the index speaks of it."""
+    """One shard, as the index describes it."""
 
     file: str
     rows: int
@@ -234,9 +234,9 @@ def _read(data: Any, name: str) -> Index:
         raise NotFeaturesError(f"{name} names a shard twice.")
     stored = sum(entry.rows for entry in entries)
     if order not in ("stored", "index") or not _is_count(rows) or rows > stored:
-        raise NotFeaturesError(f"{name} has no proper number of rows.")
+        raise NotFeaturesError(f"{name} has no valid number of rows.")
     if order == "stored" and rows != stored:
-        raise NotFeaturesError(f"{name} speaks of {rows:,} rows, and its shards of {stored:,}.")
+        raise NotFeaturesError(f"{name} counts {rows:,} rows, and its shards {stored:,}.")
     return Index(setup, kinds, entries, rows, order)
 
 
@@ -248,7 +248,7 @@ def _read_entry(data: Any, name: str) -> Entry:
     if not isinstance(file, str) or not _SHARD_NAME.fullmatch(file):
         raise NotFeaturesError(f"{name} names {file!r}, which is not the name of a shard.")
     if not _is_count(data["rows"]) or not _is_count(data["bytes"]):
-        raise NotFeaturesError(f"{name}: {file} has no proper number of rows and bytes.")
+        raise NotFeaturesError(f"{name}: {file} has no valid number of rows and bytes.")
     return Entry(file, data["rows"], data["bytes"])
 
 

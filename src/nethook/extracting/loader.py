@@ -161,16 +161,16 @@ def find_source(loader: Iterable[Any], world: int) -> Source:
         return source
     if not (isinstance(source, SampledSource) and source.numbered):
         raise OptionError(
-            f"{world} processes extract together, and each needs to know which samples are its "
-            "own: pass a DataLoader with a DistributedSampler, over a data set with __len__ and "
+            f"`loader` must be a DataLoader with a DistributedSampler where {world} processes "
+            f"extract together; got {type(loader).__name__}. Its data set needs __len__ and "
             f"__getitem__. {source.why_not()}"
         )
     sampler = getattr(source._sampled.batch_sampler, "sampler", None)
     if isinstance(sampler, SequentialSampler | RandomSampler):
         raise OptionError(
-            f"{world} processes extract together, and this loader would give all samples to each "
-            "of them: pass the DataLoader sampler=torch.utils.data.DistributedSampler(dataset, "
-            "shuffle=False)."
+            f"`loader` must give each of the {world} processes its own samples; got one that gives "
+            "all samples to each of them. Pass the DataLoader "
+            "sampler=torch.utils.data.DistributedSampler(dataset, shuffle=False)."
         )
     return source
 
@@ -183,8 +183,8 @@ def _source(loader: Iterable[Any]) -> Source:
         return Source(loader)
     if isinstance(loader, torch.Tensor | str | dict) or not isinstance(loader, Iterable):
         raise OptionError(
-            f"loader is a DataLoader or another iterable of batches; got {type(loader).__name__}. "
-            "For a single batch, write [batch]."
+            "`loader` must be a DataLoader or another iterable of batches; got "
+            f"{type(loader).__name__}. For a single batch, write [batch]."
         )
     return ListSource(loader) if isinstance(loader, list | tuple) else Source(loader)
 

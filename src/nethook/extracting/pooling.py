@@ -1,4 +1,4 @@
-"""From the output of a layer to one vector a sample.
+"""From the output of a layer to one vector per sample.
 
 Which dimensions are pooled follows from how many there are:
 
@@ -30,7 +30,7 @@ def check_pool(pool: object) -> None:
     if pool is None or callable(pool) or (isinstance(pool, str) and pool in _POOLS):
         return
     names = ", ".join(f'"{name}"' for name in _POOLS)
-    raise OptionError(f"pool is {names}, a function of one tensor, or None; got {pool!r}.")
+    raise OptionError(f"`pool` must be {names}, a function of one tensor, or None; got {pool!r}.")
 
 
 def find_mask(mask: Mask, inputs: Inputs) -> torch.Tensor | None:
@@ -40,8 +40,8 @@ def find_mask(mask: Mask, inputs: Inputs) -> torch.Tensor | None:
         return None
     if not isinstance(tensor, torch.Tensor):
         raise OptionError(
-            "mask is a tensor of shape (samples, tokens), the name of such an input, or None to "
-            f"count every token; got {type(tensor).__name__}."
+            "`mask` must be a tensor of shape (samples, tokens), the name of such an input, or "
+            f"None to count every token; got {type(tensor).__name__}."
         )
     return tensor
 
@@ -53,7 +53,10 @@ def pooled(tensor: torch.Tensor, pool: Pool, mask: torch.Tensor | None) -> torch
     if not isinstance(pool, str):
         result = pool(tensor)
         if not isinstance(result, torch.Tensor):
-            raise OptionError(f"pool returns a tensor; it returned {type(result).__name__}.")
+            raise OptionError(
+                f"`pool` must return a tensor; got {type(result).__name__}. "
+                "Check what the function returns."
+            )
         return result
     fits = None if mask is None or tensor.dim() != 3 else _fitting(mask, tensor)
     return _POOLS[pool](tensor, fits)
@@ -62,9 +65,9 @@ def pooled(tensor: torch.Tensor, pool: Pool, mask: torch.Tensor | None) -> torch
 def _fitting(mask: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
     if mask.shape != tensor.shape[:2]:
         raise OptionError(
-            f"the mask has the shape {tuple(mask.shape)}, and the output {tuple(tensor.shape)} is "
-            f"pooled over its tokens: a mask of shape {tuple(tensor.shape[:2])} is needed. Pass "
-            "mask=..., or mask=None to count every token."
+            f"`mask` must have the shape {tuple(tensor.shape[:2])} to pool an output of shape "
+            f"{tuple(tensor.shape)} over its tokens; got {tuple(mask.shape)}. Pass mask=..., or "
+            "mask=None to count every token."
         )
     return mask.to(tensor.device).bool()
 
@@ -112,8 +115,9 @@ def _over(tensor: torch.Tensor) -> list[int]:
 def _tokens(tensor: torch.Tensor, pool: str) -> torch.Tensor:
     if tensor.dim() != 3 or tensor.shape[1] == 0:
         raise OptionError(
-            f'pool="{pool}" takes one token of an output (samples, tokens, features), and this one '
-            f'is {tuple(tensor.shape)}. Use pool="mean", "flatten" or a function.'
+            '`pool` must be "mean", "max", "flatten" or a function for an output of shape '
+            f'{tuple(tensor.shape)}; got "{pool}", which takes one token of (samples, tokens, '
+            "features)."
         )
     return tensor
 

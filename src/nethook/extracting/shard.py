@@ -191,7 +191,7 @@ def _read(path: Path) -> Shard:
         position = tensor.end
     if position != size:
         raise NotFeaturesError(
-            f"{path.name} has {size:,} bytes, and its header speaks of {position:,}: it is cut "
+            f"{path.name} has {size:,} bytes, and its header counts {position:,}: it is cut "
             "off or was changed."
         )
     return Shard(path, size, about, tensors)
@@ -205,7 +205,7 @@ def _read_tensor(path: Path, name: str, row: Any, begin: int) -> Stored:
     if dtype is None:
         raise NotFeaturesError(f"{name!r} in {path.name} has an unknown type.")
     if not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2 or not shape:
-        raise NotFeaturesError(f"{name!r} in {path.name} has no proper shape and place.")
+        raise NotFeaturesError(f"{name!r} in {path.name} has no valid shape and offsets.")
     start, end = begin + offsets[0], begin + offsets[1]
     if offsets[1] - offsets[0] != math.prod(shape) * dtype.itemsize or start % dtype.itemsize:
         raise NotFeaturesError(f"the shape and the bytes of {name!r} in {path.name} do not agree.")

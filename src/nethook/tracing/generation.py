@@ -1,6 +1,6 @@
 """Which forwards of a generation read the prompt, and which make one more token.
 
-A generation loop calls the model once for the prompt and then once a token. What tells them apart
+A generation loop calls the model once for the prompt and then once per token. What tells them apart
 is how many positions the arguments of a forward have: the size of dimension 1 of each tensor with
 two or three dimensions (tokens, masks, embeddings). A forward is a decoding step if there was one
 before it, and

@@ -44,16 +44,18 @@ class Options:
             raise OptionError(f'`copy` must be "lazy", "now" or "reference"; got {self.copy!r}.')
         if self.dtype is not None and not self.dtype.is_floating_point:
             raise OptionError(
-                f"dtype is a floating-point type, such as torch.float32; got {self.dtype}."
+                f"`dtype` must be a floating-point type, such as torch.float32; got {self.dtype}."
             )
         if self.transform is not None and not callable(self.transform):
-            raise OptionError(f"transform is a function of one tensor; got {self.transform!r}.")
+            raise OptionError(
+                f"`transform` must be a function of one tensor; got {self.transform!r}."
+            )
         self.most_calls()
         check_threads(self.threads)
         if self.stop and self.threads == "all":
             raise OptionError(
-                'stop=True ends the forward of one thread, and threads="all" sees those of every '
-                "thread: choose one of the two."
+                '`stop` must be False with threads="all"; got True. stop=True ends the forward of '
+                "one thread: drop it, or trace that thread alone."
             )
 
     def most_calls(self) -> int | None:
@@ -65,7 +67,7 @@ class Options:
         if type(self.calls) is int and self.calls > 0:  # True is an int, too
             return self.calls
         raise OptionError(
-            'calls is "all", "last", or how many of the latest calls to keep (1 or more); '
+            '`calls` must be "all", "last", or how many of the latest calls to keep (1 or more); '
             f"got {self.calls!r}."
         )
 

@@ -101,7 +101,7 @@ def trace(
     Raises:
         NoSuchSiteError: on entering, where a pattern matches nothing.
 
-    Cost: a small multiple of a hand-written hook a module; `python benchmarks/trace.py` measures
+    Cost: a small multiple of a hand-written hook per module; `python benchmarks/trace.py` measures
     it. Memory: what the recorded tensors take, as long as the tape lives; they keep no graph
     alive (unless `detach=False` or `nodes=True`).
     """

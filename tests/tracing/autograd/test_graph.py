@@ -193,14 +193,14 @@ def test_what_has_no_graph_is_refused(model) -> None:
     with pytest.raises(InputsError) as wrong:
         nethook.autograd_graph("loss")
     assert str(wrong.value) == (
-        "autograd_graph takes a tensor, a nested value of tensors, or a node such as "
+        "`tensor` must be a tensor, a nested value of tensors, or a node such as "
         "tensor.grad_fn; got str."
     )
     with nethook.trace(model) as tape:
         out = model(torch.randn(5, 3))
     with pytest.raises(OptionError) as plain:
         nethook.autograd_graph(out, tape=tape)
-    assert str(plain.value) == "this tape has no nodes: trace with nodes=True."
+    assert str(plain.value) == "`tape` must hold nodes; got one without. Trace with nodes=True."
 
 
 @settings(max_examples=60, deadline=None)

@@ -106,7 +106,7 @@ def autograd_graph(
     for itself: calls in other threads than the one that opened the graph's are not told apart.
     """
     if tape is not None and not tape.has_nodes:
-        raise OptionError("this tape has no nodes: trace with nodes=True.")
+        raise OptionError("`tape` must hold nodes; got one without. Trace with nodes=True.")
     if model is None and tape is not None:
         model = tape.model
     with quiet():
@@ -129,7 +129,7 @@ def _roots(value: Any) -> list[Node]:
     members = [tensor for _, tensor in tensors(value)]
     if not members:
         raise InputsError(
-            "autograd_graph takes a tensor, a nested value of tensors, or a node such as "
+            "`tensor` must be a tensor, a nested value of tensors, or a node such as "
             f"tensor.grad_fn; got {type(value).__name__}."
         )
     graded = [tensor for tensor in members if tensor.requires_grad]

@@ -110,7 +110,7 @@ class SiteMap:
             kind: "module" or "op".
         """
         if kind not in (None, "module", "op"):
-            raise OptionError(f'kind is "module" or "op"; got {kind!r}.')
+            raise OptionError(f'`kind` must be "module", "op" or None; got {kind!r}.')
         wanted = [_of_pattern(pattern), _of_type(type)]
         kept = [
             row
@@ -241,8 +241,8 @@ def _of_pattern(pattern: str | re.Pattern[str] | None) -> Callable[[SiteInfo], b
         return lambda row: any(pattern.fullmatch(name) for name in row.names)
     if not isinstance(pattern, str):
         raise PatternError(
-            "a site map is read by a name, a glob, module/op#k or a compiled regular expression; "
-            f"got {type(pattern).__name__}. To choose by class, write .filter(type=...)."
+            "`pattern` must be a name, a glob, module/op#k or a compiled regular expression; got "
+            f"{type(pattern).__name__}. To choose by class, write .filter(type=...)."
         )
     if not has_op(pattern):
         expression = translate(pattern)

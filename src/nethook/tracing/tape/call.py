@@ -108,7 +108,7 @@ class OneCall(ABC):
         if len(passes) > 1:
             raise SeveralCallsError(
                 f"input gradients of {self._what} arrived in {len(passes)} backward passes. Run "
-                "one backward pass a trace to tell them apart."
+                "one backward pass per trace to tell them apart."
             )
         args, kwargs = passes[0]
         return Inputs(args, kwargs)

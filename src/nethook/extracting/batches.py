@@ -82,13 +82,10 @@ def _column(values: Any, what: str) -> Column | None:
             return torch.as_tensor(values)
         except (TypeError, ValueError, RuntimeError):
             pass  # said below
-    kinds = sorted({type(value).__name__ for value in values}) if _is_listing(values) else []
+    members = values if isinstance(values, list | tuple) else ()
+    kinds = sorted({type(member).__name__ for member in members})
     inside = f" of {', '.join(kinds)}" if kinds else ""
     raise InputsError(
         f"`{what}` must be a tensor, a list of numbers or a list of texts, one per sample; got "
         f"{type(values).__name__}{inside}. Leave them out, or change them, with split=."
     )
-
-
-def _is_listing(values: Any) -> bool:
-    return isinstance(values, list | tuple)

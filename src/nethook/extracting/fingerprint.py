@@ -15,8 +15,12 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from nethook.addresses.patterns import flatten
 from nethook.stats.repeats import unexpanded
 
-_CHUNK = 1 << 24  # bytes of a weight that are looked at together
-_LARGE = 1 << 32  # bytes from which on an expanded one is looked at as what it was expanded from
+# Bytes of a weight that are hashed together: enough for the speed of the hash, and little memory
+# for the copy that a weight on another device or of another layout needs.
+_CHUNK = 1 << 24
+# Bytes from which on an expanded weight (`x[:1].expand(2**40)`) is hashed as what it was expanded
+# from: written out it might have no end. Below that it is hashed as it shows.
+_LARGE = 1 << 32
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # where an object lies in memory, which means nothing
 _LAZY = (UninitializedParameter, UninitializedBuffer)
 

@@ -29,7 +29,7 @@ from nethook.files import exists, read_file
 VERSION = 1
 INDEX = "index.json"
 _MOST_BYTES = 64_000_000  # of JSON: half a million shards
-_MOST_RANKS = 100_000
+_MOST_RANKS = 100_000  # more processes than anybody has: a forged number must not make a loop
 _SHARD_NAME = re.compile(r"rank-(\d{5})-shard-(\d{5,9})\.safetensors", re.ASCII)
 
 Order = Literal["stored", "index"]

@@ -30,7 +30,11 @@ from nethook.extracting.loader import Delivery
 from nethook.extracting.shard import Shard, publish, stage_shard
 
 LONGEST: Final = 600.0
-"""Seconds after which a shard is written although it is not full: what a kill can cost."""
+"""Seconds after which a shard is written although it is not full: what a kill can cost.
+
+Ten minutes of work are cheap to repeat, and files of ten minutes are not too many: a week makes a
+thousand.
+"""
 
 
 class Writer:

@@ -167,6 +167,7 @@ def _special(keep: Keep, tensor: torch.Tensor) -> Any:
     """A tensor that is a subclass, or is met while a mode is on."""
     tensor = arrived(tensor)
     if is_spread(tensor):
+        # A wrapper around local tensors has no memory of its own that a lazy copy could share.
         lazy = keep in (_lazy_detached, _lazy_unless_in_graph)
         with quiet():
             return tensor.detach().clone() if lazy else keep(tensor)

@@ -35,10 +35,14 @@ from nethook.addresses.nested import map_tensors
 from nethook.torch_private import pytree
 
 MOST = 10_000
-"""Attributes and elements that are looked at in one object; a larger one is not recorded."""
+"""Attributes and elements that are looked at in one object; a larger one is not recorded.
+
+A copy of so many takes a few tens of milliseconds. Past that, an object that merely passes by (a
+tokenizer with its vocabulary, a data set) would slow the forward that is observed.
+"""
 
 DEEPEST = 50
-"""How far objects may lie inside each other."""
+"""How far objects may lie inside each other: each level takes several frames of Python's stack."""
 
 _Tensor = torch.Tensor
 _Map = Callable[[Any], Any]

@@ -1,6 +1,10 @@
 """The hooks of a trace: each writes what passes by into a record.
 
 A tap holds the record and the options, never a module. It returns None, so it changes nothing.
+
+Two kinds of calls are seen and not written. Inside a backward pass (`backward_id()` is not -1) a
+checkpointed block runs its forward again: its calls would count twice. Inside a `torch.func`
+transform the tensors are wrappers that are dead once the transform ends.
 """
 
 from __future__ import annotations
@@ -234,6 +238,8 @@ class ForwardBegins(Hook):
             return
         state = self._state
         if state.depth == 0 or not self._may_nest:
+            # A new forward. Calls of the last one that are still open in this thread raised; the
+            # depth is then off as well where nothing tells that the model itself has ended.
             self._unfinished.give_up()
             state.depth = 0
             state.begin_forward(given)

@@ -125,6 +125,11 @@ class _Drawing:
 def _common(
     one: int | None, other: int | None, meets: dict[int, int], height: dict[int, int]
 ) -> int | None:
+    """The first node at which the ways from two nodes meet; None where they never do.
+
+    Both fingers climb the tree of meeting points, the higher one first, until they are at one node
+    (Cooper, Harvey, Kennedy: "A Simple, Fast Dominance Algorithm").
+    """
     while one != other:
         if one is None or other is None:
             return None

@@ -48,6 +48,7 @@ class OpRecords:
     @property
     def records(self) -> dict[str, Record]:
         """All records by address. Those of operations are made when they are first read."""
+        # Not `clear`: another thread may add a call between the two lines.
         log = self.log[:]
         del self.log[: len(log)]
         for op, forward, kept in log:

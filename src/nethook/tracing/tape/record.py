@@ -86,6 +86,8 @@ class Record(OneCall):
     @property
     def total(self) -> int:
         """How many calls there were, those that were not kept included."""
+        # Taps that keep all calls add to `entries` alone, which is the quickest way; only those
+        # that keep the latest few count as well.
         return max(self._counted, len(self.entries))
 
     def call_at(self, position: int) -> Call:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nethook.text.numbers import log_ticks, number, power_ticks, seconds, share
+from nethook.text.numbers import (
+    ascii_number,
+    count,
+    log_ticks,
+    number,
+    power_ticks,
+    seconds,
+    share,
+    size,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +37,64 @@ def test_number(value, shown):
 def test_a_number_is_within_its_digits(value):
     read = float(number(value, 4).replace("−", "-").replace(",", ""))
     assert read == pytest.approx(value, rel=6e-4, abs=1e-320)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0"), (0.0123456, "0.0123"), (3e-5, "3e-05"), (-2.5, "-2.5"), (12345.6, "1.23e+04"),
+        (12345, "12,345"), (math.nan, "nan"), (-math.inf, "-inf"),
+        (np.float32(0.1), "0.1"), (np.int64(1000), "1,000"),
+    ],
+)  # fmt: skip
+def test_a_number_for_a_message(value, shown):
+    assert ascii_number(value) == shown
+
+
+@given(st.floats(allow_nan=False), st.integers(1, 9))
+def test_a_number_of_a_message_can_be_copied_into_a_program(value, digits):
+    assert ascii_number(value, digits).isascii()
+    assert float(ascii_number(value, digits)) == float(f"{value:.{digits}g}")
+
+
+@pytest.mark.parametrize("value", [True, None, "much", [1, 2]])
+def test_what_is_not_a_number_is_shown_as_it_is(value):
+    assert ascii_number(value) == str(value)
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(0, "0 calls"), (1, "1 call"), (2, "2 calls"), (12345, "12,345 calls")],
+)
+def test_counts_have_a_plural(number, shown):
+    assert count(number, "call") == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 KB"),
+        (1234, "1.23 KB"),
+        (99_940, "99.9 KB"),
+        (123_456, "123 KB"),
+        (999_499, "999 KB"),
+        (999_500, "1 MB"),  # and not 1,000 KB
+        (5_000_000, "5 MB"),
+        (2_500_000_000, "2.5 GB"),
+        (4_000_000_000_000, "4,000 GB"),
+    ],
+)
+def test_sizes_are_in_the_unit_that_a_person_would_choose(number, shown):
+    assert size(number) == shown
+
+
+@given(st.integers(0, 10**15))
+def test_a_size_is_near_the_number(number):
+    value, unit = size(number).replace(",", "").split()
+    exact = float(value) * 1000 ** ["B", "KB", "MB", "GB"].index(unit)
+    assert exact == pytest.approx(number, rel=0.006)
 
 
 @pytest.mark.parametrize(

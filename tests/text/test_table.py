@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nethook.text.table import Table, count, size
+from nethook.text.table import Table
 
 TABLE = Table(
     "2 sites", ("address", "shape", "calls"), [("fc1", "2 × 3", "1"), ('""', "", "12")],
@@ -74,38 +74,3 @@ def test_the_middle_of_a_long_table_is_left_out_and_counted(rows, lines):
         assert text[30] == f"… {rows - 60} more"
         assert f"… {rows - 60} more" in table.html()
     assert len(table.rows) == rows
-
-
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [(0, "0 calls"), (1, "1 call"), (2, "2 calls"), (12345, "12,345 calls")],
-)
-def test_counts_have_a_plural(number, shown):
-    assert count(number, "call") == shown
-
-
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1000, "1 KB"),
-        (1234, "1.23 KB"),
-        (99_940, "99.9 KB"),
-        (123_456, "123 KB"),
-        (999_499, "999 KB"),
-        (999_500, "1 MB"),  # and not 1,000 KB
-        (5_000_000, "5 MB"),
-        (2_500_000_000, "2.5 GB"),
-        (4_000_000_000_000, "4,000 GB"),
-    ],
-)
-def test_sizes_are_in_the_unit_that_a_person_would_choose(number, shown):
-    assert size(number) == shown
-
-
-@given(st.integers(0, 10**15))
-def test_a_size_is_near_the_number(number):
-    value, unit = size(number).replace(",", "").split()
-    exact = float(value) * 1000 ** ["B", "KB", "MB", "GB"].index(unit)
-    assert exact == pytest.approx(number, rel=0.006)

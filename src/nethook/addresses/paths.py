@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from nethook.errors import PatternError
+from nethook.text.escape import line
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,7 @@ class Item:
     def __str__(self) -> str:
         if isinstance(self.key, str):
             escaped = self.key.replace("\\", "\\\\").replace('"', '\\"')
-            printable = (char if char.isprintable() else repr(char)[1:-1] for char in escaped)
-            return f'["{"".join(printable)}"]'
+            return f'["{line(escaped)}"]'
         return f"[{self.key!r}]"
 
 

@@ -34,11 +34,6 @@ def backward_line(history: History) -> str:
     return next((source_line(record.fact("source")) for record in history.records("train")[:1]), "")
 
 
-def number(value: float) -> str:
-    """A number with three digits, and without more than it needs."""
-    return f"{value:.3g}"
-
-
 def source_line(source: object) -> str:
     """A line of the user's code in brackets, " (train.py:42)"; nothing where it is not known."""
     return f" ({str(source).replace(chr(92), '/').rpartition('/')[2]})" if source else ""

@@ -169,7 +169,8 @@ class Features(Dataset[Any]):
         return self._table().html()
 
     def _table(self) -> Table:
-        from nethook.text.table import Table, count, size
+        from nethook.text.numbers import count, size
+        from nethook.text.table import Table
 
         rows = []
         for name, kind in self._index.kinds.items():

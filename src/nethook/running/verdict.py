@@ -16,7 +16,9 @@ from nethook.runs import names
 from nethook.runs.reading.results import EventRecord, Scalar
 from nethook.runs.reading.run import Run
 from nethook.text.finding_lines import finding_lines, healthy_line
-from nethook.text.paragraphs import Style, counted, number, wrapped
+from nethook.text.numbers import ascii_number as number
+from nethook.text.numbers import count as counted
+from nethook.text.paragraphs import Style, wrapped
 
 _MANY: Final = 0.5  # share of dead units from which a layer is named ...
 _BATCHES: Final = 4  # ... where at least this many batches were looked at
@@ -56,7 +58,7 @@ def course(run: Run) -> str:
     for name, scalar in run.scalars.items():
         if len(scalar) and (name.startswith(_LOSS) or name == names.GRAD_NORM):
             label = "loss" if name.startswith(_LOSS) else "gradient norm"
-            parts.append(f"{label} {number(float(scalar.value[-1]))}")
+            parts.append(f"{label} {number(float(scalar.value[-1]), 4)}")
     return "  ".join([*parts[:4], *filter(None, [_cost(run)])])
 
 
@@ -126,7 +128,9 @@ def _numbers(run: Run) -> Iterator[str]:
     }
     for name, scalar in list(losses.items())[:4]:
         first, last = _first_value(run, name, scalar), float(scalar.value[-1])
-        yield from wrapped(f"loss {number(first)} → {number(last)}  ({name.removeprefix(_LOSS)})")
+        yield from wrapped(
+            f"loss {number(first, 4)} → {number(last, 4)}  ({name.removeprefix(_LOSS)})"
+        )
     if len(losses) > 4:
         yield f"and {len(losses) - 4} more losses"
     for loss in _evaluations(run)[:2]:
@@ -154,7 +158,9 @@ def _evaluations(run: Run) -> list[str]:
             known = [float(value) for value in means if not math.isnan(value)]
             if known:
                 place = info.address.removeprefix(names.loss_address(""))
-                found.append(f"evaluation loss {number(known[0])} → {number(known[-1])}  ({place})")
+                found.append(
+                    f"evaluation loss {number(known[0], 4)} → {number(known[-1], 4)}  ({place})"
+                )
     return found
 
 
@@ -170,7 +176,7 @@ def _ending(run: Run, error: str, interrupted: bool) -> Iterator[str]:
         if len(scalar) and (
             name.startswith(_LOSS) or name in (names.GRAD_NORM, names.UPDATE_RATIO)
         ):
-            values = ", ".join(number(float(value)) for value in scalar.value[-3:])
+            values = ", ".join(number(float(value), 4) for value in scalar.value[-3:])
             last.append(f"{name.replace('_', ' ')} {values}")
     if last:
         yield from wrapped("Just before: " + "; ".join(last[:4]) + ".")

@@ -39,7 +39,10 @@ def script_json(value: object) -> str:
 
 
 def line(text: object) -> str:
-    """One line: whatever is not printable is spelt out."""
+    """One line: whatever is not printable is spelt out.
+
+    A name may hold anything; a control character must not move a terminal's cursor.
+    """
     plain = str(text)
     if plain.isprintable():
         return plain

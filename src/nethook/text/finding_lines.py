@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from nethook.text.findings import Evidence, Finding, read_finding
-from nethook.text.paragraphs import Style, counted, number, wrapped
+from nethook.text.numbers import ascii_number, count
+from nethook.text.paragraphs import Style, wrapped
 
 MOST: Final = 12
 """Findings that are listed; a report has them all."""
@@ -19,7 +20,7 @@ HEALTHY: Final = "nothing was found that is wrong with it."
 
 def finding_lines(findings: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
     """How many there are, and of each: what, where, since when, how it is known, what to change."""
-    yield counted(len(findings), "finding") + ":"
+    yield count(len(findings), "finding") + ":"
     for finding in map(read_finding, findings[:MOST]):
         yield from wrapped(
             f"{finding.severity}: {_headline(finding)}", style, finding.severity, indent=2
@@ -54,5 +55,5 @@ def _headline(finding: Finding) -> str:
 
 
 def _evidence(evidence: Evidence) -> str:
-    limit = "" if evidence.threshold is None else f" (limit {number(evidence.threshold)})"
-    return f"{evidence.name} {number(evidence.value)}{limit}"
+    limit = "" if evidence.threshold is None else f" (limit {ascii_number(evidence.threshold, 4)})"
+    return f"{evidence.name} {ascii_number(evidence.value, 4)}{limit}"

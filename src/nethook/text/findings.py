@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from nethook.text.numbers import count
+
 _LONGEST: Final = 2000  # characters of a message or a fix that are shown
 
 SEVERITIES: Final = ("error", "warning", "info")
@@ -103,10 +105,9 @@ def verdict(findings: Sequence[Finding]) -> str:
     """The verdict in a few words: `2 errors, 1 warning`, or `no findings`."""
     parts = []
     for severity in SEVERITIES:
-        count = sum(finding.severity == severity for finding in findings)
-        if count:
-            noun = {"info": "note"}.get(severity, severity)
-            parts.append(f"{count} {noun}{'s' if count > 1 else ''}")
+        number = sum(finding.severity == severity for finding in findings)
+        if number:
+            parts.append(count(number, {"info": "note"}.get(severity, severity)))
     return ", ".join(parts) or "no findings"
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral, Real
 
 
 def number(value: float, digits: int = 3) -> str:
-    """`0.0123`, `1,230`, `4.5e−07`: as many digits as matter."""
+    """A number for a page or a figure: `0.0123`, `1,230`, `4.5e−7`; as many digits as matter."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     if value == 0:
@@ -22,6 +23,32 @@ def number(value: float, digits: int = 3) -> str:
             mantissa = mantissa.rstrip("0").rstrip(".")
         text = f"{mantissa}e{int(power)}"
     return text.replace("-", "−")
+
+
+def ascii_number(value: object, digits: int = 3) -> str:
+    """A number for a message: `0.0123`, `1.23e+03`, and whole ones in full, `1,230`.
+
+    Unlike `number` it can be copied into a program: it has no typographic minus. What is not a
+    number is shown as it is.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return str(value)
+    return f"{value:,}" if isinstance(value, Integral) else f"{value:.{digits}g}"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 call`, `2 calls`, `12,345 calls`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def size(number: int) -> str:
+    """Bytes in the unit that a person would choose."""
+    value = float(number)
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 999.5 or unit == "GB":  # from there on it would be shown as 1,000
+            return f"{value:,.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.3g} {unit}"
+        value /= 1000
+    raise AssertionError("unreachable")
 
 
 def share(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 WIDTH: Final = 78
 """Columns of a paragraph: it fits a terminal of 80."""
@@ -40,15 +40,3 @@ def wrapped(
         head, colon, rest = start.partition(":")
         lines[0] = lines[0][: len(lines[0]) - len(start)] + style(kind, head) + colon + rest
     yield from lines
-
-
-def number(value: Any) -> str:
-    """A number in four digits; whatever else comes, as it is."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-
-
-def counted(count: int, noun: str) -> str:
-    """How many: "1 step", "3,000 steps"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

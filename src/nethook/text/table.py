@@ -6,6 +6,8 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from nethook.text.escape import line
+
 _ROWS_SHOWN = 60  # more scroll past; the middle is left out
 
 
@@ -23,8 +25,8 @@ class Table:
         rows = self._shown()
         if not rows:
             return self.title
-        cells = [tuple(printable(cell) for cell in row) for row in [self.columns, *rows]]
-        widths = [max(len(row[at]) for row in cells) for at in range(len(self.columns))]
+        cells = [tuple(line(cell) for cell in row) for row in [self.columns, *rows]]
+        widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
         lines = [self.title, self._line(cells[0], widths), "  ".join("─" * w for w in widths)]
         lines += [self._line(row, widths) for row in cells[1:]]
         return "\n".join(lines)
@@ -62,24 +64,3 @@ class Table:
     def _cell(self, tag: str, column: str, cell: str) -> str:
         align = "right" if column in self.right else "left"
         return f'<{tag} style="text-align:{align}">{html.escape(cell)}</{tag}>'
-
-
-def printable(cell: str) -> str:
-    """A text without control characters."""
-    # A name may hold anything; a control character must not move a terminal's cursor.
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in cell)
-
-
-def count(number: int, noun: str) -> str:
-    """`1 call`, `2 calls`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def size(number: int) -> str:
-    """Bytes in the unit that a person would choose."""
-    value = float(number)
-    for unit in ("B", "KB", "MB", "GB"):
-        if value < 999.5 or unit == "GB":  # from there on it would be shown as 1,000
-            return f"{value:,.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.3g} {unit}"
-        value /= 1000
-    raise AssertionError("unreachable")

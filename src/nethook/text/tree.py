@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nethook.text.table import printable
+from nethook.text.escape import line
 
 if TYPE_CHECKING:
     import rich.text
@@ -47,11 +47,11 @@ class TreeView:
         shown = self._shown()
         if not shown:
             return self.title
-        lines = [self.columns, *_lines(shown, "")]
-        cells = [tuple(printable(cell) for cell in line) for line in lines]
-        widths = [max(len(line[at]) for line in cells) for at in range(len(self.columns))]
+        rows = [self.columns, *_lines(shown, "")]
+        cells = [tuple(line(cell) for cell in row) for row in rows]
+        widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
         ruled = [cells[0], tuple("─" * width for width in widths), *cells[1:]]
-        return "\n".join([self.title, *(_line(line, widths) for line in ruled)])
+        return "\n".join([self.title, *(_line(row, widths) for row in ruled)])
 
     def html(self) -> str:
         """The tree as HTML that folds; everything in it is escaped."""
@@ -144,7 +144,7 @@ def _html(branch: Branch, *, opened: bool) -> str:
 def _rich_label(cells: Sequence[str]) -> rich.text.Text:
     from rich.text import Text
 
-    first, *rest = (printable(cell) for cell in cells)
+    first, *rest = (line(cell) for cell in cells)
     label = Text(first, style="bold")
     for cell in rest:
         if cell:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import number
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.first_loss import FIRST_LOSS_READS, first_loss
 from nethook.doctor.signals.layers import pairs, profile, weighted
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import INPUTS, OUTPUTS
+from nethook.text.numbers import ascii_number as number
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import number
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import norm_of_weights
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import CLIP_LIMIT, GRAD_NORM, GRAD_NORM_UNCLIPPED
+from nethook.text.numbers import ascii_number as number
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import number
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import activated_by, leaves, measured
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import OUTPUTS, PARAM_GRADS
+from nethook.text.numbers import ascii_number as number
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import KEEP_GRADIENT, number
+from nethook.doctor.phrases import KEEP_GRADIENT
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import gradient_profile, norm_of_weights, pairs
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import GRAD_NORM, GRAD_NORM_UNCLIPPED
+from nethook.text.numbers import ascii_number as number
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import number
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import STOPPED_READS, fades, stopped_layers
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import GRAD_NORM, UPDATE_RATIO
+from nethook.text.numbers import ascii_number as number
 
 
 @dataclass(frozen=True)

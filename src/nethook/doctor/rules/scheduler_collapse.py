@@ -18,10 +18,10 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Curve, History
-from nethook.doctor.phrases import number
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import progress_of
 from nethook.runs.names import SCHEDULES
+from nethook.text.numbers import ascii_number as number
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import KEEP_GRADIENT, number
+from nethook.doctor.phrases import KEEP_GRADIENT
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import gradient_profile
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.text.numbers import ascii_number as number
 
 
 @dataclass(frozen=True)

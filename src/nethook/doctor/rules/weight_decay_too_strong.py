@@ -16,10 +16,10 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import number
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import GROUPS, PARAMS, UPDATE_RATIO
+from nethook.text.numbers import ascii_number as number
 
 
 @dataclass(frozen=True)

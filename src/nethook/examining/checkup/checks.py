@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from nethook.doctor.finding import Finding
-from nethook.doctor.phrases import number, some
+from nethook.doctor.phrases import some
 from nethook.doctor.rules import (
     bad_init_scale,
     dead_units,
@@ -24,6 +24,7 @@ from nethook.examining.checkup.modes import Modes
 from nethook.examining.checkup.result import Check, State
 from nethook.examining.checkup.trial import SAMPLES, FirstSteps, Trial
 from nethook.init.proof.report import Report
+from nethook.text.numbers import ascii_number as number
 
 Told: TypeAlias = tuple[Check, list[Finding]]
 

@@ -60,7 +60,8 @@ class Checkup:
         }
 
     def _tables(self) -> list[Any]:
-        from nethook.text.table import Table, count
+        from nethook.text.numbers import count
+        from nethook.text.table import Table
 
         bad = sum(finding.at_least("warning") for finding in self.findings)
         state = "all well" if self.ok else count(bad, "finding")

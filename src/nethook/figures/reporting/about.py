@@ -10,8 +10,7 @@ import numpy as np
 from nethook.figures.coverage import WHOLE, coverage
 from nethook.figures.panels import loss_panel
 from nethook.figures.reading import Reading
-from nethook.text.numbers import number, seconds, share
-from nethook.text.table import size
+from nethook.text.numbers import number, seconds, share, size
 
 _EVENTS: Final = 200
 _RAN: Final = (

@@ -75,7 +75,8 @@ class Calibration:
         }
 
     def _tables(self) -> list[Any]:
-        from nethook.text.table import Table, count
+        from nethook.text.numbers import count
+        from nethook.text.table import Table
 
         title = (
             f"{count(len(self.rows), 'weight')} of {self.model} calibrated in "

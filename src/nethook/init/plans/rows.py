@@ -152,7 +152,8 @@ class Plan:
     # -- looks --------------------------------------------------------------------------------
 
     def _tables(self) -> list[Any]:
-        from nethook.text.table import Table, count
+        from nethook.text.numbers import count
+        from nethook.text.table import Table
 
         touched = [row for row in self.rows if row.touched]
         title = f"plan for {self.model} ({self.method}): {count(len(touched), 'parameter')} to set"
@@ -208,7 +209,8 @@ class PlanDiff:
         }
 
     def _table(self) -> Any:
-        from nethook.text.table import Table, count
+        from nethook.text.numbers import count
+        from nethook.text.table import Table
 
         title = f"{count(len(self), 'difference')} between {self.first} and {self.second}"
         rows = [

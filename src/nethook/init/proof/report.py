@@ -126,7 +126,8 @@ class Report:
         return scales_figure(self.to_dict())
 
     def _tables(self) -> list[Any]:
-        from nethook.text.table import Table, count
+        from nethook.text.numbers import count
+        from nethook.text.table import Table
 
         said = [row.verdict() for row in self.rows]
         bad = [verdict for verdict in said if verdict not in _WELL]

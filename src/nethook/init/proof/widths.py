@@ -60,7 +60,8 @@ class Sweep:
         return sweep_figure(self.to_dict())
 
     def _table(self) -> Any:
-        from nethook.text.table import Table, count
+        from nethook.text.numbers import count
+        from nethook.text.table import Table
 
         after = f" after {count(self.steps, 'step')}" if self.steps else ""
         title = (

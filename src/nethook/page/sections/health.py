@@ -30,8 +30,7 @@ from nethook.page.html import (
 )
 from nethook.page.urls import Place
 from nethook.runs import names
-from nethook.text.numbers import seconds, share
-from nethook.text.table import size
+from nethook.text.numbers import seconds, share, size
 
 _POINTS: Final = 60  # of what was measured
 _COVERED: Final = ("spread", "output_gradients", "gradients", "updates", "weights")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nethook.text.table import count
+from nethook.text.numbers import count
 from nethook.text.tree import Branch, TreeView
 from nethook.tracing.autograd.node import GraphNode
 

@@ -189,7 +189,7 @@ class SiteMap:
         return self._view(None).rich()
 
     def _view(self, rows: int | None) -> TreeView:
-        from nethook.text.table import count
+        from nethook.text.numbers import count
         from nethook.text.tree import TreeView
 
         modules, ops = len(self.modules), len(self.ops)

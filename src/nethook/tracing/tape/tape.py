@@ -169,7 +169,8 @@ class Tape(Named[Record]):
         return self._table().html()
 
     def _table(self) -> Table:
-        from nethook.text.table import Table, count, size
+        from nethook.text.numbers import count, size
+        from nethook.text.table import Table
 
         rows = []
         for record in self.values():

@@ -194,13 +194,13 @@ def _with_a_torch_that_fits(module: str) -> object:
     from nethook.torch_versions import NEWEST, refuse_old_torch, release, torch_version
 
     refuse_old_torch()
-    found = importlib.import_module(module)
+    loaded = importlib.import_module(module)
     version = torch_version() if "torch" in sys.modules else None
     if version is not None and release(version) > NEWEST:
         from nethook.hooks.canaries.newer import warn_if_changed
 
         warn_if_changed()
-    return found
+    return loaded
 
 
 if not TYPE_CHECKING:  # a module with __getattr__ has every name, to a type checker

@@ -84,10 +84,10 @@ def read_file(path: Path, *, most: int, links: bool = True) -> bytes:
     # It may have been replaced since: without waiting, and looked at again.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as stream:
-        found = os.fstat(stream.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise OSError("it is no longer a file")
-        if found.st_size > most:
+        if status.st_size > most:
             raise OSError(f"it is larger than {most:,} bytes")
         return stream.read(most + 1)[:most]
 

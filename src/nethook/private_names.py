@@ -78,9 +78,9 @@ def name(
 ) -> Any:
     """What `path` stands for; the plain way where this torch has no such name."""
     usable = note(path, question, lost, has_plain_way=plain is not None, since=since, until=until)
-    found = look_up(path) if usable else _MISSING
-    if found is not _MISSING:
-        return found
+    value = look_up(path) if usable else _MISSING
+    if value is not _MISSING:
+        return value
     return _gone(path, lost) if plain is None else plain
 
 
@@ -92,18 +92,18 @@ def reader(path: str, question: str, lost: str, plain: Callable[..., Any] | None
 
 def look_up(path: str) -> Any:
     """What a dotted path stands for; parts that nobody has imported yet are imported."""
-    found: Any = sys.modules["torch"]
-    place = "torch"
-    for part in path.split(".")[1:]:
-        place = f"{place}.{part}"
+    value: Any = sys.modules["torch"]
+    prefix = "torch"
+    for name in path.split(".")[1:]:
+        prefix = f"{prefix}.{name}"
         try:
-            found = getattr(found, part)
+            value = getattr(value, name)
         except AttributeError:
             try:
-                found = importlib.import_module(place)
+                value = importlib.import_module(prefix)
             except ImportError:
                 return _MISSING
-    return found
+    return value
 
 
 def exists(path: str) -> bool:

@@ -218,7 +218,7 @@ norms: Callable[..., list[Tensor]] = name(
     "The norms of many tensors in one call",
     "norms take one call per tensor",
     lambda tensors, order, dtype=None: [
-        torch.linalg.vector_norm(each, order, dtype=dtype) for each in tensors
+        torch.linalg.vector_norm(tensor, order, dtype=dtype) for tensor in tensors
     ],
 )
 lazy_clone: Callable[[Tensor], Tensor] = name(
@@ -374,8 +374,8 @@ def _refuse(frame: FrameType, event: str, _: object) -> None:
     # A handler of a signal is given the frame that it interrupts; a hook never is. Of what has just
     # been called only the arguments are there.
     given = [*frame.f_locals.values()]
-    given += [one for each in given if type(each) is tuple for one in each]
-    if not any(isinstance(each, FrameType) for each in given):
+    given += [one for value in given if type(value) is tuple for one in value]
+    if not any(isinstance(value, FrameType) for value in given):
         raise _RefusedError
 
 
@@ -411,7 +411,7 @@ def saves_its_result(node: Any) -> bool:
 
 def everything_saved_by(node: Any) -> list[Any]:
     """All that an operation saved for its backward; what was freed raises torch's error."""
-    return [getattr(node, each) for each in dir(node) if each.startswith("_saved_")]
+    return [getattr(node, name) for name in dir(node) if name.startswith("_saved_")]
 
 
 # -- Modules ---------------------------------------------------------------------------------------
@@ -532,7 +532,7 @@ for _kind, _attribute in HOOKS_OF_MODULES.items():
         f"Which {_kind} hooks does a module have, in which order?",
         "hooks cannot be put on, listed or silenced",
     )
-for _attribute in (each for options in OPTIONS_OF_HOOKS.values() for each in options):
+for _attribute in (option for options in OPTIONS_OF_HOOKS.values() for option in options):
     note(
         f"torch.nn.Module.{_attribute}",
         "Which of a module's hooks are called with keyword arguments, or after an error?",
@@ -567,10 +567,10 @@ for _place, _kinds in (
         )
 global_with_kwargs, global_always_called = (
     _global_table(
-        f"torch.nn.modules.module.{each}",
+        f"torch.nn.modules.module.{option}",
         "Which hooks on all modules are called with keyword arguments, or after an error?",
     )
-    for each in OPTIONS_ON_ALL_MODULES
+    for option in OPTIONS_ON_ALL_MODULES
 )
 ANY_GLOBAL_HOOK: Final = "_has_any_global_hook"
 """The function of torch.nn.modules.module that says whether a module's call is hooked globally."""

@@ -25,13 +25,13 @@ def refuse_old_torch() -> None:
     Raises:
         OldTorchError: torch is older than `OLDEST`.
     """
-    found = torch_version()
-    if found is None:
+    installed = torch_version()
+    if installed is None:
         return
-    if release(found) < OLDEST:
+    if release(installed) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise OldTorchError(
-            f"nethook needs torch {oldest} or newer, and torch {found} is installed: "
+            f"nethook needs torch {oldest} or newer, and torch {installed} is installed: "
             f"pip install --upgrade 'torch>={oldest}'"
         )
 

@@ -73,15 +73,15 @@ class _Reader:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self.at = 0
+        self.position = 0
 
     def read(self) -> str:
         return self._until(stop="") + r"\Z"
 
     def _until(self, stop: str) -> str:
         out: list[str] = []
-        while self.at < len(self.pattern):
-            char = self.pattern[self.at]
+        while self.position < len(self.pattern):
+            char = self.pattern[self.position]
             if char in stop:
                 break
             out.append(self._next(char))
@@ -90,7 +90,7 @@ class _Reader:
     def _next(self, char: str) -> str:
         if char == "*":
             return self._stars()
-        self.at += 1
+        self.position += 1
         if char == "\\":
             return self._escaped()
         if char == "?":
@@ -102,29 +102,29 @@ class _Reader:
         return re.escape(char)
 
     def _escaped(self) -> str:
-        if self.at == len(self.pattern):
+        if self.position == len(self.pattern):
             raise self._error("a backslash at the end escapes nothing")
-        self.at += 1
-        return re.escape(self.pattern[self.at - 1])
+        self.position += 1
+        return re.escape(self.pattern[self.position - 1])
 
     def _stars(self) -> str:
-        start = self.at
-        while self.pattern[self.at : self.at + 1] == "*":
-            self.at += 1
-        several = self.at - start > 1
-        if several and self.pattern[self.at : self.at + 1] == ".":
-            self.at += 1
+        start = self.position
+        while self.pattern[self.position : self.position + 1] == "*":
+            self.position += 1
+        several = self.position - start > 1
+        if several and self.pattern[self.position : self.position + 1] == ".":
+            self.position += 1
             return r"(?:.*\.|(?<![^.]))"  # no segment at all, where one begins
         # A segment of its own is never empty: `layer4.**` is what lies below layer4, and neither
         # `*` nor `**` means the root.
         return rf"(?:{'.' if several else '[^.]'}+|(?<=[^.])|(?=[^.]))"
 
     def _bracket(self) -> str:
-        match = _BRACKET.match(self.pattern, self.at)
+        match = _BRACKET.match(self.pattern, self.position)
         if match is None:
             raise self._error("'[' is not closed")
-        self.at = match.end()
-        body = "".join(self._range(*each.groups()) for each in _RANGE.finditer(match[2]))
+        self.position = match.end()
+        body = "".join(self._range(*span.groups()) for span in _RANGE.finditer(match[2]))
         return f"[^.{body}]" if match[1] else f"[{body}]"
 
     def _range(self, first: str, last: str | None) -> str:
@@ -140,10 +140,10 @@ class _Reader:
         options = []
         while True:
             options.append(self._until(stop=",}"))
-            if self.at == len(self.pattern):
+            if self.position == len(self.pattern):
                 raise self._error("'{' is not closed")
-            self.at += 1
-            if self.pattern[self.at - 1] == "}":
+            self.position += 1
+            if self.pattern[self.position - 1] == "}":
                 return f"(?:{'|'.join(options)})"
 
     def _error(self, reason: str) -> PatternError:

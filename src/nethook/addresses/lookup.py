@@ -45,9 +45,9 @@ def _find(index: Index[AnySite], name: str, *, kind: str) -> AnySite:
             f"a {kind} is looked up by its name, a string; got {name!r} of type "
             f"{type(name).__name__}. For other patterns use nethook.select."
         )
-    found = index.find(name) or index.find(unescape(name))
-    if found is None:
+    site = index.find(name) or index.find(unescape(name))
+    if site is None:
         literal = "" if is_literal(name) else " The name is literal: for globs use nethook.select."
         names = closest(name, index.shown(), kind=kind)
         raise NoSuchSiteError(f"the model has no {kind} {name!r}.{literal} {names}")
-    return found
+    return site

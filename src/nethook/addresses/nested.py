@@ -28,23 +28,23 @@ def tensors(value: object) -> list[tuple[Path, torch.Tensor]]:
     """Every tensor in `value` with its path, in order."""
     if isinstance(value, torch.Tensor):
         return [(_NO_PATH, value)]
-    found: list[tuple[Path, torch.Tensor]] = []
-    _collect(value, _NO_PATH, found, set())
-    return found
+    pairs: list[tuple[Path, torch.Tensor]] = []
+    _collect(value, _NO_PATH, pairs, set())
+    return pairs
 
 
 def _collect(
-    value: object, path: Path, found: list[tuple[Path, torch.Tensor]], above: set[int]
+    value: object, path: Path, pairs: list[tuple[Path, torch.Tensor]], above: set[int]
 ) -> None:
     if isinstance(value, torch.Tensor):
-        found.append((path, value))
+        pairs.append((path, value))
         return
     children = _children(value)
     if children is None or id(value) in above:  # a list may hold itself
         return
     above.add(id(value))
     for step, child in children:
-        _collect(child, (*path, step), found, above)
+        _collect(child, (*path, step), pairs, above)
     above.discard(id(value))
 
 
@@ -116,14 +116,14 @@ def _map(value: Any, how: _How, above: dict[int, Any]) -> Any:
 
 def _own_attributes(value: Any, items: list[tuple[Attribute | Item, Any]]) -> list[tuple[str, Any]]:
     """What a container holds besides its items: attributes of a subclass."""
-    found = getattr(value, "__dict__", None)
-    if not found or type(found) is not dict:  # the attributes of some dicts are the dict itself
+    own = getattr(value, "__dict__", None)
+    if not own or type(own) is not dict:  # the attributes of some dicts are the dict itself
         return []
     named = {step.key for step, _ in items if isinstance(step, Attribute)}
     if isinstance(value, MutableMapping) and not isinstance(value, dict):
         # A mapping of the user's keeps its items in an attribute.
-        named |= {name for name, held in found.items() if isinstance(held, list | MutableMapping)}
-    return [(name, held) for name, held in found.items() if name not in named]
+        named |= {name for name, held in own.items() if isinstance(held, list | MutableMapping)}
+    return [(name, held) for name, held in own.items() if name not in named]
 
 
 def _children(value: object) -> Iterator[tuple[Attribute | Item, Any]] | None:
@@ -142,7 +142,7 @@ def _children(value: object) -> Iterator[tuple[Attribute | Item, Any]] | None:
         # that turns attributes into keys would make a key of the question.
         named = getattr(type(value), _DATACLASS, ())
         return (
-            (Attribute(key) if key in named else Item(key), each) for key, each in _items(value)
+            (Attribute(key) if key in named else Item(key), child) for key, child in _items(value)
         )
     if hasattr(type(value), _DATACLASS):
         return (
@@ -206,11 +206,11 @@ def _twin(value: Any) -> Any:
 def _twin_of_dataclass(value: Any) -> Any:
     # Past the constructor and past what `copy` would call: that of a ModelOutput orders its keys
     # anew, and that of a frozen dataclass with slots insists on fields that were left unset.
-    plain = OrderedDict if isinstance(value, OrderedDict) else dict
-    twin = plain.__new__(type(value)) if isinstance(value, dict) else object.__new__(type(value))
+    builtin = OrderedDict if isinstance(value, OrderedDict) else dict
+    twin = builtin.__new__(type(value)) if isinstance(value, dict) else object.__new__(type(value))
     if isinstance(value, dict):
         for key, child in value.items():
-            plain.__setitem__(twin, key, child)
+            builtin.__setitem__(twin, key, child)
     state = object.__getstate__(value)
     attributes, slots = state if isinstance(state, tuple) else (state, None)
     if attributes:
@@ -239,8 +239,8 @@ def replace(value: Any, path: Path, new: Any) -> Any:
         return new
     children = _children(value)
     old = [] if children is None else list(children)
-    step = _same_step(path[0], [each for each, _ in old], value)
-    now = [replace(child, path[1:], new) if each == step else child for each, child in old]
+    step = _same_step(path[0], [other for other, _ in old], value)
+    now = [replace(child, path[1:], new) if other == step else child for other, child in old]
     return _rebuild(value, old, now)
 
 
@@ -284,5 +284,5 @@ def _same_step(
             f"{step} has no address: paths lead into tuples, lists, dicts and dataclasses, and not "
             f"into a {kind}. Take the whole object, and read or change it in a function."
         )
-    inside = ", ".join(str(each) for each in steps) or f"nothing: it is a {kind}"
+    inside = ", ".join(str(present) for present in steps) or f"nothing: it is a {kind}"
     raise NoSuchSiteError(f"{step} is not in the value, which holds {inside}.")

@@ -46,8 +46,8 @@ def is_op_pattern(pattern: Any) -> TypeGuard[str]:
 def split_patterns(patterns: Iterable[Any]) -> tuple[list[Any], list[OpPattern]]:
     """Patterns for modules, and those for operations, read."""
     flat = flatten(patterns)
-    ops = [OpPattern(each) for each in flat if is_op_pattern(each)]
-    return [each for each in flat if not is_op_pattern(each)], ops
+    ops = [OpPattern(pattern) for pattern in flat if is_op_pattern(pattern)]
+    return [pattern for pattern in flat if not is_op_pattern(pattern)], ops
 
 
 class OpPattern:

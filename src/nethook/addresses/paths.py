@@ -51,28 +51,28 @@ def parse_path(text: str) -> Path:
     else.
     """
     steps: list[Attribute | Item] = []
-    at = 0
-    while at < len(text):
-        name = _NAME.match(text, at)
-        step, end = (Attribute(name[1]), name.end()) if name else _read_item(text, at)
+    position = 0
+    while position < len(text):
+        name = _NAME.match(text, position)
+        step, end = (Attribute(name[1]), name.end()) if name else _read_item(text, position)
         if step is None:
             raise PatternError(
                 f'{text!r} is not a path inside a value: expected [0], ["key"] or .name at '
-                f"{text[at:]!r}. Examples: '[0]', '.logits', '[\"hidden\"][1]'."
+                f"{text[position:]!r}. Examples: '[0]', '.logits', '[\"hidden\"][1]'."
             )
         steps.append(step)
-        at = end
+        position = end
     return tuple(steps)
 
 
-def _read_item(text: str, at: int) -> tuple[Item | None, int]:
+def _read_item(text: str, start: int) -> tuple[Item | None, int]:
     """The item that stands at one place of a text, and where it ends."""
-    end = text.find("]", at) if text[at] == "[" else -1
+    end = text.find("]", start) if text[start] == "[" else -1
     while end >= 0:
         try:
-            key = ast.literal_eval(text[at + 1 : end])
+            key = ast.literal_eval(text[start + 1 : end])
             hash(key)
             return Item(key), end + 1
         except (SyntaxError, ValueError, TypeError):
             end = text.find("]", end + 1)  # this one was part of the key
-    return None, at
+    return None, start

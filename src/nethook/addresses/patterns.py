@@ -31,30 +31,30 @@ Found: TypeAlias = dict[int, tuple[AnySite, str]]
 
 def find_modules(tree: Tree, patterns: Iterable[Pattern]) -> Found[Site]:
     """The modules that any of `patterns` means. Each pattern must mean at least one."""
-    found: Found[Site] = {}
+    sites: Found[Site] = {}
     for pattern in flatten(patterns):
         matched = _modules_of(tree, pattern)
         if not matched:
             again = partial(_modules_of, tree)
             raise NoSuchSiteError(_nothing(pattern, tree, again, kind="module"))
         for site, name in matched:
-            found.setdefault(site.order, (site, name))
-    return found
+            sites.setdefault(site.order, (site, name))
+    return sites
 
 
 def find_parameters(
     tree: Tree, parameters: Parameters, patterns: Iterable[Pattern]
 ) -> Found[ParameterSite]:
     """The parameters and buffers that any of `patterns` means. Each must mean at least one."""
-    found: Found[ParameterSite] = {}
+    sites: Found[ParameterSite] = {}
     for pattern in flatten(patterns):
         matched = _parameters_of(tree, parameters, pattern)
         if not matched:
             again = partial(_parameters_of, tree, parameters)
             raise NoSuchSiteError(_nothing(pattern, parameters, again, kind="parameter"))
         for site, name in matched:
-            found.setdefault(site.order, (site, name))
-    return found
+            sites.setdefault(site.order, (site, name))
+    return sites
 
 
 def flatten(patterns: Iterable[Pattern]) -> list[Pattern]:
@@ -107,7 +107,7 @@ def _parameters_of(
         return _by_name(parameters, pattern) + _below(parameters, _by_name(tree, pattern))
     if isinstance(pattern, type):
         own = [
-            (each, each.address) for each in parameters.sites if isinstance(each.tensor, pattern)
+            (site, site.address) for site in parameters.sites if isinstance(site.tensor, pattern)
         ]
         return own + _below(parameters, _modules_of(tree, pattern))
     if isinstance(pattern, nn.Module):
@@ -125,8 +125,8 @@ def _below(
     parameters: Parameters, modules: list[tuple[Site, str]]
 ) -> list[tuple[ParameterSite, str]]:
     """The parameters below modules, first by the names by which the modules were found."""
-    places = [name for _, name in modules] + [name for site, _ in modules for name in site.names]
-    return [found for place in dict.fromkeys(places) for found in parameters.below(place)]
+    names = [name for _, name in modules] + [name for site, _ in modules for name in site.names]
+    return [pair for name in dict.fromkeys(names) for pair in parameters.below(name)]
 
 
 def _by_name(index: Index[AnySite], pattern: str | re.Pattern[str]) -> list[tuple[AnySite, str]]:
@@ -162,8 +162,8 @@ def _nothing(
         return f"no {kind} matches {pattern!r}. {others}"
     if isinstance(pattern, re.Pattern):
         inside = [name for name in names if pattern.search(name)]
-        found = f" It is found inside {listing(inside)}." if inside else ""
-        return f"no {kind} matches {pattern!r}, which must match a whole name.{found}"
+        near = f" It is found inside {listing(inside)}." if inside else ""
+        return f"no {kind} matches {pattern!r}, which must match a whole name.{near}"
     if isinstance(pattern, type):
         return f"no {kind} is a {pattern.__module__}.{pattern.__qualname__}."
     if isinstance(pattern, nn.Module):

@@ -80,9 +80,9 @@ def select(
     if params:
         index = tree.parameters()
         _check_not_empty(patterns)
-        found = find_parameters(tree, index, patterns) if patterns else _all(index)
+        matched = find_parameters(tree, index, patterns) if patterns else _all(index)
         out = find_parameters(tree, index, [exclude]) if exclude is not None else {}
-        kept = _narrow(found, out, type, where, lambda site: site.tensor)
+        kept = _narrow(matched, out, type, where, lambda site: site.tensor)
         return {name: site.tensor for name, site in kept}
     chosen = select_sites(tree, *patterns, exclude=exclude, type=type, where=where)
     return {name: site.module for name, site in chosen}
@@ -97,9 +97,9 @@ def select_sites(
 ) -> list[tuple[str, Site]]:
     """What `select` does, on a tree that was walked already."""
     _check_not_empty(patterns)
-    found = find_modules(tree, patterns) if patterns else _all(tree)
+    matched = find_modules(tree, patterns) if patterns else _all(tree)
     out = find_modules(tree, [exclude]) if exclude is not None else {}
-    return _narrow(found, out, type, where, lambda site: site.module)
+    return _narrow(matched, out, type, where, lambda site: site.module)
 
 
 def _check_not_empty(patterns: tuple[Pattern, ...]) -> None:
@@ -113,7 +113,7 @@ def _all(index: Index[AnySite]) -> Found[AnySite]:
 
 
 def _narrow(
-    found: Found[AnySite],
+    matched: Found[AnySite],
     out: Found[AnySite],
     cls: _Classes | None,
     where: Callable[[str, Any], bool] | None,
@@ -123,29 +123,29 @@ def _narrow(
         raise OptionError(f"type= takes a class or a tuple of classes; got {cls!r}.")
     kept = [
         (name, site)
-        for order, (site, name) in sorted(found.items(), key=itemgetter(0))
+        for order, (site, name) in sorted(matched.items(), key=itemgetter(0))
         if order not in out
         and (cls is None or is_a(site, cls))
         and (where is None or where(name, value(site)))
     ]
-    if not kept and (found or cls is not None or where is not None):
-        raise NoSuchSiteError(_none_left(found.values(), out, cls, where))
+    if not kept and (matched or cls is not None or where is not None):
+        raise NoSuchSiteError(_none_left(matched.values(), out, cls, where))
     return kept
 
 
 def _are_classes(cls: object) -> bool:
     if isinstance(cls, tuple):
-        return all(_are_classes(each) for each in cls)
+        return all(_are_classes(member) for member in cls)
     return isinstance(cls, type | UnionType)
 
 
 def _none_left(
-    found: Iterable[tuple[AnySite, str]],
+    matched: Iterable[tuple[AnySite, str]],
     out: Found[AnySite],
     cls: _Classes | None,
     where: Callable[[str, Any], bool] | None,
 ) -> str:
-    count = len(list(found))
+    count = len(list(matched))
     reasons = [
         *(["exclude="] if out else []),
         *([f"type={cls!r}"] if cls is not None else []),

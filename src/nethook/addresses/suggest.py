@@ -12,11 +12,13 @@ _SHOWN = 4  # names in a message; more is a wall of text
 
 def close_names(name: str, names: Sequence[str]) -> list[str]:
     """The names closest to `name`: those that end in it first, then those spelt alike."""
-    tail = [each for each in names if each.endswith(f".{name}")] if name else []
+    tail = [other for other in names if other.endswith(f".{name}")] if name else []
     alike = difflib.get_close_matches(name, names, n=_SHOWN, cutoff=0.6)
     last = name.rpartition(".")[2]
-    by_last = {each.rpartition(".")[2]: each for each in reversed(names)}
-    cousins = [by_last[each] for each in difflib.get_close_matches(last, list(by_last), n=_SHOWN)]
+    by_last = {other.rpartition(".")[2]: other for other in reversed(names)}
+    cousins = [
+        by_last[segment] for segment in difflib.get_close_matches(last, list(by_last), n=_SHOWN)
+    ]
     return list(dict.fromkeys([*tail, *alike, *cousins]))[:_SHOWN]
 
 
@@ -42,17 +44,17 @@ def closest(
     name: str, names: Sequence[str], *, kind: str, spelt: Callable[[str], str] = str
 ) -> str:
     """A sentence with the names that are close to `name`, or else with some that there are."""
-    close = [spelt(each) for each in close_names(name, names)]
+    close = [spelt(other) for other in close_names(name, names)]
     if close:
         return f"Closest: {listing(close)}."
     if not names or list(names) == [""]:
         return f"The model has no {kind}s below its root."
-    return f"The model's {kind}s: {listing(spelt(each) for each in names)}."
+    return f"The model's {kind}s: {listing(spelt(other) for other in names)}."
 
 
 def listing(names: Iterable[str]) -> str:
     """A few quoted names, and how many more there are."""
-    quoted = [repr(each) for each in names]
+    quoted = [repr(name) for name in names]
     more = len(quoted) - _SHOWN
     shown = ", ".join(quoted[:_SHOWN])
     return f"{shown} and {more} more" if more > 0 else shown

@@ -99,10 +99,10 @@ class Index(Generic[AnySite]):
 
     def match(self, expression: re.Pattern[str]) -> list[tuple[AnySite, str]]:
         """The sites that have a name which matches as a whole, each with the first such name."""
-        found = list(self._matching(expression, "names"))
+        matches = list(self._matching(expression, "names"))
         # The long spelling counts only where the bare one finds nothing: otherwise `**` would
         # find the root of a wrapped model, as `module`.
-        return found or [(site, site.address) for site, _ in self._matching(expression, "long")]
+        return matches or [(site, site.address) for site, _ in self._matching(expression, "long")]
 
     def _matching(
         self, expression: re.Pattern[str], spellings: str
@@ -119,19 +119,19 @@ class Parameters(Index[ParameterSite]):
 
     def __init__(self, sites: list[ParameterSite]) -> None:
         super().__init__(sites)
-        self._by_place: dict[str, list[tuple[ParameterSite, str]]] | None = None
+        self._by_module: dict[str, list[tuple[ParameterSite, str]]] | None = None
 
-    def below(self, place: str) -> list[tuple[ParameterSite, str]]:
+    def below(self, module: str) -> list[tuple[ParameterSite, str]]:
         """What lies below the module of that name, each with the name that says so."""
-        if self._by_place is None:
-            self._by_place = {}
+        if self._by_module is None:
+            self._by_module = {}
             for site in self.sites:
                 for name in site.names:
                     above = name
                     while above:  # of `a.b.weight` these are `a.b`, `a` and the root
                         above = above.rpartition(".")[0]
-                        self._by_place.setdefault(above, []).append((site, name))
-        return self._by_place.get(place, [])
+                        self._by_module.setdefault(above, []).append((site, name))
+        return self._by_module.get(module, [])
 
 
 class Tree(Index[Site]):
@@ -185,7 +185,7 @@ class Tree(Index[Site]):
 
     def has(self, *classes: type[nn.Module]) -> bool:
         """Whether any module is of one of these classes."""
-        return any(issubclass(each, classes) for each in self._walk.types)
+        return any(issubclass(cls, classes) for cls in self._walk.types)
 
     def find_module(self, module: nn.Module) -> Site | None:
         """The site of a module object (or of the wrapper around it); None if it is elsewhere."""
@@ -201,7 +201,9 @@ class Tree(Index[Site]):
             order = addresses.index(name) if name in addresses else None
         else:
             if not self._orders:
-                self._orders = {each: order for order, each in enumerate(self._walk.addresses)}
+                self._orders = {
+                    address: order for order, address in enumerate(self._walk.addresses)
+                }
             order = self._orders.get(name)
         return self._site(order) if order is not None else super().find(name)
 
@@ -225,29 +227,29 @@ class Tree(Index[Site]):
 
     def parameters(self) -> Parameters:
         """Every parameter and buffer once, with all its names, in model order."""
-        found: dict[int, ParameterSite] = {}
+        sites: dict[int, ParameterSite] = {}
         for site in self.sites:
             owners = self._owners(site)
-            for place in site.names:
-                for name, tensor in _own_tensors(site.module, place):
-                    entry = _entry(found, name, tensor)
+            for address in site.names:
+                for name, tensor in _own_tensors(site.module, address):
+                    entry = _entry(sites, name, tensor)
                     entry.names += (name,)
                     entry.owners += owners
-            for place in site.long:
-                for name, tensor in _own_tensors(site.module, place):
-                    _entry(found, name, tensor).long += (name,)
-        self._add_those_of_wrappers(found)
-        return Parameters(list(found.values()))
+            for address in site.long:
+                for name, tensor in _own_tensors(site.module, address):
+                    _entry(sites, name, tensor).long += (name,)
+        self._add_those_of_wrappers(sites)
+        return Parameters(list(sites.values()))
 
-    def _add_those_of_wrappers(self, found: dict[int, ParameterSite]) -> None:
-        for place, long_place, wrapper in self._walk.wrapped:
-            own, spelt_long = _own_tensors(wrapper, place), _own_tensors(wrapper, long_place)
+    def _add_those_of_wrappers(self, sites: dict[int, ParameterSite]) -> None:
+        for address, long_address, wrapper in self._walk.wrapped:
+            own, spelt_long = _own_tensors(wrapper, address), _own_tensors(wrapper, long_address)
             for (name, tensor), (long, _) in zip(own, spelt_long, strict=True):
                 # What the bare model has keeps its name.
-                taken = {name for each in found.values() for name in each.names}
-                free = next((each for each in (name, long) if each not in taken), None)
+                taken = {name for site in sites.values() for name in site.names}
+                free = next((spelling for spelling in (name, long) if spelling not in taken), None)
                 if free is not None:
-                    entry = _entry(found, free, tensor)
+                    entry = _entry(sites, free, tensor)
                     entry.names += (free,)
                     entry.long += (long,)
 
@@ -305,10 +307,10 @@ class _Walk:
         self.addresses.append("")
         self.modules.append(model)
         try:
-            plain = "parametrizations" not in children_of(model) and self._collect(model, "")
+            usual = "parametrizations" not in children_of(model) and self._collect(model, "")
         except RecursionError:  # a module that has itself below it
             return False
-        if not plain or len(set(map(id, self.modules))) < len(self.modules):
+        if not usual or len(set(map(id, self.modules))) < len(self.modules):
             return False
         types = dict.fromkeys(map(type, self.modules), False)
         if any(wrapped_attribute(cls) is not None for cls in types):
@@ -392,17 +394,21 @@ class _Walk:
             if not internal:
                 self.internal.discard(order)  # the bare model knows it, by this other name
         if long != name:
-            self.long.setdefault(order, []).extend(each for each in spellings if each != name)
+            self.long.setdefault(order, []).extend(
+                spelling for spelling in spellings if spelling != name
+            )
         self._path.add(key)
         prefix, long_prefix = f"{name}." if name else "", f"{long}." if long else ""
         parametrized = "parametrizations" in children_of(module) and is_parametrized(module)
         if first and long == name and not parametrized and not internal:
             self._below(module, prefix)
         else:
-            for each, child in children_of(module).items():
+            for attribute, child in children_of(module).items():
                 if child is not None:
-                    within = internal or (parametrized and each == "parametrizations")
-                    self._unusual(child, prefix + each, long_prefix + each, internal=within)
+                    within = internal or (parametrized and attribute == "parametrizations")
+                    self._unusual(
+                        child, prefix + attribute, long_prefix + attribute, internal=within
+                    )
         self._path.discard(key)
 
 
@@ -411,29 +417,29 @@ def _is_leaf(module: nn.Module) -> bool:
     return not below or (below == ["parametrizations"] and is_parametrized(module))
 
 
-def _own_tensors(module: nn.Module, place: str) -> Iterator[tuple[str, torch.Tensor]]:
-    prefix = f"{place}." if place else ""
+def _own_tensors(module: nn.Module, address: str) -> Iterator[tuple[str, torch.Tensor]]:
+    prefix = f"{address}." if address else ""
     for own in (parameters_of(module), buffers_of(module)):
         for key, tensor in own.items():
             if tensor is None:
                 continue
-            parametrized = _parametrized(module, place) if key == "original" else None
+            parametrized = _parametrized(module, address) if key == "original" else None
             if parametrized is not None:
                 # `fc.parametrizations.weight.original` is what the bare model calls `fc.weight`.
                 yield ".".join(filter(None, parametrized)), tensor
             yield prefix + key, tensor
 
 
-def _parametrized(module: nn.Module, place: str) -> tuple[str, str] | None:
+def _parametrized(module: nn.Module, address: str) -> tuple[str, str] | None:
     """The module and the name of its tensor for which a `ParametrizationList` stands."""
-    above, _, name = place.rpartition(".")
+    above, _, name = address.rpartition(".")
     owner, _, last = above.rpartition(".")
     is_list = isinstance(module, ParametrizationList) and last == "parametrizations"
     return (owner, name) if is_list else None
 
 
-def _entry(found: dict[int, ParameterSite], name: str, tensor: torch.Tensor) -> ParameterSite:
-    known = found.get(id(tensor))
-    if known is None:
-        known = found[id(tensor)] = ParameterSite(len(found), name, tensor)
-    return known
+def _entry(sites: dict[int, ParameterSite], name: str, tensor: torch.Tensor) -> ParameterSite:
+    site = sites.get(id(tensor))
+    if site is None:
+        site = sites[id(tensor)] = ParameterSite(len(sites), name, tensor)
+    return site

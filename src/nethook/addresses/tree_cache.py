@@ -35,16 +35,16 @@ class Structure:
         self._matches: dict[re.Pattern[str], list[int]] = {}
         by_level, self._keys, self._counts = levels
         self._types = list(map(type, by_level))
-        places = {id(module): place for place, module in enumerate(by_level)}
-        order = [places[id(module)] for module in modules]
+        indices = {id(module): index for index, module in enumerate(by_level)}
+        order = [indices[id(module)] for module in modules]
         self._order = None if order == list(range(len(order))) else order  # None: level by level
 
     def modules_of(self, model: nn.Module) -> list[nn.Module] | None:
         """The modules of a model in model order, if it still looks like this; None otherwise."""
-        found = _levels(model, at_most=len(self._types))
-        if found is None:
+        levels = _levels(model, at_most=len(self._types))
+        if levels is None:
             return None
-        by_level, keys, counts = found
+        by_level, keys, counts = levels
         if (
             keys != self._keys
             or counts != self._counts
@@ -52,18 +52,18 @@ class Structure:
             or len(set(map(id, by_level))) != len(by_level)  # one of them is shared now
         ):
             return None
-        return by_level if self._order is None else [by_level[place] for place in self._order]
+        return by_level if self._order is None else [by_level[index] for index in self._order]
 
     def matching(self, expression: re.Pattern[str]) -> list[int]:
         """The orders of the modules whose address matches as a whole."""
-        found = self._matches.get(expression)
-        if found is None:
+        orders = self._matches.get(expression)
+        if orders is None:
             if len(self._matches) >= _MOST_PATTERNS:
                 self._matches.clear()
             matches = expression.fullmatch
-            found = [order for order, name in enumerate(self.addresses) if matches(name)]
-            self._matches[expression] = found
-        return found
+            orders = [order for order, name in enumerate(self.addresses) if matches(name)]
+            self._matches[expression] = orders
+        return orders
 
 
 def _levels(model: nn.Module, at_most: int) -> _Levels | None:
@@ -79,9 +79,9 @@ def _levels(model: nn.Module, at_most: int) -> _Levels | None:
         while level:
             below = [children_of(module) for module in level]
             counts += map(len, below)
-            below = [each for each in below if each]
+            below = [children for children in below if children]
             keys += chain.from_iterable(below)
-            level = [module for each in below for module in each.values()]  # type: ignore[misc]
+            level = [module for children in below for module in children.values()]  # type: ignore[misc]
             modules += level
             if len(modules) > at_most:
                 return None
@@ -97,11 +97,11 @@ _remembered: Final[dict[int, tuple[weakref.ref[nn.Module], Structure]]] = {}
 
 def recall(model: nn.Module) -> tuple[Structure, list[nn.Module]] | None:
     """What a model looked like and its modules now; None where it is unknown or has changed."""
-    known = _remembered.get(id(model))
-    if known is None or known[0]() is not model:
+    entry = _remembered.get(id(model))
+    if entry is None or entry[0]() is not model:
         return None
-    modules = known[1].modules_of(model)
-    return None if modules is None else (known[1], modules)
+    modules = entry[1].modules_of(model)
+    return None if modules is None else (entry[1], modules)
 
 
 def remember(
@@ -119,8 +119,8 @@ def remember(
     key = id(model)
 
     def forget(gone: weakref.ref[nn.Module]) -> None:
-        known = _remembered.get(key)
-        if known is not None and known[0] is gone:
+        entry = _remembered.get(key)
+        if entry is not None and entry[0] is gone:
             del _remembered[key]
 
     _remembered[key] = (weakref.ref(model, forget), structure)

@@ -19,8 +19,8 @@ from nethook.torch_private import COMPILER, WRAPPERS, children_of
 
 def _attribute(cls: type[nn.Module]) -> str | None:
     for source, name, attribute in WRAPPERS:
-        known = getattr(sys.modules.get(source), name, None)
-        if known is not None and issubclass(cls, known):
+        wrapper = getattr(sys.modules.get(source), name, None)
+        if wrapper is not None and issubclass(cls, wrapper):
             return attribute
     return None
 

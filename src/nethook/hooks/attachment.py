@@ -237,8 +237,8 @@ class _OnModule:
 def put_last(module: nn.Module, hook: Hook) -> None:
     """Lets a hook after a module's forward run after those that were registered since."""
     hooks: Any = forward_hooks_of(module)
-    for key, each in list(hooks.items()):
-        if each is hook:
+    for key, registered in list(hooks.items()):
+        if registered is hook:
             hooks.move_to_end(key)
 
 

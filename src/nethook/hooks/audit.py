@@ -96,27 +96,27 @@ def audit(model: nn.Module) -> Audit:
         A sequence of `HookInfo(address, kind, owner, ours, hook)` that prints as a table.
     """
     tree = Tree(model)
-    found: list[HookInfo] = []
-    for place in hooks_on(tree):
-        found += [_info(place.address, place.kind, hook) for hook in place.hooks.values()]
+    infos: list[HookInfo] = []
+    for table in hooks_on(tree):
+        infos += [_info(table.address, table.kind, hook) for hook in table.hooks.values()]
     for site in tree.sites:
         replaced = vars(site.module).get("forward")
         if replaced is not None:
-            found.append(_info(site.address, "forward_replaced", replaced))
-    for place in global_hooks():
-        for hook in place.hooks.values():
+            infos.append(_info(site.address, "forward_replaced", replaced))
+    for table in global_hooks():
+        for hook in table.hooks.values():
             if isinstance(hook, Router):
-                found += _routed(tree, place.kind, hook)
+                infos += _routed(tree, table.kind, hook)
             else:
-                found.append(_info(place.address, place.kind, hook))
-    for place in optimizer_hooks():
-        found += [_info(place.address, place.kind, hook) for hook in place.hooks.values()]
-    found += [
+                infos.append(_info(table.address, table.kind, hook))
+    for table in optimizer_hooks():
+        infos += [_info(table.address, table.kind, hook) for hook in table.hooks.values()]
+    infos += [
         _info(name, "function", wrapper)
         for name, wrapper in wrapped_functions()
         if not isinstance(wrapper, Uncounted)  # no model calls what it stands around
     ]
-    return Audit(tuple(found))
+    return Audit(tuple(infos))
 
 
 def _routed(tree: Tree, kind: str, router: Router) -> Iterator[HookInfo]:

@@ -21,7 +21,7 @@ class Owner:
     __slots__ = (
         "__weakref__",
         "alive",
-        "known",
+        "earlier_threads",
         "late",
         "name",
         "opener",
@@ -35,7 +35,7 @@ class Owner:
         self.thread: int | None = None  # whose calls are seen, see `threads`; None: all
         self.others = 0  # calls that were not
         self.opener = 0  # the thread that opened the scope
-        self.known: frozenset[int | None] = frozenset()  # threads from before the scope
+        self.earlier_threads: frozenset[int | None] = frozenset()  # from before the scope
         self.roots: tuple[weakref.ref[Any], ...] = ()  # the models themselves
         self.alive = True  # False once its attachment was removed
         # Hooks that a hook put on leaf tensors while it ran; told when the attachment is removed.

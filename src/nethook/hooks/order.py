@@ -21,10 +21,10 @@ _Reference = Callable[[], _Hooks | None]  # weak: a hook of somebody else's may 
 class Order:
     """The keys of one dict in order, and which of them rest."""
 
-    __slots__ = ("_at", "_keys", "_reference", "_resting")
+    __slots__ = ("_dict_id", "_keys", "_reference", "_resting")
 
     def __init__(self, reference: _Reference, hooks: _Hooks) -> None:
-        self._at = id(hooks)
+        self._dict_id = id(hooks)
         self._reference = reference
         self._keys = list(hooks)
         self._resting: set[int] = set()
@@ -44,13 +44,13 @@ class Order:
     def forget(self, key: int) -> None:
         """A hook rests no longer: it came back, or never will."""
         self._resting.discard(key)
-        if not self._resting and _orders.get(self._at) is self:
-            del _orders[self._at]
+        if not self._resting and _orders.get(self._dict_id) is self:
+            del _orders[self._dict_id]
 
     def _update(self, hooks: _Hooks) -> list[int]:
         """Takes in what was registered, removed and moved by others."""
-        known = [key for key in self._keys if key in hooks or key in self._resting]
-        self._keys = keys = merged(known, list(hooks))
+        kept = [key for key in self._keys if key in hooks or key in self._resting]
+        self._keys = keys = merged(kept, list(hooks))
         return keys
 
 
@@ -71,12 +71,12 @@ def note_rest(reference: _Reference, hooks: _Hooks, key: int) -> Order:
 def merged(before: list[int], now: list[int]) -> list[int]:
     """The keys of `before` that are missing put back into `now`, each beside its old neighbour."""
     keys = list(now)
-    for at, key in enumerate(before):
+    for position, key in enumerate(before):
         if key not in keys:
             # Behind the one that stood before it; the first, before the one that stood behind it.
-            follower = next((each for each in before if each in now), None)
-            if at:
-                keys.insert(keys.index(before[at - 1]) + 1, key)
+            follower = next((other for other in before if other in now), None)
+            if position:
+                keys.insert(keys.index(before[position - 1]) + 1, key)
             else:
                 keys.insert(0 if follower is None else keys.index(follower), key)
     return keys

@@ -38,7 +38,7 @@ class WithoutOurHooks:
         """What `entries.__reduce__()` returns for a dict in which our entries never were."""
         # A list at once: another thread may put hooks on or take them off meanwhile.
         items = list(entries.items())
-        theirs = OrderedDict((key, each) for key, each in items if not is_ours(each))
+        theirs = OrderedDict((key, entry) for key, entry in items if not is_ours(entry))
         if len(theirs) != len(items):
             vars(theirs).update(vars(entries))
             entries = theirs

@@ -82,7 +82,9 @@ def raised_by_signal(error: BaseException) -> bool:
 
     A script may end a step that takes too long by `signal.alarm` and a `TimeoutError`.
     """
-    codes = {getattr(signal.getsignal(each), "__code__", None) for each in signal.valid_signals()}
+    codes = {
+        getattr(signal.getsignal(number), "__code__", None) for number in signal.valid_signals()
+    }
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code in codes:

@@ -29,34 +29,34 @@ def suspended(model: nn.Module) -> Iterator[None]:
     tree = Tree(model)
     modules = {id(site.module) for site in tree.sites}
     with ExitStack() as back:
-        for place in list(hooks_on(tree)):
-            take_off(place, back)
-        for place in global_hooks():
-            for hook in place.hooks.values():
+        for table in list(hooks_on(tree)):
+            take_off(table, back)
+        for table in global_hooks():
+            for hook in table.hooks.values():
                 if isinstance(hook, Router | ModuleHook):
                     back.callback(_if_alive(hook, hook.take(modules)))
         yield
 
 
-def take_off(place: HookDict, back: ExitStack) -> None:
+def take_off(table: HookDict, back: ExitStack) -> None:
     """Takes our hooks out of one of torch's dicts, until `back` is closed."""
-    ours = {key: hook for key, hook in place.hooks.items() if isinstance(hook, Hook)}
+    ours = {key: hook for key, hook in table.hooks.items() if isinstance(hook, Hook)}
     if not ours:
         return
-    order = list(place.hooks)
-    options = [{key: each.pop(key) for key in ours if key in each} for each in place.options]
+    order = list(table.hooks)
+    options = [{key: flags.pop(key) for key in ours if key in flags} for flags in table.options]
     for key in ours:
-        del place.hooks[key]
+        del table.hooks[key]
 
     def put_back() -> None:
         alive = {key: hook for key, hook in ours.items() if hook.owner.alive}
-        hooks = dict(place.hooks) | alive
-        keys = merged([key for key in order if key in hooks], list(place.hooks))
+        hooks = dict(table.hooks) | alive
+        keys = merged([key for key in order if key in hooks], list(table.hooks))
         # The same dict object: the handles of others point to it.
-        place.hooks.clear()
-        place.hooks.update({key: hooks[key] for key in keys})
-        for each, saved in zip(place.options, options, strict=True):
-            each.update({key: flag for key, flag in saved.items() if key in alive})
+        table.hooks.clear()
+        table.hooks.update({key: hooks[key] for key in keys})
+        for flags, saved in zip(table.options, options, strict=True):
+            flags.update({key: flag for key, flag in saved.items() if key in alive})
 
     back.callback(put_back)
 

@@ -61,13 +61,15 @@ def _opened(owner: Owner, *models: nn.Module) -> None:
     here = owner.opener = get_ident()
     owner.roots = tuple([weakref.ref(model) for model in models])
     alone = threading.active_count() == 1
-    owner.known = frozenset((here,) if alone else [each.ident for each in threading.enumerate()])
+    owner.earlier_threads = frozenset(
+        (here,) if alone else [thread.ident for thread in threading.enumerate()]
+    )
 
 
 def leave(owner: Owner) -> None:
     """The scope has ended. In whatever context this is called, it is no error."""
     if owner.thread == CONTEXT:
-        _open.set(tuple([each for each in _open.get() if each is not owner]))
+        _open.set(tuple([other for other in _open.get() if other is not owner]))
 
 
 def stay(owner: Owner, threads: Threads, *models: nn.Module) -> None:
@@ -109,7 +111,7 @@ def _is_helper(owner: Owner) -> bool:
     the thread that opened the scope is inside a call of the model. Both are read off their stacks:
     this is asked only where another thread calls, and costs nothing where none does.
     """
-    if get_ident() in owner.known:
+    if get_ident() in owner.earlier_threads:
         return False
     roots = [model for ref in owner.roots if (model := ref()) is not None]
     return calls_under_way(roots, owner.opener) > 0 and calls_under_way(roots) == 0

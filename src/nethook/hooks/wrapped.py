@@ -73,8 +73,8 @@ class WrappedFunction:
     """
 
     def __init__(self, holder: str | type, name: str, wrapper: Hook, *, on: bool = True) -> None:
-        place = holder if isinstance(holder, str) else f"{holder.__module__}.{holder.__qualname__}"
-        self.function = f"{place}.{name}"
+        path = holder if isinstance(holder, str) else f"{holder.__module__}.{holder.__qualname__}"
+        self.function = f"{path}.{name}"
         self.wrapper = wrapper
         self._holder = _module_or_class(holder) if isinstance(holder, str) else holder
         self._name = name

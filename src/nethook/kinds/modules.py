@@ -109,9 +109,9 @@ def unit_dim(module: nn.Module | None, dims: int) -> int | None:
     if dims == 0:
         return None
     dim = 1 if dims in (4, 5) else -1
-    for types, place in _UNIT_DIMS:
+    for types, usual in _UNIT_DIMS:
         if isinstance(module, types):
-            dim = place
+            dim = usual
             break
     dim = dim + dims if dim < 0 else dim
     return dim if 0 <= dim < dims else None

@@ -49,13 +49,13 @@ _WRAPPERS = ("torch.distributed.", "torch.nn.parallel.")
 
 def every_module(model: nn.Module) -> list[nn.Module]:
     """Every module once, by identity: `model.modules()` leaves out one that is equal to another."""
-    found: dict[int, nn.Module] = {}
+    modules: dict[int, nn.Module] = {}
     queue: list[nn.Module | None] = [model]
     for module in queue:
-        if module is not None and id(module) not in found:
-            found[id(module)] = module
+        if module is not None and id(module) not in modules:
+            modules[id(module)] = module
             queue.extend(children_of(module).values())
-    return list(found.values())
+    return list(modules.values())
 
 
 class SavedState:
@@ -202,7 +202,11 @@ class _Attributes:
             self._object.__class__ = self._class
         if _is_same(now, before):
             return
-        for name in [each for each in now if each not in before and each not in left_alone]:
+        for name in [
+            attribute
+            for attribute in now
+            if attribute not in before and attribute not in left_alone
+        ]:
             del now[name]
         for name, value in before.items():
             if now.get(name, _MISSING) is not value and name not in left_alone:
@@ -242,8 +246,8 @@ def _is_same(now: dict[Any, Any], before: dict[Any, Any]) -> bool:
 def _is_spread(now: dict[Any, Any], before: dict[Any, Any]) -> bool:
     """Whether weights that are spread over processes were gathered: only their owner knows."""
     return any(
-        isinstance(each, torch.Tensor) and has_own_memory(each) and now.get(key) is not each
-        for key, each in before.items()
+        isinstance(value, torch.Tensor) and has_own_memory(value) and now.get(key) is not value
+        for key, value in before.items()
     )
 
 

@@ -44,8 +44,8 @@ class SavedTensors:
     def add_parameter(self, parameter: torch.Tensor, name: str) -> None:
         """A weight. All weights are added before anything else, which may share their memory."""
         self._hooks.append(HooksOfTensor(parameter))
-        if not self._parameters and (place := _memory(parameter)) is not None:
-            self._written.add(place)
+        if not self._parameters and (memory := _memory(parameter)) is not None:
+            self._written.add(memory)
         self.add(parameter, name)
 
     def add(self, tensor: torch.Tensor, weight: str = "") -> None:
@@ -90,9 +90,9 @@ class SavedTensors:
                 tensor.data = nothing
                 tensor.__class__ = kind
                 set_versions((tensor,), (version,))
-        for each in self._saved.values():
-            each.look()
-        lost = [each.only_watched for each in self._saved.values() if not each.put_back()]
+        for saved in self._saved.values():
+            saved.look()
+        lost = [saved.only_watched for saved in self._saved.values() if not saved.put_back()]
         if lost:
             warnings.warn(
                 f"the forward wrote to the memory of {', '.join(lost[:4])}"
@@ -225,6 +225,6 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     if one.is_quantized:
         return False
     if one.is_complex():
-        one, other = (torch.view_as_real(each.resolve_conj()) for each in (one, other))
+        one, other = (torch.view_as_real(tensor.resolve_conj()) for tensor in (one, other))
     bits = _BITS[one.element_size()]
     return torch.equal(one.resolve_neg().view(bits), other.resolve_neg().view(bits))

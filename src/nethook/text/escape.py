@@ -29,7 +29,7 @@ def plotly_text(text: object) -> str:
 
 def html_text(text: object) -> str:
     """Text for HTML, between tags or in a quoted attribute; lines stay lines."""
-    return html.escape("\n".join(line(each) for each in str(text).split("\n")), quote=True)
+    return html.escape("\n".join(line(row) for row in str(text).split("\n")), quote=True)
 
 
 def script_json(value: object) -> str:
@@ -43,30 +43,30 @@ def line(text: object) -> str:
 
     A name may hold anything; a control character must not move a terminal's cursor.
     """
-    plain = str(text)
-    if plain.isprintable():
-        return plain
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in plain)
+    shown = str(text)
+    if shown.isprintable():
+        return shown
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shown)
 
 
 def cell(text: object) -> str:
     """A cell of CSV: what a spreadsheet would run as a formula gets an apostrophe before it."""
-    plain = "\n".join(line(each) for each in str(text).split("\n"))
-    return f"'{plain}" if plain.lstrip(" \n").startswith(("=", "+", "-", "@")) else plain
+    shown = "\n".join(line(row) for row in str(text).split("\n"))
+    return f"'{shown}" if shown.lstrip(" \n").startswith(("=", "+", "-", "@")) else shown
 
 
 def shorten(text: object, most: int = LONGEST) -> str:
     """Text of at most `most` characters, with its middle left out where it is longer."""
-    plain = line(text)
-    if len(plain) <= most:
-        return plain
+    shown = line(text)
+    if len(shown) <= most:
+        return shown
     end = most // 2
-    return f"{plain[: most - end - 1]}…{plain[-end:]}"
+    return f"{shown[: most - end - 1]}…{shown[-end:]}"
 
 
 def labels(names: list[str], most: int = 40) -> list[str]:
     """Names shortened for an axis, escaped for Plotly, and still different from each other."""
-    found: list[str] = []
+    distinct: list[str] = []
     taken: set[str] = set()
     for name in names:
         short = shorten(name or "(model)", most)
@@ -74,8 +74,8 @@ def labels(names: list[str], most: int = 40) -> list[str]:
         while label in taken:
             label, number = plotly_text(f"{short} ({number})"), number + 1
         taken.add(label)
-        found.append(label)
-    return found
+        distinct.append(label)
+    return distinct
 
 
 def _finite(value: object) -> object:

@@ -28,7 +28,10 @@ def finding_lines(findings: Sequence[Mapping[str, Any]], style: Style) -> Iterat
         for label, text in (
             ("", finding.message),
             ("evidence: ", ", ".join(map(_evidence, finding.evidence[:6]))),
-            ("leads to: ", ", ".join(each.code for each in finding.consequences if each.code)),
+            (
+                "leads to: ",
+                ", ".join(effect.code for effect in finding.consequences if effect.code),
+            ),
             ("fix: ", finding.fix),
         ):
             if text:

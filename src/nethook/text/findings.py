@@ -52,9 +52,9 @@ class Finding:
     anchor: str
 
 
-def read_findings(found: Sequence[Mapping[str, Any]]) -> list[Finding]:
+def read_findings(stored: Sequence[Mapping[str, Any]]) -> list[Finding]:
     """Findings of a run file, the worst first; within a severity as the doctor has them."""
-    read = [read_finding(finding, number) for number, finding in enumerate(found)]
+    read = [read_finding(finding, number) for number, finding in enumerate(stored)]
     return sorted(read, key=lambda finding: _rank(finding.severity))
 
 
@@ -62,19 +62,19 @@ def _rank(severity: str) -> int:
     return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
 
 
-def read_finding(found: Mapping[str, Any], number: int = 0) -> Finding:
+def read_finding(stored: Mapping[str, Any], number: int = 0) -> Finding:
     """One finding of a run file, or of `Finding.to_dict`; `number` makes its anchor in a page."""
-    severity = str(found.get("severity", "info"))
+    severity = str(stored.get("severity", "info"))
     return Finding(
-        str(found.get("code", "finding")),
+        str(stored.get("code", "finding")),
         severity if severity in SEVERITIES else "info",
-        _text(found.get("message")),
-        _text(found.get("fix")),
-        tuple(str(site) for site in _list(found.get("sites")))[:1000],
-        _step(found.get("first_step")),
-        _step(found.get("last_step")),
-        tuple(read_evidence(found.get("evidence"))),
-        tuple(_consequence(each) for each in _list(found.get("consequences")))[:100],
+        _text(stored.get("message")),
+        _text(stored.get("fix")),
+        tuple(str(site) for site in _list(stored.get("sites")))[:1000],
+        _step(stored.get("first_step")),
+        _step(stored.get("last_step")),
+        tuple(read_evidence(stored.get("evidence"))),
+        tuple(_consequence(value) for value in _list(stored.get("consequences")))[:100],
         f"finding-{number}",
     )
 

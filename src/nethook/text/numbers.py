@@ -86,7 +86,7 @@ def power_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
     first, last = math.floor(low), math.ceil(high)
     every = max(1, math.ceil((last - first) / 8))
     places = [float(power) for power in range(first, last + 1, every)]
-    return places, [power_of_ten(int(place)) for place in places]
+    return places, [power_of_ten(int(power)) for power in places]
 
 
 def power_of_ten(power: int) -> str:
@@ -104,15 +104,15 @@ def log_ticks(low: float, high: float, most: int = 5) -> tuple[list[float], list
     inside = [value for value in powers if low <= value <= high]
     if len(inside) >= 3:
         every = math.ceil(len(inside) / most)
-        found = inside[::-1][::every][::-1]
+        ticks = inside[::-1][::every][::-1]
     else:
-        fine = [part * power for power in powers for part in (1, 2, 5)]
-        found = [value for value in fine if low * 0.999 <= value <= high * 1.001]
-        found = found[:: max(1, math.ceil(len(found) / (most + 2)))]
-        if len(found) < 2:  # less than a factor of two or so: equal steps serve
-            found = _round_steps(low, high)
-            found = found[:: max(1, math.ceil(len(found) / (most + 1)))]
-    return found, [number(value) for value in found]
+        fine = [digit * power for power in powers for digit in (1, 2, 5)]
+        ticks = [value for value in fine if low * 0.999 <= value <= high * 1.001]
+        ticks = ticks[:: max(1, math.ceil(len(ticks) / (most + 2)))]
+        if len(ticks) < 2:  # less than a factor of two or so: equal steps serve
+            ticks = _round_steps(low, high)
+            ticks = ticks[:: max(1, math.ceil(len(ticks) / (most + 1)))]
+    return ticks, [number(value) for value in ticks]
 
 
 def _round_steps(low: float, high: float) -> list[float]:
@@ -120,7 +120,10 @@ def _round_steps(low: float, high: float) -> list[float]:
     if not high > low:
         return [low]
     size = 10.0 ** math.floor(math.log10(high - low))
-    step = next((part * size for part in (1, 0.5, 0.2) if (high - low) / (part * size) >= 2), size)
+    step = next(
+        (fraction * size for fraction in (1, 0.5, 0.2) if (high - low) / (fraction * size) >= 2),
+        size,
+    )
     first = math.ceil(low / step)
-    found = [step * at for at in range(first, math.floor(high / step) + 1)]
-    return [value for value in found if value > 0][:6] or [low, high]
+    multiples = [step * multiple for multiple in range(first, math.floor(high / step) + 1)]
+    return [value for value in multiples if value > 0][:6] or [low, high]

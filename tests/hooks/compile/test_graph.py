@@ -337,7 +337,7 @@ class Loud(Tensor):
 def test_tensors_of_other_classes_are_left_out() -> None:
     loud = torch.ones(2).as_subclass(Loud)
     plain = torch.ones(2)
-    found = graph._plain([loud, {"a": plain, "b": loud}, 3])
+    found = graph._tensors_in([loud, {"a": plain, "b": loud}, 3])
     assert [each is plain for each in found] == [True]
 
 

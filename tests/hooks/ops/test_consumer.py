@@ -16,7 +16,15 @@ from nethook.addresses.tree import Tree
 from nethook.errors import NotRunError
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
-from nethook.hooks.ops.consumer import Met, ModuleCall, Op, OpConsumer, OpWatcher, Place, _known
+from nethook.hooks.ops.consumer import (
+    Met,
+    ModuleCall,
+    Op,
+    OpConsumer,
+    OpWatcher,
+    Place,
+    _places_of_models,
+)
 from nethook.hooks.ops.watch import watch_ops
 from tests.hooks.common import net
 
@@ -92,19 +100,20 @@ def test_a_model_that_has_changed_is_met_anew() -> None:
 
 
 def test_what_is_known_goes_with_its_model() -> None:
-    before = len(_known)
+    before = len(_places_of_models)
     model = net()
     ops_of(model, Shares())
-    assert len(_known) == before + 1
+    assert len(_places_of_models) == before + 1
     del model
     gc.collect()
-    assert len(_known) == before
+    assert len(_places_of_models) == before
 
 
 def test_another_model_in_the_same_place_is_not_taken_for_the_first() -> None:
     model, other = net(), net()
     ops_of(model, Shares())
-    _known[id(other)] = _known[id(model)]  # as if the first had left its number to the second
+    # As if the first had left its number to the second.
+    _places_of_models[id(other)] = _places_of_models[id(model)]
     found = ops_of(other, Shares())
     assert found[0].place.module is other[0]
 

@@ -98,7 +98,7 @@ def ask(
     version = _Version(tensor)
     base = base_of(tensor)
     assert base is not None
-    passed_through = any(each is base or base_of(each) is base for each in given)
+    passed_through = any(argument is base or base_of(argument) is base for argument in given)
     if passed_through or base.is_leaf or not _only_rearranged(tensor, base):
         sink._fragile[key] = version
     else:
@@ -132,8 +132,9 @@ def ask_quickly(tensor: torch.Tensor, hook: Hook, given: tuple[Any, ...] = ()) -
             base is not None
             and not base.is_leaf
             and not any(
-                each is base or (isinstance(each, torch.Tensor) and base_of(each) is base)
-                for each in given
+                argument is base
+                or (isinstance(argument, torch.Tensor) and base_of(argument) is base)
+                for argument in given
             )
             and _only_rearranged(tensor, base)
         ):
@@ -177,18 +178,18 @@ class _OnTensor(OnGraph):
 class _OnNode(Hook):
     """Before the node that made a tensor runs: passes on one gradient, and goes."""
 
-    __slots__ = ("_at", "_handle", "_on_tensor")
+    __slots__ = ("_handle", "_on_tensor", "_output")
 
-    def __init__(self, on_tensor: _OnTensor, node: Any, at: int) -> None:
+    def __init__(self, on_tensor: _OnTensor, node: Any, output: int) -> None:
         super().__init__(on_tensor.owner, on_tensor.address)
         self._on_tensor = on_tensor
-        self._at = at
+        self._output = output
         self._handle: Handle = register_on_node(node, self, before=True)
 
     def __call__(self, grads: tuple[torch.Tensor | None, ...]) -> None:
-        if grads[self._at] is not None:
+        if grads[self._output] is not None:
             self._handle.remove()
-            self._on_tensor(grads[self._at])
+            self._on_tensor(grads[self._output])
 
 
 class _OnLeaf(_OnTensor):

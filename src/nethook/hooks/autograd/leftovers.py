@@ -81,7 +81,7 @@ def kept_tensors(*models: nn.Module) -> Iterator[torch.Tensor]:
     seen: set[int] = set()
     for model in models:
         for module in model.modules():
-            own = [each for name, each in vars(module).items() if name not in _STANDARD]
+            own = [value for name, value in vars(module).items() if name not in _STANDARD]
             waiting: list[Any] = [*buffers_of(module).values(), *own]
             while waiting and left:
                 value = waiting.pop()

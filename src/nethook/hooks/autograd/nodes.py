@@ -59,12 +59,12 @@ def leaf_of(node: Node) -> torch.Tensor | None:
 
 def made_since(nodes: Iterable[Node], begin: int) -> list[Node]:
     """`nodes` and those behind them, back to the ones made before the number `begin`."""
-    found: dict[Node, None] = {}
+    behind: dict[Node, None] = {}
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
         made = number(node)
-        if node not in found and made is not None and made >= begin:
-            found[node] = None
+        if node not in behind and made is not None and made >= begin:
+            behind[node] = None
             waiting += inputs_of(node)
-    return list(found)
+    return list(behind)

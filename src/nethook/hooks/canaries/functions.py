@@ -19,8 +19,8 @@ from nethook.private_names import exists, look_up
 @contextmanager
 def _wrapped(path: str, seen: list[tuple[Any, ...]]) -> Iterator[None]:
     """The function at `path` notes what it is called with."""
-    place, _, attribute = path.rpartition(".")
-    module, original = look_up(place), look_up(path)
+    holder, _, attribute = path.rpartition(".")
+    module, original = look_up(holder), look_up(path)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         seen.append((*args, kwargs))
@@ -33,7 +33,7 @@ def _wrapped(path: str, seen: list[tuple[Any, ...]]) -> Iterator[None]:
         setattr(module, attribute, original)
 
 
-@canary(*(f"torch.utils.checkpoint.{each}" for each in private.CHECKPOINT_GENERATORS))
+@canary(*(f"torch.utils.checkpoint.{name}" for name in private.CHECKPOINT_GENERATORS))
 def _checkpoint() -> bool:
     from torch.utils.checkpoint import checkpoint
 
@@ -76,11 +76,11 @@ def _clip_value() -> bool:
 @canary(private.EXPORTING)
 def _exporting() -> bool:
     """Whether compiled code knows that it is no export, and an export that it is one."""
-    found: list[bool] = []
+    answers: list[bool] = []
 
     class Asks(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
-            found.append(private.is_exporting())
+            answers.append(private.is_exporting())
             return x + 1
 
     torch.export.export(Asks(), (torch.ones(2),), strict=False)
@@ -89,7 +89,7 @@ def _exporting() -> bool:
         return x + 1 if private.is_exporting() else x
 
     compiled = torch.compile(ask, backend="eager", fullgraph=True)
-    return set(found) == {True} and compiled(torch.zeros(1)).item() == 0.0
+    return set(answers) == {True} and compiled(torch.zeros(1)).item() == 0.0
 
 
 @canary(f"{private.COMPILER}.OptimizedModule", f"{private.COMPILER}.OptimizedModule()")
@@ -132,9 +132,9 @@ def _compiler() -> bool:
 def _skipped_graphs() -> bool:
     """Torch warns of a whole graph that ran eagerly, unless it was told to expect that."""
     compiled: Any = torch.compile(nn.Identity(), backend="eager", fullgraph=True)
-    known = look_up(private.WARNED)
-    before = set(known)
-    known.clear()
+    warned = look_up(private.WARNED)
+    before = set(warned)
+    warned.clear()
     try:
         with (
             warnings.catch_warnings(record=True) as caught,
@@ -148,8 +148,8 @@ def _skipped_graphs() -> bool:
             compiled(torch.ones(2))
         return expected and silent and len(caught) == 1
     finally:
-        known.clear()
-        known.update(before)
+        warned.clear()
+        warned.update(before)
 
 
 def _class_with(path: str, attribute: str) -> bool:
@@ -161,8 +161,8 @@ def _class_with(path: str, attribute: str) -> bool:
 
 for _place, _class, _attribute in private.WRAPPERS[4:]:
     canary(f"{_place}.{_class}()")(
-        lambda place=f"{_place}.{_class}", attribute=_attribute: (  # type: ignore[misc]
-            not torch.distributed.is_available() or _class_with(place, attribute)
+        lambda path=f"{_place}.{_class}", attribute=_attribute: (  # type: ignore[misc]
+            not torch.distributed.is_available() or _class_with(path, attribute)
         )
     )
 

@@ -47,7 +47,7 @@ def _parts() -> bool:
         and private.parameters_of(module) == {"bias": None}
         and list(private.buffers_of(module)) == ["kept", "passing"]
         and vars(module)[private.NOT_SAVED] == {"passing"}
-        and all(each in vars(module) for each in private.HOLD_PARTS)
+        and all(attribute in vars(module) for attribute in private.HOLD_PARTS)
     )
 
 
@@ -86,7 +86,7 @@ def _replica() -> bool:
 )
 def _classes() -> bool:
     return (
-        all(isinstance(each(2), private.BatchNorms) for each in (nn.BatchNorm1d, nn.SyncBatchNorm))
+        all(isinstance(norm(2), private.BatchNorms) for norm in (nn.BatchNorm1d, nn.SyncBatchNorm))
         and isinstance(nn.InstanceNorm2d(2), private.InstanceNorms)
         and isinstance(nn.AlphaDropout(), private.Dropouts)
         and not isinstance(nn.LayerNorm(2), private.BatchNorms)
@@ -182,7 +182,7 @@ for _kind, _attribute in private.HOOKS_ON_ALL_OPTIMIZERS.items():
     canary(f"torch.optim.optimizer.{_attribute}")(_global_table(_kind))
 
 
-@canary(*(f"torch.nn.modules.module.{each}" for each in private.OPTIONS_ON_ALL_MODULES))
+@canary(*(f"torch.nn.modules.module.{name}" for name in private.OPTIONS_ON_ALL_MODULES))
 def _global_options() -> bool:
     module: Any = nn.Linear(2, 2)
     seen: list[int] = []

@@ -19,7 +19,7 @@ def warn_if_changed() -> None:
     if _asked or release(torch.__version__) <= NEWEST:
         return
     _asked.append(True)
-    lost = sorted({each.lost for each in failing(quick=True)})
+    lost = sorted({name.lost for name in failing(quick=True)})
     if lost:
         warnings.warn(
             f"nethook was tested with torch {window()}, and torch {torch.__version__} has changed "

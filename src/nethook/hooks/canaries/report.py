@@ -24,9 +24,9 @@ def failing(*, quick: bool = False) -> list[PrivateName]:
     """
     left_out = quick and COMPILER not in sys.modules
     return [
-        each
-        for path, each in NAMES.items()
-        if each.is_expected and not (left_out and path.startswith(OF_COMPILER)) and not works(path)
+        name
+        for path, name in NAMES.items()
+        if name.is_expected and not (left_out and path.startswith(OF_COMPILER)) and not works(path)
     ]
 
 

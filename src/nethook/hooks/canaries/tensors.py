@@ -21,11 +21,11 @@ def _version() -> bool:
 @canary("torch.Tensor._base", "torch.Tensor._is_view")
 def _base() -> bool:
     x = torch.ones(2)
-    part = x[:1]
+    view = x[:1]
     return (
-        private.base_of(part) is x
+        private.base_of(view) is x
         and private.base_of(x) is None
-        and private.is_view(part)
+        and private.is_view(view)
         and not private.is_view(x)
     )
 
@@ -87,8 +87,8 @@ def _overlaps() -> bool:
 
 @canary("torch._foreach_norm")
 def _norms() -> bool:
-    found = private.norms([torch.tensor([3.0, 4.0]), torch.ones(1)], 2, dtype=torch.float64)
-    return [(each.item(), each.dtype) for each in found] == [
+    norms = private.norms([torch.tensor([3.0, 4.0]), torch.ones(1)], 2, dtype=torch.float64)
+    return [(norm.item(), norm.dtype) for norm in norms] == [
         (5.0, torch.float64),
         (1.0, torch.float64),
     ]
@@ -109,11 +109,11 @@ def _owners() -> bool:
     x = torch.ones(4)
     storage = x.untyped_storage()
     alone = private.owners_of(private.storage_id(storage))
-    part = x[1:]
+    view = x[1:]
     return (
         alone == 2
         and private.owners_of(private.storage_id(storage)) == 3
-        and private.uses_of(part) == 1
+        and private.uses_of(view) == 1
         and private.uses_of(x) == 2  # the part holds its base
     )
 
@@ -138,13 +138,13 @@ def _dispatch_keys() -> bool:
     def number(tensor: Tensor) -> int:
         return int(private.dispatch_keys(tensor).raw_repr())
 
-    plain = number(torch.ones(2))
+    usual = number(torch.ones(2))
     others = [torch.ones(2, device="meta"), torch.ones(2).to_sparse(), torch.ones(2) * 1j]
     others[-1] = others[-1].conj()
     meta = private.dispatch_keys(others[0]).has(private.DispatchKey.Meta)
     return (
-        plain == number(torch.zeros(3, 4))
-        and len({plain, *map(number, others)}) == 4
+        usual == number(torch.zeros(3, 4))
+        and len({usual, *map(number, others)}) == 4
         and meta
         and not private.dispatch_keys(torch.ones(2)).has(private.DispatchKey.Python)
     )
@@ -157,7 +157,7 @@ def _node_numbers() -> bool:
         begin = private.next_node_number()
         y, z = x * 2, x * 3
         end = private.next_node_number()
-    return [private.node_number(each.grad_fn) for each in (y, z)] == [begin, begin + 1] and (
+    return [private.node_number(tensor.grad_fn) for tensor in (y, z)] == [begin, begin + 1] and (
         end == begin + 2
     )
 
@@ -169,8 +169,8 @@ def _product() -> Tensor:
 
 @canary("torch.autograd.graph.Node._input_metadata")
 def _shapes_of_node() -> bool:
-    found = private.shapes_of_node(_product().grad_fn)
-    return [(tuple(each.shape), each.dtype) for each in found] == [((2, 3), torch.float32)]
+    metadata = private.shapes_of_node(_product().grad_fn)
+    return [(tuple(entry.shape), entry.dtype) for entry in metadata] == [((2, 3), torch.float32)]
 
 
 @canary(

@@ -125,8 +125,8 @@ def _without_function_overrides() -> bool:
             cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
         ) -> Any:
             seen.append(func.__name__)
-            plain: Any = super().__torch_function__
-            return plain(func, types, args, kwargs or {})
+            inherited: Any = super().__torch_function__
+            return inherited(func, types, args, kwargs or {})
 
     loud = torch.ones(2).as_subclass(Loud)
     seen.clear()

@@ -193,9 +193,9 @@ class Uncounted(Hook):
         """Whether there are hooks on all modules that are not ours."""
         return bool(original()) and any(
             not isinstance(hook, Hook)
-            for place in global_hooks()
-            if "registration" not in place.kind
-            for hook in place.hooks.values()
+            for table in global_hooks()
+            if "registration" not in table.kind
+            for hook in table.hooks.values()
         )
 
 

@@ -117,8 +117,8 @@ def numbered(told: ToldValues | ToldCalls) -> Tensor:
 
 
 def _forget(held: int, gone: weakref.ref[Tensor]) -> None:
-    known = _HELD.get(held)
-    if known is not None and known[1] is gone:
+    entry = _HELD.get(held)
+    if entry is not None and entry[1] is gone:
         del _HELD[held]
 
 
@@ -142,10 +142,10 @@ def show(site: Tensor, args: tuple[Any, ...], output: Any, back: Tensor | None) 
         new = _show_all(site, args, output, training, back)
         return None if new is None else tuple(new)
     first = True
-    for each in _plain(output):
-        _show_one(site, args, each, training, first, None)
+    for tensor in _tensors_in(output):
+        _show_one(site, args, tensor, training, first, None)
         if training and back is not None:
-            _ask(back, args, each)
+            _ask(back, args, tensor)
         first = False
     return None
 
@@ -154,7 +154,7 @@ def show_call(site: Tensor, values: Any) -> None:
     """Traced: shows that a call begins, or ends, and what with."""
     if is_exporting() or in_transform():
         return
-    torch.ops.nethook.show_call(_plain(values), site, torch.is_grad_enabled())
+    torch.ops.nethook.show_call(_tensors_in(values), site, torch.is_grad_enabled())
 
 
 def _show_all(
@@ -167,16 +167,16 @@ def _show_all(
     """A tuple, as recurrent layers return it; None where nothing in it is replaced."""
     new: list[Any] = []
     first, replaced = True, False
-    for each in values:
+    for value in values:
         put: Any = None
-        if type(each) is Tensor:
-            put = _show_one(site, args, each, training, first, back)
+        if type(value) is Tensor:
+            put = _show_one(site, args, value, training, first, back)
             first = False
-        elif type(each) is tuple:
-            inner = _show_all(site, args, each, training, back)
+        elif type(value) is tuple:
+            inner = _show_all(site, args, value, training, back)
             put = None if inner is None else tuple(inner)
         replaced = replaced or put is not None
-        new.append(each if put is None else put)
+        new.append(value if put is None else put)
     return new if replaced else None
 
 
@@ -203,11 +203,11 @@ def _is_given(value: Tensor, args: tuple[Any, ...]) -> bool:
     if value.is_leaf:
         return True
     base = base_of(value)
-    for each in args:
-        if isinstance(each, Tensor) and (
-            each is value
-            or (base is not None and (each is base or base_of(each) is base))
-            or (base_of(each) is not None and base_of(each) is value)
+    for argument in args:
+        if isinstance(argument, Tensor) and (
+            argument is value
+            or (base is not None and (argument is base or base_of(argument) is base))
+            or (base_of(argument) is not None and base_of(argument) is value)
         ):
             return True
     return False
@@ -233,24 +233,24 @@ def _asked(value: Tensor, args: tuple[Any, ...]) -> Tensor:
     if base is None:
         return value
     # First, for nothing can be asked of the base of an input: a graph is made without it.
-    for each in args:
-        if isinstance(each, Tensor) and (each is base or base_of(each) is base):
+    for argument in args:
+        if isinstance(argument, Tensor) and (argument is base or base_of(argument) is base):
             return value
     return value if base.is_leaf or base.numel() != value.numel() else base
 
 
-def _plain(value: Any) -> list[Tensor]:
+def _tensors_in(value: Any) -> list[Tensor]:
     """The tensors in nested tuples, lists and mappings, as far as these can be traced."""
     if isinstance(value, Tensor):
         return [value] if type(value) is Tensor else []
-    found: list[Tensor] = []
+    inside: list[Tensor] = []
     if isinstance(value, _SEQUENCES):
-        for each in value:
-            found += _plain(each)
+        for item in value:
+            inside += _tensors_in(item)
     elif isinstance(value, Mapping):
-        for each in value.values():
-            found += _plain(each)
-    return found
+        for item in value.values():
+            inside += _tensors_in(item)
+    return inside
 
 
 # -- what runs whenever a graph runs --------------------------------------------------------------
@@ -311,8 +311,8 @@ def _told(site: Tensor) -> Any:
     held = _HELD.get(id(site))
     if held is not None and held[1]() is site:
         return held[0]()
-    known = _TOLD.get(int(site.item()))
-    return None if known is None else known()
+    told = _TOLD.get(int(site.item()))
+    return None if told is None else told()
 
 
 _LIBRARY: Final = Library("nethook", "DEF")

@@ -34,11 +34,11 @@ def groups_of(root: nn.Module) -> Iterator[Any]:
 
 def shards_of(root: nn.Module) -> dict[int, torch.Tensor]:
     """The shard of each parameter, by the id of the shard and of the gathered tensor."""
-    found: dict[int, torch.Tensor] = {}
+    shards: dict[int, torch.Tensor] = {}
     for group in groups_of(root):
-        for each in group.fsdp_params:
-            found[id(each.sharded_param)] = each.sharded_param
-            whole = gathered(each)
+        for parameter in group.fsdp_params:
+            shards[id(parameter.sharded_param)] = parameter.sharded_param
+            whole = gathered(parameter)
             if whole is not None:
-                found[id(whole)] = each.sharded_param
-    return found
+                shards[id(whole)] = parameter.sharded_param
+    return shards

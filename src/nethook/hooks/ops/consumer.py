@@ -29,7 +29,7 @@ class Place:
     """A module, as a place where operations run."""
 
     __slots__ = (
-        "address", "can_be_fused", "is_root", "known", "names", "order", "prefix", "ref",
+        "address", "can_be_fused", "is_root", "names", "ops", "order", "prefix", "ref",
     )  # fmt: skip
 
     def __init__(
@@ -43,7 +43,7 @@ class Place:
         self.ref = module
         self.can_be_fused = isinstance(module(), _CAN_BE_FUSED)
         # By name of the operation and then by number; None where the consumer did not want it.
-        self.known: dict[str, list[Op | None]] = {}
+        self.ops: dict[str, list[Op | None]] = {}
 
     @property
     def module(self) -> nn.Module | None:
@@ -73,7 +73,7 @@ class Op:
     @property
     def names(self) -> tuple[str, ...]:
         """Its address by every name of the module."""
-        return tuple(op_address(each, self.name, self.k) for each in self.place.names)
+        return tuple(op_address(name, self.name, self.k) for name in self.place.names)
 
     def __repr__(self) -> str:
         return f"Op({self.address!r})"
@@ -82,11 +82,11 @@ class Op:
 class ModuleCall:
     """One call of a module that is under way, and how many operations of each name it has had."""
 
-    __slots__ = ("counts", "hidden", "known", "place")
+    __slots__ = ("counts", "hidden", "ops", "place")
 
     def __init__(self, place: Place, counts: dict[str, int] | None = None) -> None:
         self.place = place
-        self.known = place.known
+        self.ops = place.ops
         self.counts: dict[str, int] = {} if counts is None else counts
         self.hidden = False  # the mode is out while it runs: see `ops`
 
@@ -141,7 +141,7 @@ class OpConsumer:
         """When it has returned, with what; None where it raised. Not after a `BaseException`."""
 
 
-class Known:
+class ModelPlaces:
     """What was met of one model: its places by id, with their operations."""
 
     __slots__ = ("_names", "lock", "places")
@@ -158,15 +158,15 @@ class Known:
 
 # By id of the model: scopes are short, and each would have to meet every operation anew. Only
 # addresses are kept; they go with the model.
-_known: dict[int, tuple[weakref.ref[nn.Module], Known]] = {}
+_places_of_models: dict[int, tuple[weakref.ref[nn.Module], ModelPlaces]] = {}
 
 
-def _known_of(model: nn.Module, names: tuple[Any, ...]) -> Known:
+def _places_of(model: nn.Module, names: tuple[Any, ...]) -> ModelPlaces:
     key = id(model)
-    entry = _known.get(key)
+    entry = _places_of_models.get(key)
     if entry is None or entry[0]() is not model or not entry[1].is_of(names):
-        entry = (weakref.ref(model, lambda _: _known.pop(key, None)), Known(names))
-        _known[key] = entry
+        entry = (weakref.ref(model, lambda _: _places_of_models.pop(key, None)), ModelPlaces(names))
+        _places_of_models[key] = entry
     return entry[1]
 
 
@@ -226,9 +226,9 @@ class OpWatcher:
             id(module): (order, weakref.ref(module)) for order, module in enumerate(tree.modules)
         }
         names = (self._addresses, self._others, list(self._modules))
-        known = _known_of(tree.root, names) if consumer.shares_ops else Known(names)
-        self.by_id = known.places
-        self._lock = known.lock
+        shared = _places_of(tree.root, names) if consumer.shares_ops else ModelPlaces(names)
+        self.by_id = shared.places
+        self._lock = shared.lock
         self.met = Met()
         self._tables: dict[int, int] | None = None
         # What the consumer does not override need not be called.
@@ -250,7 +250,7 @@ class OpWatcher:
         self.settle()
         if not self.consumer.shares_ops:
             for place in self.by_id.values():
-                place.known.clear()  # operations and their places hold each other, and `data`
+                place.ops.clear()  # operations and their places hold each other, and `data`
 
     def settle(self) -> None:
         """Is off where it is not alive, or suspended."""
@@ -261,12 +261,12 @@ class OpWatcher:
         place = self.by_id.get(id(module))
         if place is not None and place.ref() is module:
             return place
-        known = self._modules.get(id(module))
-        if known is None or known[1]() is not module:
-            known = self._original(module)
-            if known is None:
+        entry = self._modules.get(id(module))
+        if entry is None or entry[1]() is not module:
+            entry = self._original(module)
+            if entry is None:
                 return None
-        order, ref = known
+        order, ref = entry
         original = ref()
         with self._lock:
             place = self.by_id.get(id(original))
@@ -283,10 +283,10 @@ class OpWatcher:
             self._tables = {
                 id(forward_hooks_of(module)): key for key, module in live if module is not None
             }
-        known = self._modules.get(self._tables.get(id(forward_hooks_of(replica)), 0))
-        original = None if known is None else known[1]()
+        entry = self._modules.get(self._tables.get(id(forward_hooks_of(replica)), 0))
+        original = None if entry is None else entry[1]()
         same = original is not None and forward_hooks_of(original) is forward_hooks_of(replica)
-        return known if same else None
+        return entry if same else None
 
     def has_any(self, modules: set[int]) -> bool:
         """Whether the model has any of the modules with these ids."""
@@ -295,13 +295,13 @@ class OpWatcher:
     def meet(self, place: Place, name: str, k: int) -> Op | None:
         """An operation that was not known: asks the consumer once whether it is wanted."""
         with self._lock:
-            known = place.known.get(name)
-            if known is None:
-                known = place.known[name] = []
-            while len(known) <= k:
-                op = Op(place, name, len(known))
-                known.append(op if not self.told.wants or self.consumer.wants(op) else None)
-            return known[k]
+            ops = place.ops.get(name)
+            if ops is None:
+                ops = place.ops[name] = []
+            while len(ops) <= k:
+                op = Op(place, name, len(ops))
+                ops.append(op if not self.told.wants or self.consumer.wants(op) else None)
+            return ops[k]
 
 
 class Told:

@@ -40,7 +40,7 @@ def put_back(old: Any, new: Any, written: list[torch.Tensor], address: str) -> A
 
 
 def _among(tensor: torch.Tensor, others: list[torch.Tensor]) -> bool:
-    return any(tensor is each for each in others)
+    return any(tensor is other for other in others)
 
 
 def _write(target: torch.Tensor, new: torch.Tensor, address: str) -> None:
@@ -71,9 +71,9 @@ def _keeps(node: Any, tensor: torch.Tensor) -> bool:
     if tensor.layout is not torch.strided:
         return False
     storage = storage_id(tensor.untyped_storage())
-    found = [each for saved in everything_saved_by(node) for _, each in tensors(saved)]
+    held = [inner for saved in everything_saved_by(node) for _, inner in tensors(saved)]
     return any(
-        storage_id(each.untyped_storage()) == storage
-        for each in found
-        if each.layout is torch.strided
+        storage_id(inner.untyped_storage()) == storage
+        for inner in held
+        if inner.layout is torch.strided
     )

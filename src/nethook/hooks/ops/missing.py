@@ -44,7 +44,7 @@ def why_no_op(met: Met | None, module: str, name: str) -> str:
             f"the module {module!r} runs as one fused kernel in evaluation without gradient. To "
             "see inside, call torch.backends.mha.set_fastpath_enabled(False) before the forward."
         )
-    inside = next((each for each in counts if name in _names_inside(each)), None)
+    inside = next((outer for outer in counts if name in _names_inside(outer)), None)
     if name not in counts and inside is not None:
         return (
             f"what happens inside {inside} has no address, and nearest to it is "
@@ -58,16 +58,16 @@ def _had(module: str, counts: dict[str, int]) -> str:
         return f"the module {module!r} was called, and has no operation of its own."
     had = [op_address(module, name, k) for name, count in counts.items() for k in range(count)]
     more = len(had) - 12
-    shown = ", ".join(repr(each) for each in had[:12])
+    shown = ", ".join(repr(address) for address in had[:12])
     return f"{module!r} has had {shown}{f' and {more} more' if more > 0 else ''}."
 
 
 def _names_inside(name: str) -> set[str]:
     """The names of operations that happen inside an operation."""
     inside = set(_INSIDE.get(name, "").split())
-    for function, known in known_names.items():
-        if known == name and isinstance(function, FunctionType):
-            called = {each.strip("_") for each in function.__code__.co_names}
-            deeper = [_INSIDE[each].split() for each in called if each in _INSIDE]
+    for function, op in known_names.items():
+        if op == name and isinstance(function, FunctionType):
+            called = {word.strip("_") for word in function.__code__.co_names}
+            deeper = [_INSIDE[word].split() for word in called if word in _INSIDE]
             inside |= called.union(*deeper)
     return inside

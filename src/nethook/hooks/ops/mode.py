@@ -44,9 +44,9 @@ class Running:
         call = self.calls[-1]
         k = call.counts.get(name, 0)
         call.counts[name] = k + 1
-        known = call.known.get(name)
-        if known is not None and k < len(known):
-            return known[k]
+        ops = call.ops.get(name)
+        if ops is not None and k < len(ops):
+            return ops[k]
         return self.watcher.meet(call.place, name, k)
 
 
@@ -94,7 +94,7 @@ class OpMode(TorchFunctionMode):
             result = func(*args, **kwargs)  # the hot path
             new = watcher.after(op, func, args, kwargs, result)
             return result if new is None else _replaced(op, func, args, kwargs, result, new)
-        seen = [(each.watcher, each.next(name)) for each in self.running]
+        seen = [(running.watcher, running.next(name)) for running in self.running]
         return _run([(watcher, op) for watcher, op in seen if op is not None], func, args, kwargs)
 
     def find(self, watcher: OpWatcher) -> Running | None:
@@ -106,10 +106,10 @@ class OpMode(TorchFunctionMode):
 
     def begin(self, running: Running) -> None:
         """The outermost module of a watcher is called."""
-        at = len(self.running)
-        while at and self.running[at - 1].watcher.number > running.watcher.number:
-            at -= 1
-        self.running.insert(at, running)
+        position = len(self.running)
+        while position and self.running[position - 1].watcher.number > running.watcher.number:
+            position -= 1
+        self.running.insert(position, running)
 
     def end(self, running: Running) -> None:
         """It has returned, or it will not."""
@@ -136,7 +136,7 @@ class OpMode(TorchFunctionMode):
     def again(self, running: Running) -> Iterator[None]:
         """Sees what runs inside as a part of a call that has long returned."""
         before, was_on = self.running, self.is_on
-        self.running = [each for each in before if each.watcher is not running.watcher]
+        self.running = [other for other in before if other.watcher is not running.watcher]
         self.begin(running)
         # Inside a backward pass that an operation has started, torch has taken the mode off.
         pushed = not _is_on_stack(self)
@@ -157,7 +157,7 @@ class OpMode(TorchFunctionMode):
             for running in list(self.running):
                 if running.frame not in alive or not running.watcher.alive:
                     self.end(running)
-            self.paused = [each for each in self.paused if each.frame in alive]
+            self.paused = [block for block in self.paused if block.frame in alive]
         self.settle()
 
 
@@ -239,17 +239,17 @@ def _take_off(mode: OpMode) -> None:
 
 
 def _is_on_stack(mode: OpMode) -> bool:
-    return any(function_mode_at(at) is mode for at in range(function_modes()))
+    return any(function_mode_at(depth) is mode for depth in range(function_modes()))
 
 
 def _frames() -> set[FrameType]:
     """The frames that are being executed in this thread."""
-    found = set()
+    frames = set()
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        found.add(frame)
+        frames.add(frame)
         frame = frame.f_back
-    return found
+    return frames
 
 
 class unseen:  # noqa: N801  it is used like a function

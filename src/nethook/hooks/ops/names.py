@@ -77,4 +77,4 @@ def written_arguments(
     if in_place or kwargs.get("inplace"):
         first = args[0] if args else next(iter(kwargs.values()), None)
         written += first if isinstance(first, list | tuple) else [first]  # torch._foreach_add_
-    return [each for each in written if isinstance(each, torch.Tensor)]
+    return [value for value in written if isinstance(value, torch.Tensor)]

@@ -154,18 +154,18 @@ class _Leaves(ModuleHook):
         if running is None:
             return
         calls = running.calls
-        at = len(calls) - 1
-        if calls[at].place.ref() is not module:
+        depth = len(calls) - 1
+        if calls[depth].place.ref() is not module:
             # A replica, a module of others, or one whose children were left without a word.
             place = watcher.place_of(module)
-            while at >= 0 and calls[at].place is not place:
-                at -= 1
-            if at < 0:
+            while depth >= 0 and calls[depth].place is not place:
+                depth -= 1
+            if depth < 0:
                 return
-        call = calls[at]
+        call = calls[depth]
         place = call.place
         hidden = calls[-1].hidden
-        del calls[at:]
+        del calls[depth:]
         watcher.met.note(place, call.counts)
         if not calls:
             mode.end(running)
@@ -205,5 +205,8 @@ def _may_be_fused(module: nn.Module, args: tuple[Any, ...], mode: OpMode) -> boo
         return False
     if not torch.is_grad_enabled():
         return True
-    tensors = [*module.parameters(), *(each for each in args if isinstance(each, torch.Tensor))]
+    tensors = [
+        *module.parameters(),
+        *(argument for argument in args if isinstance(argument, torch.Tensor)),
+    ]
     return not any(tensor.requires_grad for tensor in tensors)

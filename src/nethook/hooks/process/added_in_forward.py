@@ -28,7 +28,7 @@ Table = MutableMapping[int, Any]
 _ON_A_MODULE = {
     attribute: OPTIONS_OF_HOOKS.get(kind, ()) for kind, attribute in HOOKS_OF_MODULES.items()
 }
-_NAMES = tuple(each for name, options in _ON_A_MODULE.items() for each in (name, *options))
+_NAMES = tuple(table for name, options in _ON_A_MODULE.items() for table in (name, *options))
 _tables_of = itemgetter(*_NAMES)
 _NOTHING: dict[Any, Any] = {}
 
@@ -45,7 +45,7 @@ class HooksOfModule:
         self._tables: tuple[Table, ...] = _tables_of(own)
         # By the name of the table, for those that hold anything; most modules have none.
         self._contents = (
-            {name: dict(each) for name, each in zip(_NAMES, self._tables, strict=True) if each}
+            {name: dict(table) for name, table in zip(_NAMES, self._tables, strict=True) if table}
             if any(self._tables)
             else _NOTHING
         )
@@ -63,10 +63,10 @@ class HooksOfModule:
             if kept is None and own[name] is before[name]:
                 continue
             kept = dict(own[name]) if kept is None else kept
-            for each in options:
-                flags = {**self._contents.get(each, _NOTHING), **own[each]}
-                own[each] = before[each]
-                _fill(own[each], {key: flag for key, flag in flags.items() if key in kept})
+            for option in options:
+                flags = {**self._contents.get(option, _NOTHING), **own[option]}
+                own[option] = before[option]
+                _fill(own[option], {key: flag for key, flag in flags.items() if key in kept})
             own[name] = before[name]
             _fill(own[name], kept)
             if self._full is None and not any(map(_is_ours, kept.values())):

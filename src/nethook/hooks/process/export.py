@@ -59,11 +59,11 @@ class _Refused(Hook):
 
     def __call__(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         given = args[0] if args else kwargs.get("callables")
-        for each in given if isinstance(given, tuple) else (given,):
-            if isinstance(each, nn.Module) and any(
+        for model in given if isinstance(given, tuple) else (given,):
+            if isinstance(model, nn.Module) and any(
                 isinstance(hook, Hook)
-                for place in hooks_on(Tree(each))
-                for hook in place.hooks.values()
+                for table in hooks_on(Tree(model))
+                for hook in table.hooks.values()
             ):
                 raise ScopeError(
                     f"the model is hooked by {self.owner.name}, and a CUDA graph would replay its "
@@ -92,6 +92,6 @@ class _Exporter(Hook):
 def _without_global_hooks() -> Iterator[None]:
     """Our hooks on every module, which `suspended` silences, are off: torch looks for them."""
     with ExitStack() as back:
-        for place in list(global_hooks()):
-            take_off(place, back)
+        for table in list(global_hooks()):
+            take_off(table, back)
         yield

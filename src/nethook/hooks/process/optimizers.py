@@ -67,9 +67,9 @@ def optimizers_holding(parameters: Iterable[torch.Tensor]) -> list[torch.optim.O
     """
     wanted = {id(parameter) for parameter in parameters}
     return [
-        each
-        for each in gc.get_objects()
-        if issubclass(type(each), torch.optim.Optimizer) and holds(each, wanted)
+        thing
+        for thing in gc.get_objects()
+        if issubclass(type(thing), torch.optim.Optimizer) and holds(thing, wanted)
     ]
 
 

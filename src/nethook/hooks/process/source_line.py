@@ -20,8 +20,8 @@ _INSTALLED: Final = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("pl
 _LANGUAGE: Final = (sysconfig.get_path("stdlib"), "<frozen ")
 # Frames of torch that call modules or functions and say nothing about which.
 _MACHINERY: Final = frozenset(
-    _TORCH + each.replace("/", os.sep)
-    for each in (
+    _TORCH + file.replace("/", os.sep)
+    for file in (
         "nn/modules/module.py", "nn/functional.py", "overrides.py", "utils/_contextlib.py",
         "_jit_internal.py", "functional.py", "_tensor.py", "_compile.py", "utils/_device.py",
     )

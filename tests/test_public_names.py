@@ -83,15 +83,6 @@ def test_classic_names_resolve_and_are_not_listed(name: str) -> None:
     assert name not in nethook.__all__
 
 
-def test_the_types_that_people_annotate_with() -> None:
-    from nethook import types
-
-    assert types.__all__ == sorted(types.__all__)
-    for name in types.__all__:
-        assert isinstance(getattr(types, name), type)
-        assert getattr(types, name).__name__ == name
-
-
 def public_functions() -> list[tuple[str, str]]:
     """Every public function and class, with the package that users read it from."""
     pairs = [("nethook", name) for name in [*nethook._SOURCES, *CLASSIC]]

@@ -19,8 +19,7 @@ import torch
 from torch import nn
 
 from nethook import torch_private
-from nethook.errors import TorchChangedError
-from nethook.private_names import NAMES, look_up, name, release
+from nethook.private_names import NAMES, release
 
 pytestmark = pytest.mark.short
 
@@ -160,19 +159,6 @@ def test_every_name_says_what_it_is_for(path: str) -> None:
     assert len(each.question.split()) >= 3
     assert len(each.lost.split()) >= 1
     assert release(each.since) >= (2, 8)
-
-
-def test_a_missing_name_takes_the_plain_way() -> None:
-    plain = object()
-    path = "torch._C._no_such_name_of_torch"
-    try:
-        assert name(path, "Is it there?", "nothing is lost", plain) is plain
-        refuse = name(path, "Is it there?", "the moon cannot be seen")
-        with pytest.raises(TorchChangedError, match=r"has no torch\._C\._no.*the moon cannot be"):
-            refuse(1, two=2)
-    finally:
-        del NAMES[path]
-    assert look_up("torch.nn.Linear") is nn.Linear
 
 
 class Saved:

@@ -1,14 +1,10 @@
 """Running a model once and leaving it as it was; `test_sites` does so for the whole zoo."""
 
-import copy
-
 import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize
 
-from nethook.addresses.inputs import inputs
-from nethook.restoring.copies import own_inputs, stand_in
 from nethook.restoring.unchanged import unchanged
 from nethook.torch_private import first_element
 
@@ -68,41 +64,3 @@ def test_evaluation_is_for_the_block_alone_and_module_by_module() -> None:
     with unchanged(model, evaluation=True):
         assert not any(module.training for module in model.modules())
     assert [module.training for module in model.modules()] == [True, True, False]
-
-
-def test_inputs_are_the_models_own() -> None:
-    x = torch.ones(2, requires_grad=True)
-    given = own_inputs(inputs(x, mask={"a": torch.zeros(1)}))
-    assert given[0].requires_grad
-    assert given[0].is_leaf
-    given["mask"]["a"].add_(1)
-    with torch.no_grad():
-        given[0].add_(1)
-    assert x.tolist() == [1.0, 1.0]
-
-
-def test_who_stands_in_for_a_model() -> None:
-    model, x = nn.Linear(3, 2), torch.ones(1, 3)
-    assert stand_in(model, inputs(x), copied=False)[0] is model
-    copied, _ = stand_in(model, inputs(x), copied=True)
-    assert copied is not model
-    assert torch.equal(copied.weight, model.weight)
-    empty, given = stand_in(model, inputs(x.to("meta")), copied=False)
-    assert empty is not model
-    assert empty.weight.is_meta
-    assert isinstance(empty.weight, nn.Parameter)
-    assert given[0].is_meta
-    without_data = copy.deepcopy(model).to("meta")
-    assert stand_in(without_data, inputs(x.to("meta")), copied=False)[0] is without_data
-    mixed, given = stand_in(model, inputs(x, mask=x.to("meta")), copied=False)
-    assert mixed.weight.is_meta
-    assert given[0].is_meta
-
-
-def test_a_copy_without_data_keeps_ties_and_takes_no_memory() -> None:
-    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
-    model[1].weight = model[0].weight
-    empty, _ = stand_in(model, inputs(torch.ones(1, 3, device="meta")), copied=False)
-    assert empty[0].weight is empty[1].weight
-    assert all(each.is_meta for each in empty.parameters())
-    assert not any(each.is_meta for each in model.parameters())

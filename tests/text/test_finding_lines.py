@@ -1,0 +1,86 @@
+"""Findings as lines of text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nethook.text.finding_lines import HEALTHY, MOST, finding_lines, healthy_line
+from nethook.text.paragraphs import WIDTH, Style
+
+FINDING: dict[str, Any] = {
+    "code": "dead-units",
+    "severity": "error",
+    "message": "Half of the units are dead.",
+    "fix": "Lower the learning rate.",
+    "sites": ["fc1"],
+    "first_step": 20,
+    "last_step": 20,
+    "evidence": [{"name": "dead share", "value": 0.512345, "threshold": 0.5}],
+    "consequences": [{"code": "not-learning", "message": "so nothing is learnt"}],
+}
+
+
+def lines_of(*findings: dict[str, Any], colour: bool = False) -> list[str]:
+    return list(finding_lines(findings, Style(colour=colour)))
+
+
+def test_one_finding_in_full() -> None:
+    assert lines_of(FINDING) == [
+        "1 finding:",
+        "  error: dead-units (fc1; step 20)",
+        "    Half of the units are dead.",
+        "    evidence: dead share 0.5123 (limit 0.5)",
+        "    leads to: not-learning",
+        "    fix: Lower the learning rate.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "headline"),
+    [
+        ({"last_step": 40}, "dead-units (fc1; steps 20 to 40)"),
+        ({"last_step": None}, "dead-units (fc1; step 20)"),
+        ({"first_step": None}, "dead-units (fc1)"),
+        ({"sites": []}, "dead-units (step 20)"),
+        ({"sites": [], "first_step": None}, "dead-units"),
+        ({"sites": list("abcde")}, "dead-units (a, b, c and 2 more; step 20)"),
+    ],
+)
+def test_where_and_when(changes: dict[str, Any], headline: str) -> None:
+    assert lines_of({**FINDING, **changes})[1] == f"  error: {headline}"
+
+
+def test_what_a_finding_lacks_has_no_line() -> None:
+    assert lines_of({"code": "odd"}) == ["1 finding:", "  info: odd"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(12345.6, "1.235e+04"), (12345, "12,345"), ("relu", "relu"), (True, "True"), (-0.5, "-0.5")],
+)
+def test_evidence_may_be_any_value(value: object, shown: str) -> None:
+    lines = lines_of({"code": "odd", "evidence": {"it": value}})
+    assert lines[-1] == f"    evidence: it {shown}"
+
+
+def test_many_findings_are_counted_and_not_all_listed() -> None:
+    lines = lines_of(*[{"code": f"code-{number}"} for number in range(MOST + 3)])
+    assert lines[0] == f"{MOST + 3} findings:"
+    assert lines[-1] == "  and 3 more"
+    assert len(lines) == 1 + MOST + 1
+
+
+def test_lines_fit_a_terminal() -> None:
+    wordy = {**FINDING, "message": "word " * 100, "fix": "other " * 100}
+    assert all(len(line) <= WIDTH for line in lines_of(wordy))
+
+
+def test_the_severity_has_its_colour() -> None:
+    assert lines_of(FINDING, colour=True)[1].startswith("  \x1b[31merror\x1b[0m: dead-units")
+
+
+def test_the_line_of_a_healthy_run() -> None:
+    assert healthy_line(Style()) == f"healthy: {HEALTHY}"
+    assert healthy_line(Style(colour=True)) == f"\x1b[32mhealthy\x1b[0m: {HEALTHY}"

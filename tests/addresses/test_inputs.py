@@ -92,8 +92,8 @@ def test_any_other_form_is_refused_with_what_to_type(value):
     with pytest.raises(InputsError) as caught:
         as_inputs(value)
     assert str(caught.value) == (
-        "inputs are a tensor, a tuple (positional arguments), a mapping (keyword arguments), or "
-        f"nethook.inputs(*args, **kwargs); got {type(value).__name__}. "
+        "`inputs` must be a tensor, a tuple (positional arguments), a mapping (keyword arguments), "
+        f"or nethook.inputs(*args, **kwargs); got {type(value).__name__}. "
         "To pass it as the only argument, write nethook.inputs(value)."
     )
     assert isinstance(caught.value, TypeError)
@@ -103,6 +103,6 @@ def test_a_mapping_with_other_keys_is_refused_with_what_to_type():
     with pytest.raises(InputsError) as caught:
         as_inputs({"x": X, 0: X})
     assert str(caught.value) == (
-        "a mapping given as inputs holds keyword arguments, so its keys must be strings. "
-        "To pass the mapping itself, write nethook.inputs(mapping)."
+        "`inputs` given as a mapping must have strings as keys, the names of keyword arguments; "
+        "got 0 of type int. To pass the mapping itself, write nethook.inputs(mapping)."
     )

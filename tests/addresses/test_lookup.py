@@ -89,11 +89,11 @@ def test_a_name_is_a_string(name):
     with pytest.raises(PatternError) as caught:
         get_module(Small(), name)
     assert str(caught.value) == (
-        f"a module is looked up by its name, a string; got {name!r} of type "
+        f"`name` must be a string, the name of a module; got {name!r} of type "
         f"{type(name).__name__}. For other patterns use nethook.select."
     )
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(InputsError, match=r"a model is an nn.Module; got dict"):
+    with pytest.raises(InputsError, match=r"`model` must be an nn.Module; got dict"):
         get_parameter({}, "fc1")

@@ -256,8 +256,9 @@ def test_what_is_no_pattern_is_refused(pattern, shown):
     with pytest.raises(PatternError) as caught:
         modules(MODEL, pattern)
     assert str(caught.value) == (
-        "a pattern is a name, a glob, a compiled regular expression, a module class, a module, "
-        f"a function (name, module) -> bool, or a list of these; got {shown}."
+        "A pattern must be a name, a glob, a compiled regular expression, a module class, a "
+        f"module, a function (name, module) -> bool, or a list of these; got {shown}. A name is "
+        'written as a string, also where it is a number: "0".'
     )
 
 

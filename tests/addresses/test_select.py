@@ -185,7 +185,9 @@ def test_a_pattern_to_exclude_must_mean_something_too(params):
 def test_a_type_that_is_no_class_is_refused(wrong):
     with pytest.raises(OptionError) as caught:
         select(MODEL, type=wrong)
-    assert str(caught.value) == f"type= takes a class or a tuple of classes; got {wrong!r}."
+    assert str(caught.value) == (
+        f"`type` must be a class or a tuple of classes; got {wrong!r}. Write type=nn.Conv2d."
+    )
 
 
 def test_the_error_of_a_wrong_name_is_a_lookup_error_and_a_key_error():
@@ -195,12 +197,14 @@ def test_the_error_of_a_wrong_name_is_a_lookup_error_and_a_key_error():
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(InputsError, match=r"a model is an nn.Module; got str"):
+    with pytest.raises(InputsError, match=r"`model` must be an nn.Module; got str"):
         select("resnet18", "fc1")
 
 
 @pytest.mark.parametrize("params", [False, True])
 def test_a_list_that_came_out_empty_matches_nothing(params):
-    with pytest.raises(NoSuchSiteError, match="the list of patterns is empty"):
+    with pytest.raises(
+        NoSuchSiteError, match="A list of patterns must hold at least one; got an empty"
+    ):
         select(MODEL, [], params=params)
     assert select(MODEL, exclude=[], params=params) == select(MODEL, params=params)

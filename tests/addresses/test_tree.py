@@ -242,8 +242,16 @@ def test_modules_that_say_they_are_equal_are_kept_apart():
 
 @pytest.mark.parametrize("model", [None, nn.Linear, {"fc": nn.Linear(1, 1)}, lambda x: x])
 def test_what_is_no_module_is_no_model(model):
-    with pytest.raises(InputsError, match=r"a model is an nn.Module; got \w+\."):
+    with pytest.raises(InputsError, match=r"`model` must be an nn.Module; got \w+\. \w"):
         Tree(model)
+
+
+def test_the_class_of_a_model_is_told_from_a_model():
+    with pytest.raises(InputsError) as caught:
+        Tree(nn.Linear)
+    assert str(caught.value) == (
+        "`model` must be an nn.Module; got type. That is the class: write Linear(...)."
+    )
 
 
 class Counting(OrderedDict):

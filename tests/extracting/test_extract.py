@@ -208,7 +208,7 @@ def test_batches_of_every_form(model, batch, split, tmp_path):
         ({"input": X, "label": Y, "labels": Y}, None, "both 'labels' and 'label'"),
         ((X, {"a": 1}), None, "`labels` must be a tensor, a list of numbers or a list of texts"),
         ((X, Y, [object()] * 23), None, "`ids` must be a tensor, .* got list of object"),
-        (("text", Y), None, "inputs are a tensor"),
+        (("text", Y), None, "`inputs` must be a tensor"),
     ],
 )
 def test_batches_of_no_form(model, batch, split, said, tmp_path):

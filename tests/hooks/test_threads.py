@@ -103,7 +103,7 @@ def test_an_attached_edit_is_of_its_thread() -> None:
     ],
 )
 def test_another_word_is_refused(call) -> None:
-    with pytest.raises(OptionError, match=r'threads is "own" .* or "all"; got \'both\''):
+    with pytest.raises(OptionError, match=r'`threads` must be "own" or "all"; got \'both\''):
         call(nn.Linear(1, 1))
 
 

@@ -350,7 +350,7 @@ def test_options_are_checked_before_anything_is_attached(model, option, message)
 
 
 def test_what_is_not_a_module_is_refused(model):
-    with pytest.raises(TypeError, match=r"a model is an nn.Module; got function"):
+    with pytest.raises(TypeError, match=r"`model` must be an nn.Module; got function"):
         nethook.trace(lambda x: x).__enter__()
 
 

@@ -54,14 +54,16 @@ def as_inputs(value: object) -> Inputs:
     if isinstance(value, tuple):
         return Inputs(tuple(value))
     if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise InputsError(
-                "a mapping given as inputs holds keyword arguments, so its keys must be strings. "
-                "To pass the mapping itself, write nethook.inputs(mapping)."
-            )
+        for key in value:
+            if not isinstance(key, str):
+                raise InputsError(
+                    "`inputs` given as a mapping must have strings as keys, the names of keyword "
+                    f"arguments; got {key!r} of type {type(key).__name__}. To pass the mapping "
+                    "itself, write nethook.inputs(mapping)."
+                )
         return Inputs((), dict(value))
     raise InputsError(
-        "inputs are a tensor, a tuple (positional arguments), a mapping (keyword arguments), or "
-        f"nethook.inputs(*args, **kwargs); got {type(value).__name__}. To pass it as the only "
+        "`inputs` must be a tensor, a tuple (positional arguments), a mapping (keyword arguments), "
+        f"or nethook.inputs(*args, **kwargs); got {type(value).__name__}. To pass it as the only "
         "argument, write nethook.inputs(value)."
     )

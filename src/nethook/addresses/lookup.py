@@ -42,7 +42,7 @@ def get_parameter(model: nn.Module, name: str) -> torch.Tensor:
 def _find(index: Index[AnySite], name: str, *, kind: str) -> AnySite:
     if not isinstance(name, str):
         raise PatternError(
-            f"a {kind} is looked up by its name, a string; got {name!r} of type "
+            f"`name` must be a string, the name of a {kind}; got {name!r} of type "
             f"{type(name).__name__}. For other patterns use nethook.select."
         )
     site = index.find(name) or index.find(unescape(name))

@@ -68,9 +68,10 @@ def flatten(patterns: Iterable[Pattern]) -> list[Pattern]:
             flat.extend(flatten(pattern))
         else:
             raise PatternError(
-                "a pattern is a name, a glob, a compiled regular expression, a module class, a "
-                "module, a function (name, module) -> bool, or a list of these; got "
-                f"{pattern!r} of type {type(pattern).__name__}."
+                "A pattern must be a name, a glob, a compiled regular expression, a module class, "
+                "a module, a function (name, module) -> bool, or a list of these; got "
+                f"{pattern!r} of type {type(pattern).__name__}. A name is written as a string, "
+                'also where it is a number: "0".'
             )
     return flat
 

@@ -105,7 +105,10 @@ def select_sites(
 def _check_not_empty(patterns: tuple[Pattern, ...]) -> None:
     # `select(model)` means everything; `select(model, [])` is a list that came out empty.
     if patterns and not flatten(patterns):
-        raise NoSuchSiteError("the list of patterns is empty: it matches nothing.")
+        raise NoSuchSiteError(
+            "A list of patterns must hold at least one; got an empty list, which matches nothing. "
+            "Leave the argument out to select everything."
+        )
 
 
 def _all(index: Index[AnySite]) -> Found[AnySite]:
@@ -120,7 +123,9 @@ def _narrow(
     value: Callable[[AnySite], object],
 ) -> list[tuple[str, AnySite]]:
     if cls is not None and not _are_classes(cls):
-        raise OptionError(f"type= takes a class or a tuple of classes; got {cls!r}.")
+        raise OptionError(
+            f"`type` must be a class or a tuple of classes; got {cls!r}. Write type=nn.Conv2d."
+        )
     kept = [
         (name, site)
         for order, (site, name) in sorted(matched.items(), key=itemgetter(0))

@@ -139,7 +139,9 @@ class Tree(Index[Site]):
 
     def __init__(self, model: nn.Module) -> None:
         if not isinstance(model, nn.Module):
-            raise InputsError(f"a model is an nn.Module; got {type(model).__name__}.")
+            raise InputsError(
+                f"`model` must be an nn.Module; got {type(model).__name__}.{_hint(model)}"
+            )
         self._walk = _Walk(model)
         self._made: dict[int, Site] = {}
         self._by_name = None
@@ -410,6 +412,13 @@ class _Walk:
                         child, prefix + attribute, long_prefix + attribute, internal=within
                     )
         self._path.discard(key)
+
+
+def _hint(model: object) -> str:
+    """What to type instead of what is no model."""
+    if isinstance(model, type) and issubclass(model, nn.Module):
+        return f" That is the class: write {model.__name__}(...)."
+    return " Pass the model itself."
 
 
 def _is_leaf(module: nn.Module) -> bool:

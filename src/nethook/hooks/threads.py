@@ -44,8 +44,8 @@ def check_threads(threads: str) -> None:
     """Refuses what is neither of the two."""
     if threads not in ("own", "all"):
         raise OptionError(
-            f'threads is "own" (calls of the thread that opens the scope) or "all"; got '
-            f"{threads!r}."
+            f'`threads` must be "own" or "all"; got {threads!r}. With "own" a scope sees the calls '
+            'of the thread that opens it, with "all" those of every thread.'
         )
 
 

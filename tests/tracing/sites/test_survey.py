@@ -298,9 +298,9 @@ def test_lazy_modules_stay_lazy() -> None:
 
 
 def test_wrong_arguments_are_refused(model: nn.Module) -> None:
-    with pytest.raises(InputsError, match=r"a model is an nn\.Module; got str"):
+    with pytest.raises(InputsError, match=r"`model` must be an nn\.Module; got str"):
         nethook.sites("model", torch.ones(1))
-    with pytest.raises(InputsError, match="inputs are a tensor, a tuple"):
+    with pytest.raises(InputsError, match="`inputs` must be a tensor, a tuple"):
         nethook.sites(model, [1])
 
 

@@ -17,6 +17,7 @@ from torch import nn
 
 from nethook.torch_private import children_of
 
+# Per model; a script has a handful. One that makes up a new pattern at every step fills no memory.
 _MOST_PATTERNS: Final = 64
 _Levels: TypeAlias = tuple[list[nn.Module], list[str], list[int]]
 

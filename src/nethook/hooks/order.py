@@ -54,7 +54,9 @@ class Order:
         return keys
 
 
-_orders: dict[int, Order] = {}  # by the id of the dict; only while one of its hooks rests
+# By the id of the dict; only while one of its hooks rests. Global, because several attachments may
+# have hooks that rest in the same dict, and know nothing of each other.
+_orders: dict[int, Order] = {}
 
 
 def note_rest(reference: _Reference, hooks: _Hooks, key: int) -> Order:

@@ -36,7 +36,11 @@ CONTEXT: Final = 0
 NOWHERE: Final = -1
 """As the thread of an owner: none."""
 
+# The scopes that are open in a context. Global as every `ContextVar` is: hooks are shared by all
+# threads, and this is how one finds out whether the call under way is its own.
 _open: ContextVar[tuple[Owner, ...]] = ContextVar("nethook scopes", default=())
+# Those that stay open without a block, so that a forked child can switch them off: it inherits
+# them, and nobody in it closes them.
 _staying: weakref.WeakSet[Owner] = weakref.WeakSet()
 
 

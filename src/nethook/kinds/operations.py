@@ -34,6 +34,7 @@ LINEAR = _names("""
 """)
 # Linear where only one of their arguments is a tensor that was computed.
 LINEAR_BY_A_CONSTANT = _names("mul div truediv")
+# Linear in one argument while the other stays: a product of two computed tensors is not.
 LINEAR_IN_ONE = _names("matmul mm bmm einsum baddbmm")
 COMPARISONS = _names("ge gt le lt")
 # Functions of each element: composed and evaluated again, they are one activation.

@@ -44,6 +44,7 @@ _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _LEFT_TO_TORCH = _OF_EVERY_MODULE - {
     *HOLD_PARTS, NOT_SAVED, "training",
 } | {COMPILED_CALL}  # fmt: skip
+# Where wrappers such as DDP and FSDP are defined. Of them only the mode and the parts are put back.
 _WRAPPERS = ("torch.distributed.", "torch.nn.parallel.")
 
 

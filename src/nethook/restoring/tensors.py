@@ -27,6 +27,7 @@ from nethook.torch_private import (
 )
 
 MOST_COPIED = 64 * 2**20
+# Integers as wide as an element: compared as such, NaN equals NaN and -0.0 is not 0.0.
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 

@@ -177,7 +177,7 @@ def test_names_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPatch) ->
 
     def second() -> None: ...
 
-    monkeypatch.setattr(names, "_MOST", len(known_names) + 1)
+    monkeypatch.setattr(names, "MOST_NAMES", len(known_names) + 1)
     assert (op_name(first), op_name(second)) == ("first", "second")
     assert first in known_names
     assert second not in known_names

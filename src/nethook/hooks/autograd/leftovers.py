@@ -22,8 +22,9 @@ from nethook.torch_private import base_of, buffers_of, hooks_of_tensor
 FARTHEST = 20_000
 """Objects that are looked at in the attributes of a model; what lies behind them is not found."""
 
-_KEY = 0  # no id is 0
-_STANDARD = frozenset(vars(nn.Module()))
+_KEY = 0  # of the sweep in `Owner.late`, where others stand under their id: no id is 0
+_STANDARD = frozenset(vars(nn.Module()))  # what every module has: tables of hooks, children
+# From these on one would reach the whole program: a function holds the globals of its file.
 _NO_HOLDERS = (type, types.ModuleType, types.FunctionType, types.CodeType, types.FrameType, str)
 
 

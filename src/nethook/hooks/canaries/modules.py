@@ -31,6 +31,7 @@ class _Odd(nn.Module):
         return x
 
 
+# The frames that called `_Odd.forward`; read and emptied by `_call`.
 _callers: list[FrameType] = []
 
 

@@ -30,4 +30,4 @@ def warn_if_changed() -> None:
         )
 
 
-_asked: list[bool] = []  # once in a process
+_asked: list[bool] = []  # not empty once it was asked: the answer is the same for the process

@@ -124,7 +124,8 @@ class WhenCompiling:
 class _Checked:
     """A handle: graphs that are compiled meanwhile check the hooks of their modules."""
 
-    # Those that are on. The first one makes torch forget what was compiled without the check.
+    # Those that are on; of the class, for the setting of torch that they switch is the process's.
+    # The first one makes torch forget what was compiled without the check.
     _on: ClassVar[list[_Checked]] = []
 
     __slots__ = ("_waiting",)
@@ -202,8 +203,8 @@ class Uncounted(Hook):
 class _Eager:
     """A handle: everything that was compiled runs eagerly until it is removed."""
 
-    # Those that are on. A stance restores the one before it, and so must be left in order; scopes
-    # may be left in any.
+    # Those that are on; of the class, for torch has one stance for the process. A stance restores
+    # the one before it, and so must be left in order; scopes may be left in any.
     _on: ClassVar[list[_Eager]] = []
     # Whether the compiler would warn of them, were it not told to expect them.
     _expected: ClassVar[bool] = False
@@ -222,6 +223,8 @@ class _Eager:
         if _Eager._expected and self._on == []:
             _Eager._expected = False
             warn_of_skipped_graphs()
+        # Where another scope was opened inside this one and is still open, its stance would bring
+        # ours back at its end: it is given the one from before ours instead.
         for other in self._on:
             if other._stance.prev is self._stance.stance:
                 other._stance.prev = self._stance.prev

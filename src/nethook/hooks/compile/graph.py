@@ -47,6 +47,8 @@ from torch.library import Library, fallthrough_kernel, register_fake
 from nethook.torch_private import base_of, in_transform, is_exporting
 from nethook.torch_versions import release
 
+# One count for the process: a compiled graph may outlive the scope that it was made in, and its
+# number must never come to mean another hook.
 _NUMBERS: Final = itertools.count()
 # Before 2.13 the compiler refuses gradient hooks on what a graph computes, or warns of itself.
 _TRACES_HOOKS: Final = release(torch.__version__) >= (2, 13)
@@ -98,7 +100,8 @@ class Shown:
 shown: Final = Shown()
 """One for the process, so that a graph checks it once and not for each of its hooks."""
 
-# Whom the number of an operation means. They live as long as their hooks.
+# Whom the number of an operation means. They live as long as their hooks. Global, because all that
+# reaches an operation inside a graph are tensors and numbers: no object can be handed to it.
 _TOLD: Final[dict[int, weakref.ref[Any]]] = {}
 # The same by the `id` of the tensor that has the number, which is mostly what the operation gets:
 # to read the number would take longer than all else. And the tensor, for an `id` is used again.
@@ -315,6 +318,8 @@ def _told(site: Tensor) -> Any:
     return None if told is None else told()
 
 
+# torch has one table of operations for the process. They are defined when this file is imported and
+# never taken out: graphs that were compiled with them may be run at any time.
 _LIBRARY: Final = Library("nethook", "DEF")
 _TAGS: Final = (torch.Tag.flexible_layout, torch.Tag.cudagraph_unsafe)
 

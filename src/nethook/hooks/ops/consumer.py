@@ -17,6 +17,8 @@ from nethook.addresses.op_addresses import op_address, op_prefix
 from nethook.addresses.tree import Tree
 from nethook.torch_private import forward_hooks_of
 
+# One count for the process: modules of several models may run inside each other, and consumers are
+# told in the order in which they were attached.
 _numbers = itertools.count()
 
 # In evaluation these run as one fused kernel, unless a mode is on.

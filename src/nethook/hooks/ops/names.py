@@ -30,8 +30,10 @@ _NO_OPS = frozenset(
     ]
 )  # fmt: skip
 
-_MOST = 8192  # functions to remember; a program that makes new ones for ever is not followed
-# The names of the functions met so far. It only spares time: what a function is called is fixed.
+MOST_NAMES = 8192
+"""Functions to remember; a program that makes new ones for ever does not fill the memory."""
+# The names of the functions met so far. Global, and it only spares time: what a function is called
+# is fixed, and it is asked for every operation of every forward that is watched.
 known_names: dict[Any, str | None] = {}
 
 SET_ITEM: Callable[..., Any] = torch.Tensor.__setitem__
@@ -47,7 +49,7 @@ def op_name(function: Callable[..., Any]) -> str | None:
         return known_names[function]
     except KeyError:
         name = _name(function)
-        if len(known_names) < _MOST:
+        if len(known_names) < MOST_NAMES:
             known_names[function] = name
         return name
     except TypeError:  # cannot be hashed

@@ -29,6 +29,7 @@ from nethook.torch_private import (
     pre_hooks_with_kwargs_of,
 )
 
+# Global as every `ContextVar` is, and of the context: another thread may train meanwhile.
 _unmet: ContextVar[bool] = ContextVar("nethook.unmet", default=False)
 
 

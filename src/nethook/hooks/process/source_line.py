@@ -26,7 +26,9 @@ _MACHINERY: Final = frozenset(
         "_jit_internal.py", "functional.py", "_tensor.py", "_compile.py", "utils/_device.py",
     )
 )  # fmt: skip
-_DEEP: Final = 64  # frames that are looked at for a line of the script
+# Frames that are looked at for a line of the script. A trainer may have dozens between that line
+# and a loss; the bound is for code that recurses deeply.
+_DEEP: Final = 64
 
 
 class Source(NamedTuple):

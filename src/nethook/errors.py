@@ -23,7 +23,7 @@
     │   ├── OtherModelError   (ValueError)    a run of another model, which this one cannot continue
     │   └── NotARunError      (ValueError)    a foreign, newer, damaged or hostile file
     ├── UnhealthyError        (AssertionError)  a run has findings, where none were expected
-    ├── FeatureShapeError     (ValueError)    features that have not one row a sample, all alike
+    ├── FeatureShapeError     (ValueError)    features without exactly one row per sample, all alike
     ├── FeaturesError         (OSError)       features on disk that cannot be written or read
     │   ├── NoSuchFeaturesError  (FileNotFoundError)  there are none, or not all of them yet
     │   ├── FeaturesExistError   (FileExistsError)    they are never overwritten
@@ -142,7 +142,7 @@ class UnhealthyError(NethookError, AssertionError):
 
 
 class FeatureShapeError(NethookError, ValueError):
-    """Features that have not one row a sample, or rows that are not all alike."""
+    """Features without exactly one row per sample, or rows that are not all alike."""
 
 
 class FeaturesError(NethookError, OSError):

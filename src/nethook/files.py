@@ -42,7 +42,7 @@ def whole_path(path: str | Path) -> Path:
 
 
 def not_a_file(path: Path, *, links: bool = True) -> str:
-    """What a name stands for where it is no regular file: "a pipe"; "" where it is one.
+    """What a name stands for where it is not a regular file: "a pipe"; "" where it is one.
 
     Arguments:
         path: the name.

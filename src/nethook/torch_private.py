@@ -291,7 +291,7 @@ new_table_of: Callable[[Tensor, Any], Table] = (
     if note(
         "torch.autograd.graph.Node._register_hook_dict",
         "How does a node learn of the gradient hooks of a tensor that has none yet?",
-        "putting on a gradient hook takes some microseconds longer",
+        "putting on a gradient hook takes a few microseconds longer",
         has_plain_way=True,
     )
     else _table_by_a_hook
@@ -381,7 +381,7 @@ def _refuse(frame: FrameType, event: str, _: object) -> None:
 
 def _saved_unless_a_function_runs(node: Any, what: str) -> Any:
     # Torch does not say whether there is a hook. But it calls one, and Python asks before it does.
-    # It asks before destructors, too: they are no hooks, so none may run meanwhile. Both are
+    # It asks before destructors, too: they are not hooks, so none may run meanwhile. Both are
     # switched in one call, which no signal can cut in two.
     if sys.getprofile() is not None:
         return None
@@ -603,7 +603,7 @@ _OLDER, _NEWER = CHECKPOINT_GENERATORS
 CHECKPOINT_GENERATOR: Final = _NEWER if exists(f"torch.utils.checkpoint.{_NEWER}") else _OLDER
 """The one that checkpoints call in this torch."""
 NATIVE_LOSSES: Final = "torch._C._nn"
-"""Where most functions of torch.nn.functional find what computes a loss, anew at every call."""
+"""Where most functions of torch.nn.functional look up, at every call, what computes a loss."""
 note(
     f"{NATIVE_LOSSES}.cross_entropy_loss",
     "Which loss was computed where there is no graph to read, as in an evaluation?",
@@ -641,7 +641,7 @@ OF_COMPILER: Final = ("torch._dynamo", "torch._guards", "torch.compiler")
 note(
     f"{COMPILER}.OptimizedModule",
     "Is a module what torch.compile returned?",
-    "hooks that came after torch.compile are passed by in silence",
+    "compiled code silently bypasses hooks that came after torch.compile",
 )
 note(
     f"{COMPILER_CALLBACKS}.callback_handler",
@@ -651,12 +651,12 @@ note(
 note(
     f"{COMPILER_SETTINGS}.skip_nnmodule_hook_guards",
     "Does compiled code check which hooks its modules have?",
-    "compiled code may pass by the hooks of a watch",
+    "compiled code may bypass the hooks of a watch",
 )
 note(
     "torch._dynamo.reset_code_caches",
     "How does torch compile again what it compiled without hooks?",
-    "compiled code may pass by the hooks of a watch",
+    "compiled code may bypass the hooks of a watch",
 )
 note("torch._guards.CompileContext", "Is something being compiled now?", "as the one before")
 WARNED: Final = "torch._dynamo.utils.warn_once_cache"

@@ -23,7 +23,7 @@ Pattern: TypeAlias = (
     str | re.Pattern[str] | type[Any] | nn.Module | Callable[[str, Any], bool] | Iterable["Pattern"]
 )
 
-_SPELT = (str, re.Pattern)  # a union would be made anew each time it is asked
+_SPELT = (str, re.Pattern)  # a union would be made again at every question
 
 # Sites that were found, each with the name by which a pattern found it; keyed by their order.
 Found: TypeAlias = dict[int, tuple[AnySite, str]]

@@ -415,7 +415,7 @@ class _Walk:
 
 
 def _hint(model: object) -> str:
-    """What to type instead of what is no model."""
+    """What to type instead of something that is not a model."""
     if isinstance(model, type) and issubclass(model, nn.Module):
         return f" That is the class: write {model.__name__}(...)."
     return " Pass the model itself."

@@ -1,9 +1,9 @@
 """What a plain model looks like, remembered from one walk over it to the next.
 
-A scope that is opened once a step walks the model once a step, and the model is nearly always as it
-was. So a model whose modules are neither shared nor wrapped nor parametrised is compared with what
-is remembered of it, level by level, in few steps of the interpreter; addresses, and what patterns
-matched, are taken from memory. Nothing that is remembered holds a module.
+A scope that is opened in every step walks the model in every step, and the model is nearly always
+as it was. So a model whose modules are neither shared nor wrapped nor parametrised is compared with
+what is remembered of it, level by level, in few steps of the interpreter; addresses, and what
+patterns matched, are taken from memory. Nothing that is remembered holds a module.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Attachment:
         self._handles: list[Handle] = []
         self._left_out: LeftOut | None = None  # from the first hook on a module
 
-    # -- one method a kind of hook ------------------------------------------------------------
+    # -- one method per kind of hook ----------------------------------------------------------
 
     def forward_pre(self, module: nn.Module, hook: Hook) -> None:
         """`hook(module, args, kwargs)` before a module's forward."""
@@ -190,7 +190,7 @@ class _OnModule:
 
     Or in the dicts of hooks on every module, which torch keeps in the same form.
     Does what `Module.register_forward_hook` and its handle do, at a fifth of the cost: a trace
-    of a thousand layers registers and removes a thousand hooks a forward. The dict is held
+    of a thousand layers registers and removes a thousand hooks per forward. The dict is held
     weakly, for a hook of somebody else's in it may hold the module.
     """
 
@@ -245,7 +245,7 @@ def put_last(module: nn.Module, hook: Hook) -> None:
 class Resting:
     """Hooks on modules that are taken off while there is nothing for them to do, and put back.
 
-    A module with a hook on it takes some microseconds longer to be called, whatever the hook does.
+    A module with a hook on it takes a few microseconds longer to be called, whatever the hook does.
     Hooks of others keep their place before or behind. Cost: about a microsecond per hook.
     """
 
@@ -285,7 +285,7 @@ _TYPICAL_SECONDS = 1.5e-6  # a typical result of the measurement below
 def seconds_of_a_hook() -> float:
     """What a module with a hook on it takes longer to be called, whatever the hook does.
 
-    Measured once in a process, in some tenths of a millisecond: the least of several tries. Hooks
+    Measured once in a process, in a few tenths of a millisecond: the least of several tries. Hooks
     on all modules would be called for it, and may be the user's: where there are any, a typical
     number serves.
     """

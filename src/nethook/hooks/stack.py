@@ -4,7 +4,7 @@ Torch calls no hook after a forward or a step that an exception has ended: none 
 step, and after a forward only those that ask for it, and not for `KeyboardInterrupt`. So what was
 counted in before may never be counted out. That a call is on no stack any more is how one knows.
 
-Reading a stack takes some microseconds, and is done only where something seems to be under way.
+Reading a stack takes a few microseconds, and is done only where something seems to be under way.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _opened(owner: Owner, *models: nn.Module) -> None:
 
 
 def leave(owner: Owner) -> None:
-    """The scope has ended. In whatever context this is called, it is no error."""
+    """The scope has ended. It may be called in any context."""
     if owner.thread == CONTEXT:
         _open.set(tuple([other for other in _open.get() if other is not owner]))
 

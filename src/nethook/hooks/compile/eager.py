@@ -40,8 +40,8 @@ _MODULES: Final = "torch.nn.modules.module"
 def run_eagerly_where_compiled(tree: Tree, hooks: Attachment) -> None:
     """Lets compiled parts of a model run eagerly, and so call their hooks, while `hooks` are on.
 
-    Code that was compiled before a hook came does not know of it and would pass it by in
-    silence. The compiled code stays as it is and is used again afterwards.
+    Code that was compiled before a hook came does not know of it and would bypass it
+    silently. The compiled code stays as it is and is used again afterwards.
     """
     if not can_be_compiled():
         return
@@ -66,7 +66,7 @@ def check_hooks_in_graphs(hooks: Attachment) -> None:
     Otherwise code that was compiled for a module without hooks is used for one with hooks, which
     it knows nothing of: for a sibling in the same model, for the same model in another copy, and
     for this model if it was called before. What was compiled so far is compiled again when it is
-    next called. (A setting of torch's; 0.4 µs a module and call.)
+    next called. (A setting of torch's; 0.4 µs per module and call.)
     """
     hooks.add(_Checked())
 

@@ -14,7 +14,7 @@ of their own, which run Python whenever the graph runs:
 gradient is shown.
 
 - Which hook an operation means is data, a tensor with its number: blocks that share one compiled
-  graph differ in that input alone. As a Python number it would be one graph a block.
+  graph differ in that input alone. As a Python number it would be one graph per block.
 - The number is declared to be written to, though it never is: an operation that changes nothing and
   returns nothing would be removed from the graph. Backward graphs have a number of their own: one
   that the forward graph has "written" is another tensor to them, which they copy first.
@@ -28,9 +28,9 @@ gradient is shown.
 - Whether a graph has these operations at all is decided by `shown.on`, when it is compiled: there
   are two graphs then, one with and one without, and changing between them compiles nothing.
 
-The operations are defined without the conveniences of `torch.library.custom_op`: 2 µs a call in
-place of 20. They accept any layout, so that no tensor is copied for them, and are kept out of CUDA
-graphs, which would not run their Python again.
+The operations are defined without the conveniences of `torch.library.custom_op`: 2 µs per call
+instead of 20. They accept any layout, so that no tensor is copied for them, and are kept out of
+CUDA graphs, which would not run their Python again.
 """
 
 from __future__ import annotations
@@ -334,7 +334,7 @@ def _define(name: str, arguments: str, run: Any) -> None:
 
 
 # Not `value`, `grad` and `call`: of those Inductor may have code on disk, from an earlier nethook,
-# that calls functions which are no more.
+# that calls functions which no longer exist.
 _define("show_value", "Tensor value, Tensor(a!) site, bool training, bool first", _value)
 _define("show_grad", "Tensor grad, Tensor(a!) back", _grad)
 _LIBRARY.define("through(Tensor value, Tensor back) -> Tensor", tags=_TAGS)

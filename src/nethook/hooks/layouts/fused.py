@@ -10,11 +10,11 @@ import torch
 
 @contextmanager
 def layer_by_layer() -> Iterator[None]:
-    """A block in which `nn.TransformerEncoder` and its kin call their parts also in evaluation.
+    """A block in which `nn.TransformerEncoder` and similar modules call their parts in evaluation.
 
     The switch is torch's own and holds for the whole process: blocks of several threads must not
-    overlap. The last bits of results differ from
-    those of the fused kernel, so this is for runs whose results nobody uses.
+    overlap. The last bits of results differ from those of the fused kernel, so this is for runs
+    whose results nobody uses.
     """
     was = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)

@@ -158,7 +158,7 @@ class ModelPlaces:
         return self._names == names
 
 
-# By id of the model: scopes are short, and each would have to meet every operation anew. Only
+# By id of the model: scopes are short, and each would have to learn every operation again. Only
 # addresses are kept; they go with the model.
 _places_of_models: dict[int, tuple[weakref.ref[nn.Module], ModelPlaces]] = {}
 

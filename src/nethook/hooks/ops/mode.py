@@ -253,7 +253,7 @@ def _frames() -> set[FrameType]:
 
 
 class unseen:  # noqa: N801  it is used like a function
-    """A block whose torch calls are no operations of the model: hooks of our own run user code."""
+    """A block whose torch calls do not count as operations of the model: those of our own hooks."""
 
     __slots__ = ("_mode", "frame")
 

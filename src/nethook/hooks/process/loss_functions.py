@@ -1,7 +1,7 @@
 """Seeing the calls of torch's loss functions where there is no autograd graph to read.
 
 `F.cross_entropy`, a copy of it that was imported by name, and `nn.CrossEntropyLoss` all end in
-`torch._C._nn.cross_entropy_loss`, which is looked up anew at every call. That is what is wrapped,
+`torch._C._nn.cross_entropy_loss`, which is looked up at every call. That is what is wrapped,
 so that all of them are seen, and that functions of `torch.nn.functional` stay what they are for
 `torch.compile`, which knows them by identity.
 
@@ -54,7 +54,7 @@ class LossFunctions:
     """A handle: `seen` is told of every call of torch's loss functions without gradient.
 
         calls = LossFunctions(owner, seen)
-        calls.put_on()                       # they are on now; it takes some 15 µs
+        calls.put_on()                       # they are on now; it takes about 15 µs
         calls.remove()                       # and off; any number of times
 
     Calls that a graph is built for, and those that a mode of the user's or a compiler sees, are

@@ -63,7 +63,7 @@ class _Uncompiled(Hook):
 def optimizers_holding(parameters: Iterable[torch.Tensor]) -> list[torch.optim.Optimizer]:
     """The optimizers in this process that hold any of these parameters, oldest first.
 
-    Looks through all objects that Python keeps account of: some tens of milliseconds.
+    Looks through all objects that Python keeps account of: tens of milliseconds.
     """
     wanted = {id(parameter) for parameter in parameters}
     return [

@@ -17,7 +17,7 @@ from nethook.hooks.autograd.gradients import ask_quickly
 from nethook.hooks.hook import Owner
 from nethook.hooks.layouts.unhookable import RouterPair
 from nethook.hooks.numbers import next_number, renumbered
-from nethook.hooks.process.discovery import Newcomers
+from nethook.hooks.process.discovery import Discovery
 from nethook.hooks.process.optimizers import on_every_step
 from tests.hooks.common import Spy, net
 
@@ -29,7 +29,7 @@ def _root(model: nn.Module) -> Any:
 
 
 def _newcomers(model: nn.Module, hooks: Attachment) -> None:
-    newcomers = Newcomers(
+    newcomers = Discovery(
         "nethook.test", called=lambda _: None, stepped=lambda _: None, built=lambda: None
     )
     newcomers.turn_on()

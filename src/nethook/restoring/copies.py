@@ -14,7 +14,7 @@ from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.hooks.autograd.compact import compact_clone
 from nethook.hooks.autograd.lazy_copy import cheap_copy
-from nethook.hooks.layouts.fake import is_shadow
+from nethook.hooks.layouts.fake import is_fake
 
 
 def own_inputs(inputs: Inputs) -> Inputs:
@@ -53,7 +53,7 @@ def stand_in(model: nn.Module, inputs: Inputs, *, copied: bool) -> tuple[nn.Modu
 
 
 def _own(tensor: torch.Tensor) -> torch.Tensor:
-    if is_shadow(tensor):
+    if is_fake(tensor):
         return tensor  # it has no values that could be written
     if not tensor.requires_grad:
         return cheap_copy(tensor)

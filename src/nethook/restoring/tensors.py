@@ -1,8 +1,9 @@
 """Tensors that others hold: their values, memory, versions and gradients, and putting them back.
 
-A copy costs no memory until one of the two is written (`hooks.lazy`). Where memory is shared with
-others a copy has to be a true one. Weights and gradients are copied so only up to `MOST_COPIED`
-bytes in all, for a model may be as large as the memory; beyond that a write is noticed and named.
+A copy costs no memory until one of the two is written (`hooks.autograd.lazy_copy`). Where memory is
+shared with others a copy has to be a true one. Weights and gradients are copied so only up to
+`MOST_COPIED` bytes in all, for a model may be as large as the memory; beyond that a write is
+noticed and named.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 
 from nethook.hooks.autograd.compact import stored
 from nethook.hooks.autograd.lazy_copy import lazy_copy
-from nethook.hooks.layouts.fake import is_shadow
+from nethook.hooks.layouts.fake import is_fake
 from nethook.hooks.process.added_in_forward import HooksOfTensor
 from nethook.torch_private import (
     base_of,
@@ -196,7 +197,7 @@ def _write(tensor: torch.Tensor, value: torch.Tensor) -> None:
 
 
 def _has_no_values(tensor: torch.Tensor) -> bool:
-    return tensor.is_meta or is_shadow(tensor) or bool(is_of_a_transform(tensor))
+    return tensor.is_meta or is_fake(tensor) or bool(is_of_a_transform(tensor))
 
 
 def _memory(tensor: torch.Tensor) -> int | None:

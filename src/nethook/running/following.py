@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from nethook.hooks.attachment import Attachment
-    from nethook.hooks.process.discovery import Newcomers
+    from nethook.hooks.process.discovery import Discovery
 
 # Taking a census of the process costs some ten milliseconds. This many seconds are free; after that
 # it may take this share of the time: a script may make a new module in every step.
@@ -90,7 +90,7 @@ class Session:
         self._start = start
         self._pid = os.getpid()
         self._busy = threading.Lock()
-        self._newcomers: Newcomers | None = None
+        self._newcomers: Discovery | None = None
         self._always: Attachment | None = None
         self._began = time.monotonic()
         self._spent = 0.0
@@ -108,7 +108,7 @@ class Session:
             from nethook.hooks.attachment import Attachment
             from nethook.hooks.compile.eager import check_hooks_in_graphs
             from nethook.hooks.hook import Owner
-            from nethook.hooks.process.discovery import Newcomers
+            from nethook.hooks.process.discovery import Discovery
             from nethook.hooks.process.export import export_without_hooks
             from nethook.torch_private import COMPILER_CALLBACKS
 
@@ -116,7 +116,7 @@ class Session:
             export_without_hooks(self._always)
             # From the start: a watch may begin while its model is being compiled.
             check_hooks_in_graphs(self._always)
-            self._newcomers = Newcomers(
+            self._newcomers = Discovery(
                 "nethook run", called=self._called, stepped=self._stepped, built=self._built
             )
             self._newcomers.turn_on()

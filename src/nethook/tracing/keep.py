@@ -19,7 +19,7 @@ from nethook.addresses.nested import map_tensors
 from nethook.errors import OverwrittenError
 from nethook.hooks.autograd.compact import compact_clone, compactly
 from nethook.hooks.autograd.lazy_copy import cheap_copy, lazy_copy
-from nethook.hooks.layouts.dtensor import arrived, is_spread
+from nethook.hooks.layouts.dtensor import arrived, is_dtensor
 from nethook.hooks.modes import quiet, unnoticed
 from nethook.hooks.ops.mode import unseen
 from nethook.torch_private import dispatch_modes, dual_level, function_modes, version_of
@@ -166,7 +166,7 @@ def _unnoticed(keep: Keep) -> Keep:
 def _special(keep: Keep, tensor: torch.Tensor) -> Any:
     """A tensor that is a subclass, or is met while a mode is on."""
     tensor = arrived(tensor)
-    if is_spread(tensor):
+    if is_dtensor(tensor):
         # A wrapper around local tensors has no memory of its own that a lazy copy could share.
         lazy = keep in (_lazy_detached, _lazy_unless_in_graph)
         with quiet():

@@ -13,7 +13,7 @@ from torch import nn
 
 import nethook
 from nethook.errors import InputsError, OptionError
-from nethook.hooks.process.discovery import Newcomers
+from nethook.hooks.process.discovery import Discovery
 
 CE = nn.CrossEntropyLoss()
 
@@ -329,7 +329,7 @@ def test_an_error_of_the_model_comes_as_it_is() -> None:
 
 def test_copies_are_nobodys_newcomers() -> None:
     met: list[object] = []
-    newcomers = Newcomers("test", called=met.append, stepped=met.append, built=lambda: None)
+    newcomers = Discovery("test", called=met.append, stepped=met.append, built=lambda: None)
     newcomers.turn_on()
     try:
         model = mlp()

@@ -13,7 +13,7 @@ from torch.distributed import _functional_collectives as collectives
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Replicate, distribute_tensor
 
-from nethook.hooks.layouts.dtensor import arrived, is_spread
+from nethook.hooks.layouts.dtensor import arrived, is_dtensor
 from tests.hooks.common import one_rank
 
 
@@ -32,10 +32,10 @@ def under_way() -> Any:
 
 
 def test_a_spread_tensor_is_known() -> None:
-    assert is_spread(spread())
-    assert not is_spread(torch.ones(3))
+    assert is_dtensor(spread())
+    assert not is_dtensor(torch.ones(3))
     tensor = under_way()
-    assert not is_spread(tensor)
+    assert not is_dtensor(tensor)
     tensor.trigger_wait()
 
 
@@ -63,6 +63,6 @@ def test_nothing_is_spread_where_nobody_has_imported_it(
             monkeypatch.setitem(sys.modules, name, type(sys)(name))
         else:
             monkeypatch.delitem(sys.modules, name)
-    assert not is_spread(tensor)
+    assert not is_dtensor(tensor)
     assert arrived(tensor) is tensor
     assert ("torch.distributed.tensor" in sys.modules) is kind

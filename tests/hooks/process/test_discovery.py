@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from nethook.hooks.audit import audit
-from nethook.hooks.process.discovery import Newcomers, unmet
+from nethook.hooks.process.discovery import Discovery, undiscovered
 from nethook.hooks.registries import global_hooks
 from tests.hooks.common import Spy
 
@@ -24,8 +24,8 @@ def told() -> Told:
 
 
 @pytest.fixture
-def newcomers(told: Told) -> Iterator[Newcomers]:
-    made = Newcomers(
+def newcomers(told: Told) -> Iterator[Discovery]:
+    made = Discovery(
         "test",
         called=lambda module: told.append(("called", module)),
         stepped=lambda optimizer: told.append(("stepped", optimizer)),
@@ -35,7 +35,7 @@ def newcomers(told: Told) -> Iterator[Newcomers]:
     made.remove()
 
 
-def test_calls_are_told_while_it_is_on(newcomers: Newcomers, told: Told) -> None:
+def test_calls_are_told_while_it_is_on(newcomers: Discovery, told: Told) -> None:
     model = nn.Sequential(nn.ReLU(), nn.Tanh())
     model(torch.ones(1))
     assert told == []
@@ -54,7 +54,7 @@ def test_turned_off_inside_a_call_it_is_off_for_the_rest_of_it(told: Told) -> No
         told.append(("called", module))
         made.turn_off()
 
-    made = Newcomers("test", called=called, stepped=lambda _: None, built=lambda: None)
+    made = Discovery("test", called=called, stepped=lambda _: None, built=lambda: None)
     made.turn_on()
     model = nn.Sequential(nn.ReLU(), nn.Tanh())
     model(torch.ones(1))
@@ -62,7 +62,7 @@ def test_turned_off_inside_a_call_it_is_off_for_the_rest_of_it(told: Told) -> No
     assert told == [("called", model)]
 
 
-def test_parameters_and_steps_are_told_at_any_time(newcomers: Newcomers, told: Told) -> None:
+def test_parameters_and_steps_are_told_at_any_time(newcomers: Discovery, told: Told) -> None:
     model = nn.Linear(2, 2)
     assert told == [("built", None)] * 2
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -74,7 +74,7 @@ def test_parameters_and_steps_are_told_at_any_time(newcomers: Newcomers, told: T
 def test_they_are_listed_as_nethooks_and_leave_nothing(told: Told) -> None:
     model = nn.ReLU()
     before = (list(global_hooks()), torch.nn.modules.module._has_any_global_hook)
-    made = Newcomers("test", called=lambda _: None, stepped=lambda _: None, built=lambda: None)
+    made = Discovery("test", called=lambda _: None, stepped=lambda _: None, built=lambda: None)
     made.turn_on()
     assert {info.owner for info in audit(model).ours} == {"test"}
     made.remove()
@@ -83,7 +83,7 @@ def test_they_are_listed_as_nethooks_and_leave_nothing(told: Told) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit")  # deprecated, from 2.10 on
-def test_what_is_traced_is_left_alone(newcomers: Newcomers, told: Told) -> None:
+def test_what_is_traced_is_left_alone(newcomers: Discovery, told: Told) -> None:
     newcomers.turn_on()
     model = nn.ReLU()
     torch.jit.trace(model, torch.ones(1), check_trace=False)
@@ -92,7 +92,7 @@ def test_what_is_traced_is_left_alone(newcomers: Newcomers, told: Told) -> None:
     assert told == []
 
 
-def test_what_is_run_and_trained_unmet_is_told_to_nobody(newcomers: Newcomers, told: Told) -> None:
+def test_what_is_run_and_trained_unmet_is_told_to_nobody(newcomers: Discovery, told: Told) -> None:
     model = nn.Linear(2, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     newcomers.turn_on()
@@ -102,9 +102,9 @@ def test_what_is_run_and_trained_unmet_is_told_to_nobody(newcomers: Newcomers, t
         model(torch.ones(1, 2)).sum().backward()
         optimizer.step()
 
-    with contextlib.suppress(KeyError), unmet():
+    with contextlib.suppress(KeyError), undiscovered():
         train()
-        with unmet():
+        with undiscovered():
             train()
         train()
         raise KeyError
@@ -113,7 +113,7 @@ def test_what_is_run_and_trained_unmet_is_told_to_nobody(newcomers: Newcomers, t
     assert told == [("called", model), ("stepped", optimizer)]
 
 
-def test_before_torch_compiles_it_is_told_while_it_is_on(newcomers: Newcomers) -> None:
+def test_before_torch_compiles_it_is_told_while_it_is_on(newcomers: Discovery) -> None:
     compiled: list[bool] = []
     newcomers.see_compiling(lambda: compiled.append(newcomers.on))
 
@@ -133,7 +133,7 @@ def test_before_torch_compiles_it_is_told_while_it_is_on(newcomers: Newcomers) -
     assert compiled == [True]
 
 
-def test_only_the_global_hooks_of_others_make_torch_warn(newcomers: Newcomers) -> None:
+def test_only_the_global_hooks_of_others_make_torch_warn(newcomers: Discovery) -> None:
     model = torch.compile(nn.ReLU(), backend="eager")
     newcomers.turn_on()
     model(torch.ones(1))  # a warning would be an error here
@@ -172,7 +172,7 @@ def test_a_hook_that_is_put_on_at_the_first_call_is_called_for_it(
 
     before: list[object] = []
     model.register_forward_pre_hook(lambda *given: before.append(given))
-    made = Newcomers("test", called=called, stepped=lambda _: None, built=lambda: None)
+    made = Discovery("test", called=called, stepped=lambda _: None, built=lambda: None)
     made.turn_on()
     x = torch.ones(1)
     model(x, scale=2.0)

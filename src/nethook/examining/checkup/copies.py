@@ -16,7 +16,7 @@ from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-def
 from nethook.addresses.wrappers import inside
 from nethook.errors import InputsError
 from nethook.examining.checkup.batch import Batch
-from nethook.hooks.process.discovery import unmet
+from nethook.hooks.process.discovery import undiscovered
 from nethook.restoring.unchanged import unchanged
 
 _SEED = 0  # the same for every check, so that two of the same model agree
@@ -58,7 +58,7 @@ def set_apart(
     held = nn.ModuleList([bare, loss] if isinstance(loss, nn.Module) else [bare])
     try:
         with (
-            unmet(),
+            undiscovered(),
             unchanged(held, (batch.given, batch.targets), seed=_SEED),
             torch.inference_mode(False),
             torch.enable_grad(),

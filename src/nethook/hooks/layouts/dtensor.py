@@ -23,7 +23,7 @@ def arrived(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def is_spread(tensor: torch.Tensor) -> bool:
+def is_dtensor(tensor: torch.Tensor) -> bool:
     """Whether a tensor is spread over ranks (`DTensor`)."""
     kind: Any = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
     return kind is not None and isinstance(tensor, kind)

@@ -29,8 +29,8 @@ from nethook.torch_private import (
 
 
 @contextmanager
-def shadow(model: nn.Module, value: Any) -> Iterator[tuple[nn.Module, Any]]:
-    """The shadow of a model and of a nested value, in a block in which they can be computed with.
+def fake_copy(model: nn.Module, value: Any) -> Iterator[tuple[nn.Module, Any]]:
+    """Fake copies of a model and of a nested value, in a block in which they can be computed with.
 
     Hooks are left out: they may be anything, and would be called once more than the user expects.
     """
@@ -59,7 +59,9 @@ def _generators_refused() -> Iterator[None]:
 
     def reduced(generator: torch.Generator) -> Any:
         if threading.get_ident() == here:
-            raise RuntimeError("a generator has a state, and so no shadow.")
+            raise RuntimeError(
+                "a torch.Generator has a state, which a copy without values cannot have."
+            )
         return generator.__reduce__()
 
     with _one_at_a_time:
@@ -75,7 +77,7 @@ def _generators_refused() -> Iterator[None]:
 
 
 class _NoMemory(TorchFunctionMode):
-    """Refuses to hand out the memory of a shadow: torch 2.13 gives null, and crashes on it."""
+    """Refuses to hand out the memory of a fake tensor: torch 2.13 gives null, and crashes on it."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -86,6 +88,6 @@ class _NoMemory(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def is_shadow(tensor: torch.Tensor) -> bool:
+def is_fake(tensor: torch.Tensor) -> bool:
     """Whether a tensor has a shape and no values."""
     return isinstance(tensor, FakeTensor)

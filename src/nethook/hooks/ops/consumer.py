@@ -1,6 +1,6 @@
 """Operations inside a forward: what their addresses stand for, and what a consumer is told.
 
-`ops` shows how a consumer is written and attached.
+`watch` shows how a consumer is written and attached.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ModuleCall:
         self.place = place
         self.ops = place.ops
         self.counts: dict[str, int] = {} if counts is None else counts
-        self.hidden = False  # the mode is out while it runs: see `ops`
+        self.hidden = False  # the mode is out while it runs: see `watch._may_be_fused`
 
     def __repr__(self) -> str:
         return f"ModuleCall({self.place.address!r})"

@@ -30,21 +30,21 @@ from nethook.torch_private import (
 )
 
 # Global as every `ContextVar` is, and of the context: another thread may train meanwhile.
-_unmet: ContextVar[bool] = ContextVar("nethook.unmet", default=False)
+_undiscovered: ContextVar[bool] = ContextVar("nethook.undiscovered", default=False)
 
 
 @contextmanager
-def unmet() -> Iterator[None]:
-    """What is called and trained in a block is nobody's newcomer: copies that we experiment on."""
-    token = _unmet.set(True)
+def undiscovered() -> Iterator[None]:
+    """A block in which calls and steps are not noticed: those of copies that we experiment on."""
+    token = _undiscovered.set(True)
     try:
         yield
     finally:
-        _unmet.reset(token)
+        _undiscovered.reset(token)
 
 
-class Newcomers:
-    """Calls back when a module is called while on, and when a newcomer may be on its way.
+class Discovery:
+    """Calls back when a module is called while on, and when a new model may be on its way.
 
     Arguments:
         owner: the name under which `audit` lists the hooks.
@@ -93,8 +93,8 @@ class Newcomers:
         this = weakref.ref(self)
 
         def start() -> None:
-            newcomers = this()
-            if newcomers is not None and newcomers.on:
+            discovery = this()
+            if discovery is not None and discovery.on:
                 compiling()
 
         self._signs.add(WhenCompiling(start))
@@ -123,7 +123,7 @@ class _Call(Hook):
         # hook that was taken off during a call is still called for the rest of it.
         if torch.compiler.is_compiling():
             return
-        if self.owner.alive and not _unmet.get() and not is_tracing():
+        if self.owner.alive and not _undiscovered.get() and not is_tracing():
             before = _pre_hooks_of(module)
             self._called(module)
             _make_up_for(module, args, before)
@@ -155,7 +155,7 @@ class _Step(Hook):
         self._stepped = stepped
 
     def __call__(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if not torch.compiler.is_compiling() and not _unmet.get():
+        if not torch.compiler.is_compiling() and not _undiscovered.get():
             self._stepped(optimizer)
 
 

@@ -1,6 +1,6 @@
 """What calibration must know of a model before data pass through it: its structure.
 
-It is learnt from a shadow of the model, a copy without memory that is run with shapes alone. The
+It is learnt from a fake copy of the model, without memory, that is run with shapes alone. The
 scale of a residual stream is not known then; it is read where the stream begins, when the data come
 by.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from nethook.addresses.inputs import Inputs
-from nethook.hooks.layouts.fake import shadow
+from nethook.hooks.layouts.fake import fake_copy
 from nethook.init.dataflow.recorder import Flow, Node, record
 from nethook.init.plans.methods import find_method
 from nethook.init.plans.planner import plan_with_streams
@@ -51,7 +51,7 @@ class Learnt:
 def learn_structure(model: nn.Module, given: Inputs) -> Learnt | None:
     """The structure of a model, from shapes alone; None where its forward needs values."""
     try:
-        with shadow(model, (given.args, dict(given.kwargs))) as (twin, (args, kwargs)):
+        with fake_copy(model, (given.args, dict(given.kwargs))) as (twin, (args, kwargs)):
             flow = record(twin, Inputs(args, kwargs))
         return structure_of(twin, flow)  # outside, for it computes with activations
     except Exception:

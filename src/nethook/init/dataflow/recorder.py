@@ -21,7 +21,7 @@ from nethook.addresses.nested import map_tensors, tensors
 from nethook.addresses.tree import ParameterSite, Tree
 from nethook.addresses.wrappers import can_be_compiled, inside
 from nethook.errors import InitError
-from nethook.hooks.layouts.fake import is_shadow
+from nethook.hooks.layouts.fake import is_fake
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.hooks.ops.consumer import ModuleCall, Op, OpConsumer, Place
 from nethook.hooks.ops.watch import recomputing, watch_ops
@@ -252,8 +252,8 @@ class Recorder(OpConsumer):
         node = Node(len(self.nodes), op, parents=parents)
         node.shape = tuple(tensor.shape) if not tensor.is_nested else ()
         node.floating = tensor.is_floating_point()
-        # A shadow's scale is as good as any: what depends on it is measured when data pass.
-        node.mean_square = 1.0 if is_shadow(tensor) else mean_square(tensor)
+        # A scale without values is as good as any: what depends on it is measured when data pass.
+        node.mean_square = 1.0 if is_fake(tensor) else mean_square(tensor)
         self.nodes.append(node)
         self._held.append(tensor)
         self._node_of[id(tensor)] = node.index
@@ -279,7 +279,7 @@ def mean_square(tensor: torch.Tensor) -> float:
 
 
 def _storage(tensor: torch.Tensor) -> torch.UntypedStorage | None:
-    """What holds the tensor's memory; a shadow has none, but has this."""
+    """What holds the tensor's memory; a fake tensor has none, but has this."""
     try:
         storage = tensor.untyped_storage()
         return storage if storage_id(storage) else None

@@ -9,9 +9,9 @@ from torch.utils import checkpoint
 
 from nethook import torch_private
 from nethook.hooks.canaries import functions
-from nethook.hooks.canaries.registry import CANARIES
 from nethook.hooks.canaries.report import works
 from nethook.private_names import look_up
+from tests.hooks.canaries.lies import check_noticed
 
 pytestmark = pytest.mark.short
 CLIP = "torch.nn.utils.clip_grad"
@@ -41,10 +41,7 @@ def identity(x: torch.Tensor, *_: object) -> torch.Tensor:
 def test_a_wrong_answer_is_noticed(
     attribute: str, lie: object, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert CANARIES[path].__module__ == functions.__name__
-    assert works(path)
-    monkeypatch.setattr(torch_private, attribute, lie)
-    assert not works(path)
+    check_noticed(monkeypatch, functions, path, attribute, lie)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import torch
 
 from nethook import torch_private
 from nethook.hooks.canaries import tensors
-from nethook.hooks.canaries.registry import CANARIES
 from nethook.hooks.canaries.report import works
+from tests.hooks.canaries.lies import check_noticed
 
 pytestmark = pytest.mark.short
 NODE = "torch.autograd.graph.Node"
@@ -36,10 +36,7 @@ NODE = "torch.autograd.graph.Node"
 def test_a_wrong_answer_is_noticed(
     attribute: str, lie: object, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert CANARIES[path].__module__ == tensors.__name__
-    assert works(path)
-    monkeypatch.setattr(torch_private, attribute, lie)
-    assert not works(path)
+    check_noticed(monkeypatch, tensors, path, attribute, lie)
 
 
 def test_a_hook_that_is_run_when_a_saved_tensor_is_read_is_noticed(

@@ -12,6 +12,7 @@ from nethook.hooks.canaries import threads
 from nethook.hooks.canaries.registry import CANARIES
 from nethook.hooks.canaries.report import works
 from nethook.hooks.canaries.threads import asked_in_vmap
+from tests.hooks.canaries.lies import check_noticed
 
 pytestmark = pytest.mark.short
 OF_THREADS = [path for path, check in CANARIES.items() if check.__module__ == threads.__name__]
@@ -46,10 +47,7 @@ OF_THREADS = [path for path, check in CANARIES.items() if check.__module__ == th
 def test_a_wrong_answer_is_noticed(
     attribute: str, lie: object, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert path in OF_THREADS
-    assert works(path)
-    monkeypatch.setattr(torch_private, attribute, lie)
-    assert not works(path)
+    check_noticed(monkeypatch, threads, path, attribute, lie)
 
 
 def test_a_question_inside_a_transform_is_answered_there() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from torch import nn
 
 from nethook.addresses.tree import Tree
-from nethook.hooks.compile.eager import Uncounted
+from nethook.hooks.compile.eager import EagerOnceCompiled, Uncounted
 from nethook.hooks.hook import Hook
 from nethook.hooks.layouts.unhookable import Router
 from nethook.hooks.registries import global_hooks, hooks_on, optimizer_hooks
@@ -114,7 +114,8 @@ def audit(model: nn.Module) -> Audit:
     infos += [
         _info(name, "function", wrapper)
         for name, wrapper in wrapped_functions()
-        if not isinstance(wrapper, Uncounted)  # no model calls what it stands around
+        # No model calls what these stand around.
+        if not isinstance(wrapper, EagerOnceCompiled | Uncounted)
     ]
     return Audit(tuple(infos))
 

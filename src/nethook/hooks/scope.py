@@ -27,8 +27,8 @@ class Scope:
 
     Arguments:
         name: who owns the hooks, as `nethook.audit` shows it.
-        tree: the model. Parts of it that were compiled run eagerly meanwhile, so that they call
-            their hooks. None where the hooks look after that themselves.
+        tree: the model. Parts of it that were compiled, or are compiled meanwhile, run eagerly, so
+            that they call their hooks. None where the hooks look after that themselves.
         threads: whose calls the hooks see: "own" or "all" (`nethook.hooks.threads`).
         stays: whether the hooks see the calls of this thread until they are removed, and not only
             those of this context, as a `with` block does.

@@ -119,10 +119,10 @@ def test_a_wrapped_part(backend):
 def test_what_is_not_compiled_is_left_alone(backend):
     other = torch.compile(net(), backend=backend)
     hooks = attached(nn.DataParallel(net()))
-    assert len(hooks) == 0
     assert stance() == "default"
     other(torch.ones(1, 4))
     assert backend.runs == 1
+    hooks.remove()
 
 
 def test_a_compiled_model_inside_another_wrapper(backend):
@@ -130,13 +130,17 @@ def test_a_compiled_model_inside_another_wrapper(backend):
     hooks = attached(model)
     assert stance() == "force_eager"
     hooks.remove()
-    assert len(attached(net())) == 0
+    hooks = attached(net())
+    assert stance() == "default"
+    hooks.remove()
 
 
 def test_wrappers_where_the_compiler_was_never_imported(monkeypatch):
     model = nn.DataParallel(net())
     monkeypatch.delitem(sys.modules, "torch._dynamo.eval_frame", raising=False)
-    assert len(attached(model)) == 0
+    hooks = attached(model)
+    assert "torch._dynamo.eval_frame" not in sys.modules
+    hooks.remove()
 
 
 def test_a_handle_may_be_removed_twice(backend):
@@ -182,6 +186,88 @@ def test_scopes_may_be_left_in_any_order(backend, first):
     assert stance() == "force_eager"
     scopes.pop().remove()
     assert stance() == "default"
+
+
+WAYS = {
+    "the model": lambda model, **options: torch.compile(model, **options),
+    "by name": lambda model, **options: torch.compile(model=model, **options),
+    "a decorator": lambda model, **options: torch.compile(**options)(model),
+    "in place": lambda model, **options: model.compile(**options) or model,
+    "a part in place": lambda model, **options: model.body.compile(**options) or model,
+    "what holds it": lambda model, **options: torch.compile(nn.Sequential(model), **options),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_compiled_inside_the_scope_runs_eagerly_in_it(backend, way):
+    """Not around the hooks, in pieces; a whole graph would be refused."""
+    model, x = Own(), torch.ones(1, 4)
+    before = torch.compile
+    with nethook.trace(model, grads=True) as tape:
+        compiled = WAYS[way](model, fullgraph=True, backend=backend)
+        out = compiled(x)
+        out.sum().backward()
+        assert stance() == "force_eager"
+    assert torch.compile is before
+    assert stance() == "default"
+    assert backend.runs == 0
+    assert torch.equal(tape["body.fc"].output * 3, out)
+    assert torch.equal(tape["body.fc"].grad, torch.full((1, 2), 3.0))
+    assert torch.equal(compiled(x), out)
+    assert backend.runs == 1  # whole, as if there had been no scope
+
+
+def test_an_edit_applies_to_what_is_compiled_inside_its_scope(backend):
+    model, x = Own(), torch.ones(1, 4)
+    with nethook.edit(model, outputs={"body.fc": nethook.edits.zero()}):
+        compiled = torch.compile(model, fullgraph=True, backend=backend)
+        assert not compiled(x).any()
+    assert compiled(x).any()
+
+
+def test_another_model_that_is_compiled_inside_the_scope_stays_compiled(backend):
+    model, other, x = Own(), Own(), torch.ones(1, 4)
+    with nethook.trace(model):
+        compiled = torch.compile(other, fullgraph=True, backend=backend)
+        function = torch.compile(lambda x: x + 1, fullgraph=True, backend=backend)
+        assert stance() == "default"
+        compiled(x), function(x)
+        assert backend.runs == 2
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_scopes_each_lets_it_run_eagerly(backend, first):
+    model, x = Own(), torch.ones(1, 4)
+    before = torch.compile
+    scopes = [nethook.trace(model), nethook.trace(model)]
+    tapes = [scope.__enter__() for scope in scopes]
+    compiled = torch.compile(model, fullgraph=True, backend=backend)
+    compiled(x)
+    scopes[first].__exit__(None, None, None)
+    compiled(x)
+    assert stance() == "force_eager"
+    scopes[1 - first].__exit__(None, None, None)
+    assert torch.compile is before
+    assert [len(tape["body.fc"].calls) for tape in tapes] == [1 + first, 2 - first]
+    assert backend.runs == 0
+
+
+def test_what_is_compiled_when_the_scope_is_gone_is_left_alone(backend):
+    model = Own()
+    hooks = attached(model)
+    kept = torch.compile  # somebody may have taken it while the scope was open
+    hooks.remove()
+    kept(model, backend=backend)(torch.ones(1, 4))
+    assert stance() == "default"
+    assert backend.runs == 1
+
+
+def test_audit_does_not_list_what_stands_around_torch_compile():
+    model = Own()
+    with nethook.trace(model):
+        kinds = {info.kind for info in nethook.audit(model)}
+    assert "forward" in kinds
+    assert "function" not in kinds
 
 
 def test_nothing_of_the_compiler_is_imported_where_nothing_is_compiled():

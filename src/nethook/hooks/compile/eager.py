@@ -41,13 +41,19 @@ def run_eagerly_where_compiled(tree: Tree, hooks: Attachment) -> None:
     """Lets compiled parts of a model run eagerly, and so call their hooks, while `hooks` are on.
 
     Code that was compiled before a hook came does not know of it and would bypass it
-    silently. The compiled code stays as it is and is used again afterwards.
+    silently. The compiled code stays as it is and is used again afterwards. So does what is
+    compiled while `hooks` are on: it would be compiled around the hooks, in pieces, and with
+    `fullgraph=True` not at all.
     """
-    if not can_be_compiled():
-        return
-    wrapped = any(is_compiled(module) for _, module in tree.wrappers)
-    if wrapped or [m for m in tree.modules if compiled_call_of(m) is not None]:
+    if can_be_compiled() and _has_compiled_parts(tree):
         hooks.add(_Eager())
+    else:
+        hooks.add(WrappedFunction("torch", "compile", EagerOnceCompiled(hooks, tree.root)))
+
+
+def _has_compiled_parts(tree: Tree) -> bool:
+    wrapped = any(is_compiled(module) for _, module in tree.wrappers)
+    return wrapped or any(compiled_call_of(module) is not None for module in tree.modules)
 
 
 def without_warning_of_global_hooks(hooks: Attachment) -> None:
@@ -198,6 +204,33 @@ class Uncounted(Hook):
             if "registration" not in table.kind
             for hook in table.hooks.values()
         )
+
+
+class EagerOnceCompiled(Hook):
+    """Stands around `torch.compile`: what shares modules with a model runs eagerly from then on.
+
+    `model.compile()` ends in `torch.compile`, too. Of a function nobody can say what it will call:
+    one that is compiled in the scope and calls the model is compiled around the hooks.
+    """
+
+    __slots__ = ("_hooks", "_root")
+
+    def __init__(self, hooks: Attachment, root: nn.Module) -> None:
+        super().__init__(hooks.owner, "torch.compile")
+        self._hooks = weakref.ref(hooks)  # held, the attachment would never end by itself
+        self._root = weakref.ref(root)
+
+    def __call__(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What `torch.compile` returns. It compiles nothing before that is called."""
+        compiled = original(*args, **kwargs)
+        given = args[0] if args else kwargs.get("model")
+        module = getattr(given, "__self__", given)  # of a method, as `model.compile()` gives it
+        hooks, root = self._hooks(), self._root()
+        if hooks is not None and root is not None and isinstance(module, nn.Module):
+            ours = set(map(id, root.modules()))
+            if self.owner.alive and not ours.isdisjoint(map(id, module.modules())):
+                hooks.add(_Eager())
+        return compiled
 
 
 class _Eager:

@@ -1,8 +1,10 @@
 """Wrapping torch functions: in any order, below and above others, and gone without a trace."""
 
 import functools
+import gc
 import sys
 import warnings
+import weakref
 from contextlib import suppress
 
 import pytest
@@ -278,3 +280,36 @@ def test_a_warning_names_the_line_that_called_the_function():
     line = sys._getframe().f_lineno - 1
     handle.remove()
     assert [(each.filename, each.lineno) for each in found] == [(__file__, line)]
+
+
+def test_a_stub_serves_again_and_holds_no_wrapper():
+    notes: list[str] = []
+    first = wrap("a", notes)
+    stub = torch.autograd.backward
+    gone = weakref.ref(first.wrapper)
+    first.remove()
+    del first
+    gc.collect()
+    assert gone() is None
+    second = wrap("b", notes)
+    assert torch.autograd.backward is stub
+    assert backward() == 3.0
+    second.remove()
+    assert notes == ["b", "/b"]
+
+
+def test_where_others_have_put_a_function_there_meanwhile_a_new_stub_stands_for_theirs():
+    notes: list[str] = []
+    wrap("a", notes).remove()
+
+    def theirs(*args, **kwargs):
+        notes.append("theirs")
+        return BACKWARD(*args, **kwargs)
+
+    torch.autograd.backward = theirs
+    handle = wrap("b", notes)
+    assert backward() == 3.0
+    assert notes == ["b", "theirs", "/b"]
+    handle.remove()
+    assert torch.autograd.backward is theirs
+    torch.autograd.backward = BACKWARD

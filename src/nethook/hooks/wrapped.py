@@ -51,6 +51,10 @@ class Stub:
 
 
 _MARK: Final = "_nethook_stub"
+# The last stub of each function, by the id of what holds it and its name: a scope may be opened in
+# every step, and making a stub costs more than all the rest. A stub that is not in use has no
+# wrapper; it holds the function that it stood for.
+_made: Final[dict[tuple[int, str], Stub]] = {}
 
 
 def _stub_of(placed: Any) -> Stub | None:
@@ -88,10 +92,9 @@ class WrappedFunction:
         if self in _ON:
             return
         current = vars(self._holder)[self._name]
-        stub = _stub_of(current)
-        if stub is None:
-            ours = self._stub  # from the last time: making one costs more than all the rest
-            stub = ours if ours is not None and ours.kept is current else Stub(current)
+        stub = _stub_of(current) or _made.get((id(self._holder), self._name))
+        if stub is None or current not in (stub.kept, stub.placed):
+            stub = _made[id(self._holder), self._name] = Stub(current)
         # In the order in which `remove` can take off what an interrupt has left half-way.
         self._stub = stub
         _ON.append(self)

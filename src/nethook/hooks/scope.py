@@ -27,8 +27,9 @@ class Scope:
 
     Arguments:
         name: who owns the hooks, as `nethook.audit` shows it.
-        tree: the model. Parts of it that were compiled, or are compiled meanwhile, run eagerly, so
-            that they call their hooks. None where the hooks look after that themselves.
+        tree: the model. Parts of it that were compiled run eagerly meanwhile, so that they call
+            their hooks; in a block, those that are compiled in it, too. None where the hooks look
+            after that themselves.
         threads: whose calls the hooks see: "own" or "all" (`nethook.hooks.threads`).
         stays: whether the hooks see the calls of this thread until they are removed, and not only
             those of this context, as a `with` block does.
@@ -56,7 +57,7 @@ class Scope:
             see = stay if self._stays else enter
             see(self.owner, self._threads, *([] if self._tree is None else [self._tree.root]))
             if self._tree is not None:
-                run_eagerly_where_compiled(self._tree, self.hooks)
+                run_eagerly_where_compiled(self._tree, self.hooks, in_block=not self._stays)
             return attach(self.hooks)
         except BaseException:
             self.close()

@@ -262,6 +262,16 @@ def test_what_is_compiled_when_the_scope_is_gone_is_left_alone(backend):
     assert backend.runs == 1
 
 
+def test_hooks_without_a_block_leave_torch_compile_alone():
+    """They may never be taken off: a `Trace` of the classic kind that nobody keeps stays on."""
+    hooks, before = Attachment(Owner("nethook.test")), torch.compile
+    run_eagerly_where_compiled(Tree(net()), hooks, in_block=False)
+    assert torch.compile is before
+    assert len(hooks) == 0
+    with nethook.classic.Trace(Own(), "body"):
+        assert torch.compile is before
+
+
 def test_audit_does_not_list_what_stands_around_torch_compile():
     model = Own()
     with nethook.trace(model):

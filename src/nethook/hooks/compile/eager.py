@@ -37,17 +37,19 @@ from nethook.torch_private import (
 _MODULES: Final = "torch.nn.modules.module"
 
 
-def run_eagerly_where_compiled(tree: Tree, hooks: Attachment) -> None:
+def run_eagerly_where_compiled(tree: Tree, hooks: Attachment, *, in_block: bool = True) -> None:
     """Lets compiled parts of a model run eagerly, and so call their hooks, while `hooks` are on.
 
     Code that was compiled before a hook came does not know of it and would bypass it
-    silently. The compiled code stays as it is and is used again afterwards. So does what is
-    compiled while `hooks` are on: it would be compiled around the hooks, in pieces, and with
-    `fullgraph=True` not at all.
+    silently. The compiled code stays as it is and is used again afterwards.
+
+    With `in_block` the same holds for what is compiled while `hooks` are on: it would be compiled
+    around the hooks, in pieces, and with `fullgraph=True` not at all. For that `torch.compile` is
+    wrapped. Hooks without a block may never be taken off, and must not leave that behind.
     """
     if can_be_compiled() and _has_compiled_parts(tree):
         hooks.add(_Eager())
-    else:
+    elif in_block:
         hooks.add(WrappedFunction("torch", "compile", EagerOnceCompiled(hooks, tree.root)))
 
 

@@ -25,7 +25,7 @@ from nethook.runs.format.records import Basis, pack_rows
 from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import INDEX
 from nethook.stats.native import binding, kernel
-from nethook.watching.measuring.series import Catalogue, Sheet
+from nethook.watching.series import Catalogue, Sheet
 
 UNITS = 256
 WITH_UNITS = 10  # every tenth series is an activation, whose units are counted

@@ -89,7 +89,7 @@ def test_a_terminal_gets_no_control_character(tmp_path):
         repr(nethook.open_run(hostile())),
         CliRunner().invoke(app, ["diff", str(hostile()), str(other)]).output,
         CliRunner().invoke(app, ["report", str(tmp_path / "\x1b[31m<x>[bold]y[/].db")]).output,
-        CliRunner().invoke(app, ["export", str(hostile()), "--to", "\x1b[31m[red]"]).output,
+        CliRunner().invoke(app, ["export", str(hostile()), "--format", "\x1b[31m[red]"]).output,
     ]
     for text in shown:
         assert all(char.isprintable() or char == "\n" for char in text), text

@@ -1,4 +1,6 @@
-"""Cores are shared, so how long one example takes says nothing; and garbage is looked for often.
+"""Options and fixtures of all tests.
+
+    pytest --overwrite     write the golden texts again (tests/golden.py)
 
 Each test leaves the process as it found it: what it left on is switched off, and it fails for it.
 """
@@ -10,8 +12,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.golden import Golden
 from tests.leftovers import Before
 
+# Cores are shared, so how long one example takes says nothing.
 settings.register_profile("nethook", deadline=None)
 settings.load_profile("nethook")
 
@@ -22,10 +26,20 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--overwrite", action="store_true", help="write the golden texts again")
+
+
 def pytest_collection_finish() -> None:
     """What was imported stays: who collects garbage in a test need not look through it again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compares a text with a file in tests/golden: `golden("tape", repr(tape))`."""
+    return Golden(overwrite=request.config.getoption("--overwrite"))
 
 
 @pytest.fixture(autouse=True)

@@ -240,5 +240,6 @@ def test_every_command_has_its_help_here() -> None:
 
 def test_the_help_of_make(golden: Golden) -> None:
     root = Path(__file__).parents[1]
-    done = subprocess.run(["make", "help"], cwd=root, capture_output=True, text=True, check=True)
+    command = ["make", "--no-print-directory", "help"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     golden("help/make", done.stdout)

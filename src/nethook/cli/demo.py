@@ -10,7 +10,7 @@ import typer
 
 def demo(
     to: Annotated[
-        Path, typer.Option("--to", help="The folder that the runs and the report go to.")
+        Path, typer.Option("--to", help="The folder for the runs and the report.")
     ] = Path("runs"),
 ) -> None:
     """Train a small network twice, once with a fault, and show both verdicts."""

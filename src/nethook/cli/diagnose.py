@@ -23,28 +23,33 @@ class FailOn(enum.StrEnum):
 
 
 def diagnose(
-    run: Annotated[Path, typer.Argument(help="The run file, also while it is being written.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print plain data.")] = False,
+    run: Annotated[Path, typer.Argument(help="The run file; it may still be written to.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="The severity from which the exit code is 1.")
+        FailOn,
+        typer.Option(
+            "--fail-on", help="Exit with code 1 if there is a finding of this severity or above."
+        ),
     ] = FailOn.ERROR,
     ignore: Annotated[
         list[str] | None,
-        typer.Option("--ignore", metavar="CODE", help="Leave this code out (may be repeated)."),
+        typer.Option(
+            "--ignore", metavar="CODE", help="Ignore findings with this code (may be repeated)."
+        ),
     ] = None,
     threshold: Annotated[
         list[str] | None,
         typer.Option(
             "--threshold",
             metavar="CODE.NAME=NUMBER",
-            help="Another threshold, such as dead-units.share=0.4 (may be repeated).",
+            help="Change a threshold, such as dead-units.share=0.4 (may be repeated).",
         ),
     ] = None,
 ) -> None:
     """Diagnose a run: what is wrong, where, since when, and what to change.
 
-    The exit code is 0 when nothing is at or above --fail-on, 1 when something is, and 2 when the
-    run cannot be read or the call is wrong.
+    The exit code is 0 if no finding is as severe as --fail-on, 1 if one is, and 2 if the run cannot
+    be read or an option is wrong.
     """
     from nethook.errors import NethookError
 

@@ -1,4 +1,4 @@
-"""`nethook diff A B`: where two runs part."""
+"""`nethook diff A B`: where two runs diverge."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ def diff(
     second: Annotated[Path, typer.Argument(help="Another run file.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--to", "--output", "-o", help="Also write a page with figures, as .html."),
+        typer.Option(
+            "--to", "--output", "-o", help="Also write an HTML page with figures to this file."
+        ),
     ] = None,
 ) -> None:
-    """Say where two runs part first: the step, the layer, the quantity.
+    """Show where two runs first diverge: the step, the layer and the quantity.
 
-    Exits 0 where all that both recorded is equal, 1 where it is not, 2 where a run cannot be read.
+    The exit code is 0 if everything that both recorded is equal, 1 if it is not, and 2 if a run
+    cannot be read.
     """
     with errors_in_words():
         from nethook.figures.reporting.difference import Difference, write_page

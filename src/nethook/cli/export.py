@@ -14,14 +14,17 @@ def export(
     run: Annotated[Path, typer.Argument(help="The run file.", show_default=False)],
     form: Annotated[
         str | None,
-        typer.Option("--format", help="csv, parquet or tensorboard.", show_default=False),
+        typer.Option(
+            "--format", help="The format: csv, parquet or tensorboard.", show_default=False
+        ),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--to", help="A new folder; else NAME-FORMAT beside the run.")
+        Path | None,
+        typer.Option("--to", help="The folder to create (default: NAME-FORMAT next to the run)."),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", hidden=True)] = None,
 ) -> None:
-    """Write a run as CSV, Parquet or for TensorBoard."""
+    """Export a run to CSV, Parquet or TensorBoard."""
     with errors_in_words():
         from nethook.errors import OptionError
         from nethook.exporting.export import FORMATS

@@ -43,7 +43,7 @@ def root(
             "--version",
             callback=_print_version,
             is_eager=True,
-            help="Print the versions of nethook and torch, and whether they fit.",
+            help="Print the versions of nethook and torch, and whether they work together.",
         ),
     ] = False,
 ) -> None:

@@ -14,11 +14,16 @@ def report(
     run: Annotated[Path, typer.Argument(help="The run file.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--to", "--output", "-o", help="Where to; else the run's name with .html."),
+        typer.Option(
+            "--to",
+            "--output",
+            "-o",
+            help="The HTML file (default: the name of the run with .html).",
+        ),
     ] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
 ) -> None:
-    """Write a report of a run: one HTML file that needs no network."""
+    """Write a report of a run: one HTML file that works offline."""
     with errors_in_words():
         from nethook.figures.reporting.report import report as write
         from nethook.text.escape import line

@@ -27,8 +27,8 @@ _WITH_VALUE: Final = (
 )
 
 _HELP: Final = """\
-Run a training script as `python` would, follow every model that it trains, and
-say at the end what was seen. The script needs no change.
+Run a training script as `python` would, watch every model that it trains, and
+print a verdict at the end. The script needs no change.
 
   nethook run train.py --epochs 3
   nethook run --to runs/first.db -m package.train --lr 0.1
@@ -39,7 +39,7 @@ say at the end what was seen. The script needs no change.
 
 
 def listed() -> None:
-    """Run a training script unchanged, follow it, and say what was seen."""
+    """Run a training script unchanged, watch it train, and print a verdict."""
     main([])  # `nethook run …` never comes here: it is in the list of commands
 
 
@@ -112,30 +112,39 @@ def _parser() -> argparse.ArgumentParser:
         help="with --resume: the step of the checkpoint that the script continues from (default: "
         "after the last recorded step)",
     )
-    add("--name", metavar="NAME", default="", help="what the run is called instead of its script")
+    add(
+        "--name",
+        metavar="NAME",
+        default="",
+        help="the name of the run (default: that of the script)",
+    )
     add(
         "--budget",
-        metavar="SHARE",
+        metavar="FRACTION",
         type=_share,
         default=0.03,
-        help="how much of the time watching may take: 0.03 (the default) or 3%%; "
-        "`none` measures everything in every step",
+        help="the fraction of the training time that watching may take: 0.03 (the default) or "
+        "3%%; `none` measures everything in every step",
     )
     add(
         "--include",
         metavar="PATTERN",
         action="append",
         default=[],
-        help="follow these layers alone, such as 'encoder.**' (may be repeated)",
+        help="watch only these layers, such as 'encoder.**' (may be repeated)",
     )
     add(
         "--exclude",
         metavar="PATTERN",
         action="append",
         default=[],
-        help="leave these layers out (may be repeated)",
+        help="do not watch these layers (may be repeated)",
     )
-    add("--no-batches", action="store_true", help="keep no batch for replaying a NaN")
+    add(
+        "--no-batches",
+        action="store_true",
+        help="store no batches; `nethook.replay` needs them to rerun a step with a NaN",
+    )
     add(
         "--keep-args",
         action="store_true",
@@ -145,16 +154,16 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--fail-on",
         choices=SEVERITIES,
-        help="end with code 3 when there is a finding of this severity or above",
+        help="exit with code 3 if there is a finding of this severity or above",
     )
-    add("--ui", action="store_true", help="serve a page that follows the run while it trains")
-    add("--live", action="store_true", help="a status line on standard error while it trains")
+    add("--ui", action="store_true", help="serve a web page that shows the run while it trains")
+    add("--live", action="store_true", help="print a status line to standard error while it trains")
     add(
         "--open",
         action="store_true",
-        help="make the report at the end and open it; with --ui, open the page at once",
+        help="write a report at the end and open it; with --ui, open the page at the start",
     )
-    add("--quiet", action="store_true", help="at the end, the path of the run file alone")
+    add("--quiet", action="store_true", help="print only the path of the run file at the end")
     return parser
 
 

@@ -30,30 +30,33 @@ def sites(
         str,
         typer.Argument(
             metavar="MODULE:NAME",
-            help="What makes the model: package.module:function, or path/to/file.py:function. A "
-            "class or a model itself will do.",
+            help="A function that builds the model, as package.module:function or "
+            "path/to/file.py:function. A class or a model works, too.",
         ),
     ],
     input: Annotated[  # noqa: A002  the option's name
         list[str] | None,
         typer.Option(
-            help=f"An input: [NAME=]SHAPE[:DTYPE], such as {_EXAMPLES}. Once for each, in order. "
-            "Floating-point numbers are drawn at random, whole numbers are 0, truth values True."
+            help=f"An input: [NAME=]SHAPE[:DTYPE], such as {_EXAMPLES}. Repeat it for every "
+            "input, in order. Floats are random, integers are 0, booleans are True."
         ),
     ] = None,
     at: Annotated[
-        str | None, typer.Option(help="Only the sites that this pattern means: '**/softmax'.")
+        str | None,
+        typer.Option(help="Show only sites that match this pattern, such as '**/softmax'."),
     ] = None,
-    depth: Annotated[int | None, typer.Option(help="Only so many levels; 0 is the model.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="Show only this many levels; 0 is the model.")
+    ] = None,
     device: Annotated[
-        str, typer.Option(help="Where to run; on 'meta' the model takes no memory and no data.")
+        str, typer.Option(help="The device to run on; 'meta' needs no memory and computes nothing.")
     ] = "cpu",
     train: Annotated[
-        bool, typer.Option("--train", help="In training mode instead of evaluation.")
+        bool, typer.Option("--train", help="Run in training mode instead of evaluation mode.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Plain data instead of a tree.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a tree.")] = False,
 ) -> None:
-    """List every module call and every operation of one forward, with its address."""
+    """List every module call and operation of one forward pass, with their addresses."""
     from nethook.addresses.inputs import inputs as made_inputs
     from nethook.errors import NethookError
     from nethook.tracing.sites.survey import sites as map_sites

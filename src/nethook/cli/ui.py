@@ -14,35 +14,38 @@ def ui(
     place: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[DIR|FILE]", help="A folder of runs, or one run file; else `runs`, or here."
+            metavar="[DIR|FILE]",
+            help="A folder with runs, or a run file (default: `runs` if it exists, else this "
+            "folder).",
         ),
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", help="Else the first free one from 8420 on.")
+        int | None,
+        typer.Option("--port", help="The port (default: the first free one from 8420 on)."),
     ] = None,
     host: Annotated[
         str,
-        typer.Option("--host", help="Bind to another address than 127.0.0.1."),
+        typer.Option("--host", help="The address to listen on."),
     ] = "127.0.0.1",
     token_file: Annotated[
         Path | None,
         typer.Option(
             "--token-file",
-            help="A file with the token, for scripts; created with mode 0600 if it is missing.",
+            help="A file with the access token, for scripts; created with mode 0600 if missing.",
         ),
     ] = None,
     no_token: Annotated[
         bool,
         typer.Option(
             "--no-token",
-            help="Ask for no token: anyone who can reach the address can read the runs.",
+            help="Require no token: anyone who can reach the address can read the runs.",
         ),
     ] = False,
-    show: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     wait: Annotated[bool, typer.Option("--wait", hidden=True)] = False,
     beside: Annotated[int | None, typer.Option("--beside", hidden=True)] = None,
 ) -> None:
-    """Serve a page on which runs are seen, also while they train. Ctrl-C ends it."""
+    """Serve a web page that shows runs, also while they train. Ctrl-C stops it."""
     with errors_in_words():
         from nethook.errors import OptionError
         from nethook.page.live.serving import serve

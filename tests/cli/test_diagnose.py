@@ -59,8 +59,14 @@ def test_thresholds(ill: Path) -> None:
     ("arguments", "said"),
     [
         (["--ignore", "dead-unit"], "Did you mean 'dead-units'?"),
-        (["--threshold", "dead-units"], "it is CODE.NAME=NUMBER, such as dead-units.share=0.4"),
-        (["--threshold", "dead-units.share=x"], "it is CODE.NAME=NUMBER"),
+        (
+            ["--threshold", "dead-units"],
+            "`--threshold` must be CODE.NAME=NUMBER; got 'dead-units'.",
+        ),
+        (
+            ["--threshold", "dead-units.share=x"],
+            "must be CODE.NAME=NUMBER; got 'dead-units.share=x'. Example: dead-",
+        ),
         (["--fail-on", "bad"], "bad"),
     ],
 )

@@ -56,16 +56,16 @@ def test_everything_after_the_script_is_the_scripts(
     ("words", "says"),
     [
         ((), "which script? Type `nethook run train.py`"),
-        (("--budget", "7", "a.py"), "'7' is not between 0 and 1: 0.03, 3% or none"),
-        (("--budget", "much", "a.py"), "'much' is no share: 0.03, 3% or none"),
+        (("--budget", "7", "a.py"), "must be a fraction between 0 and 1; got '7'. Examples"),
+        (("--budget", "much", "a.py"), "must be a fraction between 0 and 1; got 'much'."),
         (("--too", "x", "a.py"), "unrecognized arguments: --too"),
         (("--fail-on", "x", "a.py"), "invalid choice: 'x'"),
         (("--to", "there.db", "a.py"), "exists, and a run is never overwritten: continue it with"),
         (("--to", "there.db", "--resume", "a.py"), "is not a run of nethook"),
         (("--to", "{time}.db", "--resume", "a.py"), "names a new file each time"),
         (("--step", "5", "a.py"), "--step needs --resume"),
-        (("--resume", "--step", "-5", "a.py"), "'-5' is not a step number. Example: 5000"),
-        (("--resume", "--step", "x", "a.py"), "'x' is not a step number. Example: 5000"),
+        (("--resume", "--step", "-5", "a.py"), "must be a step number; got '-5'. Example: 5000."),
+        (("--resume", "--step", "x", "a.py"), "must be a step number; got 'x'. Example: 5000."),
     ],
 )
 def test_a_wrong_call_is_said_before_the_script_runs(

@@ -118,22 +118,23 @@ def test_training_filters_and_depth() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["models_of_mine", "--input", "1"], "is not MODULE:NAME, such as"),
+        (["models_of_mine", "--input", "1"], "must be MODULE:NAME; got 'models_of_mine'."),
         (["models_of_mine:imag", "--input", "1"], "has no 'imag'. Closest: 'image'."),
         (["no_such_module:x", "--input", "1"], ("'no_such_module' could not be imported: "
          "ModuleNotFoundError: No module named 'no_such_module'")),
         (["broken:x", "--input", "1"], "No module named 'no_such_package'"),
         (["none.py:x", "--input", "1"], "there is no file 'none.py'."),
-        (["models_of_mine:number", "--input", "1"], "is neither a model nor what makes one: int."),
-        (["models_of_mine:wrong", "--input", "1"], "made no nn.Module, but int."),
+        (["models_of_mine:number", "--input", "1"], ("MODULE:NAME must be a model, a class "
+         "or a function that builds one; got 'models_of_mine:number', which is of type int.")),
+        (["models_of_mine:wrong", "--input", "1"], "must return an nn.Module; got int."),
         (["models_of_mine:needs", "--input", "1"], ("was called without arguments and failed: "
          "TypeError: needs() missing 1 required positional argument: 'size'. Name a function")),
         (["models_of_mine:fails", "--input", "1"], "FileNotFoundError: weights.pt"),
-        (["models_of_mine:image"], "give at least one, such as 1x3x224x224"),
-        (["models_of_mine:image", "--input", "1x-3"], "is not [NAME=]SHAPE[:DTYPE], such as"),
-        (["models_of_mine:image", "--input", "a b=1"], "is not [NAME=]SHAPE[:DTYPE], such as"),
+        (["models_of_mine:image"], "must be given at least once. Examples: 1x3x224x224"),
+        (["models_of_mine:image", "--input", "1x-3"], "must be [NAME=]SHAPE[:DTYPE]; got '1x-3'."),
+        (["models_of_mine:image", "--input", "a b=1"], "[NAME=]SHAPE[:DTYPE]; got 'a b=1'."),
         (["models_of_mine:image", "--input", "1:int65"], "Closest: 'int64'"),
-        (["models_of_mine:image", "--input", "1:add"], "'add' is not a type that an input can"),
+        (["models_of_mine:image", "--input", "1:add"], "must have a dtype of torch; got 'add'."),
         (["models_of_mine:image", "--input", "1", "--device", "gpu"], "'gpu'"),
         (["models_of_mine:image", "--input", "2x4x8x8"], ("the model could not be run with --input "
          "2x4x8x8: RuntimeError: Given groups=1")),

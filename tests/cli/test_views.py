@@ -67,7 +67,10 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
         (("report", tmp_path / "foreign.db"), "foreign.db"),
         (("diff", training(), tmp_path / "none.db"), "there is no run"),
         (("export", training(), "--format", "xls"), "parquet, tensorboard; got 'xls'"),
-        (("export", training(), "--to", "out"), "`--format` must be csv, parquet, tensorboard"),
+        (
+            ("export", training(), "--to", "out"),
+            "`--format` must be one of csv, parquet, tensorboard; got none.",
+        ),
     ):
         done = run(*arguments)
         assert done.exit_code == 2

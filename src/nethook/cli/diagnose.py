@@ -91,7 +91,8 @@ def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
             found.setdefault(code, {})[field] = float(value)
         except ValueError:
             raise OptionError(
-                f"--threshold {text}: it is CODE.NAME=NUMBER, such as dead-units.share=0.4."
+                f"`--threshold` must be CODE.NAME=NUMBER; got {text!r}. Example: "
+                "dead-units.share=0.4."
             ) from None
     return found
 

@@ -36,7 +36,7 @@ def export(
             form, to = str(to), None
         if form not in FORMATS:
             got = "none" if form is None else repr(form)
-            raise OptionError(f"`--format` must be {', '.join(FORMATS)}; got {got}.")
+            raise OptionError(f"`--format` must be one of {', '.join(FORMATS)}; got {got}.")
         written = write(run, form, to if to is not None else output)
     for path in written:
         typer.echo(line(path))

@@ -8,6 +8,7 @@ another version of, or set something for.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -121,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--budget",
         metavar="FRACTION",
-        type=_share,
+        type=_fraction,
         default=0.03,
         help="the fraction of the training time that watching may take: 0.03 (the default) or "
         "3%%; `none` measures everything in every step",
@@ -169,20 +170,22 @@ def _parser() -> argparse.ArgumentParser:
 
 def _step(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a step number. Example: 5000")
+        raise argparse.ArgumentTypeError(f"must be a step number; got {text!r}. Example: 5000.")
     return int(text)
 
 
-def _share(text: str) -> float | None:
+def _fraction(text: str) -> float | None:
     if text.lower() == "none":
         return None
     try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        fraction = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share: 0.03, 3% or none") from None
-    if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1: 0.03, 3% or none")
-    return share
+        fraction = math.nan
+    if not 0 < fraction <= 1:
+        raise argparse.ArgumentTypeError(
+            f"must be a fraction between 0 and 1; got {text!r}. Examples: 0.03, 3% or none."
+        )
+    return fraction
 
 
 def _chosen(options: Any, program: Program) -> RunOptions:

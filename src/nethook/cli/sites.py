@@ -64,7 +64,9 @@ def sites(
     place = _device(device)
     given = [_input(text, place) for text in input or ()]
     if not given:
-        raise typer.BadParameter(f"give at least one, such as {_EXAMPLES}.", param_hint="--input")
+        raise typer.BadParameter(
+            f"must be given at least once. Examples: {_EXAMPLES}.", param_hint="--input"
+        )
     network = _model(model, place)
     network.train(train)
     args = [tensor for name, tensor in given if name is None]
@@ -102,7 +104,7 @@ def _model(text: str, device: torch.device) -> nn.Module:
     where, _, path = text.rpartition(":")
     if not where or not path:
         raise typer.BadParameter(
-            f"{text!r} is not MODULE:NAME, such as my_package.models:make or models.py:Net.",
+            f"must be MODULE:NAME; got {text!r}. Examples: my_package.models:make, models.py:Net.",
             param_hint="MODULE:NAME",
         )
     value: Any = _module(where)
@@ -113,17 +115,20 @@ def _model(text: str, device: torch.device) -> nn.Module:
         value = getattr(value, name)
     if not isinstance(value, nn.Module):
         if not callable(value):
-            raise _fail(f"{text!r} is neither a model nor what makes one: {type(value).__name__}.")
+            raise _fail(
+                "MODULE:NAME must be a model, a class or a function that builds one; got "
+                f"{text!r}, which is of type {type(value).__name__}."
+            )
         try:
             with torch.device(device):  # on 'meta' nothing is allocated
                 value = value()
         except Exception as error:
             raise _fail(
                 f"{text!r} was called without arguments and failed: {_in_words(error)}. Name a "
-                "function that makes the model by itself."
+                "function that builds the model and needs no arguments."
             ) from error
         if not isinstance(value, nn.Module):
-            raise _fail(f"{text!r} made no nn.Module, but {type(value).__name__}.")
+            raise _fail(f"{text!r} must return an nn.Module; got {type(value).__name__}.")
     moved: nn.Module = value if device.type == "meta" else value.to(device)
     return moved
 
@@ -165,7 +170,8 @@ def _input(text: str, device: torch.device) -> tuple[str | None, torch.Tensor]:
             raise ValueError
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is not [NAME=]SHAPE[:DTYPE], such as {_EXAMPLES}.", param_hint="--input"
+            f"must be [NAME=]SHAPE[:DTYPE]; got {text!r}. Examples: {_EXAMPLES}.",
+            param_hint="--input",
         ) from None
     dtype = getattr(torch, dtype_text, None) if dtype_text else torch.float32
     try:
@@ -174,7 +180,7 @@ def _input(text: str, device: torch.device) -> tuple[str | None, torch.Tensor]:
         tensor = _filled(shape, dtype, device)
     except (TypeError, NotImplementedError):
         raise typer.BadParameter(
-            f"{dtype_text!r} is not a type that an input can have.{_close(dtype_text, _TYPES)}",
+            f"must have a dtype of torch; got {dtype_text!r}.{_close(dtype_text, _TYPES)}",
             param_hint="--input",
         ) from None
     return (before if equals else None), tensor

@@ -68,7 +68,7 @@ def main() -> int:
 
 def commands(chosen: list[str]) -> list[str]:
     """The scripts, with their arguments, as the tests run them."""
-    from tests.running.test_scripts import CASES
+    from tests.running.scripts import CASES
 
     listed = [case.command for case in CASES]
     return [each for each in listed if not chosen or each.split()[0] in chosen]

@@ -20,8 +20,8 @@ from torch.utils.checkpoint import checkpoint
 import nethook
 from nethook import edits
 from nethook.errors import EditError, InPlaceEditError, NoSuchSiteError, PatternError, UnfiredError
-from tests.editing.test_zoo import halved, outcome
-from tests.tracing.test_zoo_ops import NOT_JUDGED, judged
+from tests.editing.zoo_runs import halved, outcome
+from tests.tracing.zoo_runs import NOT_JUDGED, judged
 from tests.zoo import Exhibit, assert_same, observe
 from tests.zoo.marks import exhibits_that
 

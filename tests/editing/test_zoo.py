@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import nn
 
 import nethook
-from nethook.addresses.nested import map_tensors
+from tests.editing.zoo_runs import halved, outcome
 from tests.zoo import Exhibit, assert_same, observe
 from tests.zoo.marks import exhibits_that
 
@@ -24,16 +23,6 @@ judged = exhibits_that(lambda exhibit: not exhibit.no_oracle)
 
 def every_module(name: str, module: nn.Module) -> bool:
     return True
-
-
-def halved(value: Any) -> Any:
-    """Every floating-point tensor in a value, halved: exact in every type, and it shrinks."""
-
-    def half(tensor: torch.Tensor) -> torch.Tensor:
-        plain = tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_quantized
-        return tensor * 0.5 if plain and tensor.is_floating_point() else tensor
-
-    return map_tensors(half, value)
 
 
 @contextmanager
@@ -57,14 +46,6 @@ def edited(model: nn.Module, function: Any = halved) -> Iterator[None]:
         # Of all threads, as a hook by hand: one of the exhibits calls its layers in several.
         with nethook.edit(model, outputs={every_module: function}, strict=False, threads="all"):
             yield
-
-
-def outcome(exhibit: Exhibit, around: Any) -> Any:
-    """What came of a run: an observation, or the error that the change led to."""
-    try:
-        return observe(exhibit, around=around)
-    except Exception as error:  # halving a value can break an exhibit, by hand as well
-        return type(error)
 
 
 @judged

@@ -11,7 +11,7 @@ from torch import nn
 import nethook
 from nethook.init.dataflow.recorder import mean_square
 from nethook.init.proof.measure import mean_cosine
-from tests.watching.odd_tensors import ODD, Takes
+from tests.zoo.odd_tensors import ODD, Takes
 
 HUGE = 2**40
 

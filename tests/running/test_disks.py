@@ -12,7 +12,7 @@ import pytest
 from nethook.errors import RunFileError
 from nethook.running.paths import run_file
 from tests.running.both import under
-from tests.running.test_imports import TRAIN
+from tests.running.programs import TRAIN
 from tests.runs.disks import small_disk
 
 

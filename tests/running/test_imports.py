@@ -11,22 +11,10 @@ from pathlib import Path
 import nethook
 from nethook.running.imports import taken_names
 from tests.running.both import RULE, Done, bare, environment, same, under
+from tests.running.programs import TRAIN
 
 COMMAND = str(Path(sys.executable).with_name("nethook"))
 
-TRAIN = """\
-import torch
-from torch import nn
-torch.manual_seed(0)
-model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
-for step in range(30):
-    loss = model(torch.randn(4, 8)).square().mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-print(loss.item())
-"""
 MINE = "MINE = True; print('the script imports', __name__)\n"
 REFUSES = "raise RuntimeError('somebody imports ' + __name__)\n"
 

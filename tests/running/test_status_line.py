@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nethook.running.status_line import Live, status_line
-from tests.running.test_verdict import made
+from tests.running.made import made
 
 LINE = "nethook: step 3  loss 0.25  gradient norm 0.5  watching took 2.1 %"
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nethook.stats.memory import bytes_held, pieces, sizes
-from tests.watching.odd_tensors import ODD
+from tests.zoo.odd_tensors import ODD
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*Sparse CSR:UserWarning")
 

@@ -11,7 +11,7 @@ from torch import nn
 
 import nethook
 from nethook.errors import NoGradientError, NotAskedError, SeveralCallsError
-from tests.tracing.test_zoo import bare, every_module, hooks_of
+from tests.tracing.zoo_runs import bare, every_module, hooks_of
 from tests.zoo import Exhibit, assert_same, observe
 from tests.zoo.marks import every_exhibit
 

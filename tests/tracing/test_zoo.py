@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from torch import nn
 
 import nethook
-from tests.zoo import Exhibit, Observation, assert_same, observe
+from tests.tracing.zoo_runs import bare, every_module, hooks_of, read_all
+from tests.zoo import Exhibit, assert_same, observe
 from tests.zoo.marks import every_exhibit
 
 EVERYTHING = {"inputs": True, "grads": True, "input_grads": True, "param_grads": True}
-
-
-def hooks_of(model: nn.Module) -> object:
-    """What `audit` says, without the hook objects themselves: they differ from build to build."""
-    return [(info.address, info.kind, info.owner, info.ours) for info in nethook.audit(model)]
-
-
-@cache
-def bare(exhibit: Exhibit, backward_inside: bool = True) -> Observation:
-    """The run without nethook, once for all tests."""
-    return observe(exhibit, audit=hooks_of, backward_inside=backward_inside)
-
-
-def every_module(name: str, module: nn.Module) -> bool:
-    return True
 
 
 @every_exhibit
@@ -63,13 +48,6 @@ def test_backward_after_the_scope_and_reading_in_between_change_nothing(exhibit:
     expected = bare(exhibit, backward_inside=False)
     seen = observe(exhibit, around=traced, audit=hooks_of, backward_inside=False, settle=kept.clear)
     assert_same(expected, seen, "traced, read, then differentiated")
-
-
-def read_all(call: Any) -> None:
-    """Read what may be gone by now; nothing but nethook's own errors may come of it."""
-    for quantity in ("output", "args", "kwargs", "input", "grads", "input_grads"):
-        with suppress(nethook.errors.ReadError):
-            getattr(call, quantity)
 
 
 @every_exhibit

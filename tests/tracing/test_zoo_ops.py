@@ -16,37 +16,11 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import nethook
-from tests.tracing.test_zoo import bare, hooks_of, read_all
-from tests.tracing.test_zoo_values import escaped
+from tests.tracing.zoo_runs import bare, escaped, hooks_of, judged, read_all
 from tests.zoo import Exhibit, assert_same, differences, modules_of, observe, snapshot
 from tests.zoo.marks import every_exhibit, exhibits_that
 
 EVERYTHING = {"inputs": True, "grads": True, "input_grads": True}
-
-# Where the oracle, a mode around the whole forward, would itself change or miss something.
-NOT_JUDGED = {
-    "attention_eval_fast": "fused",
-    "encoder_fast_path": "fused",
-    "encoder_fast_path_masked": "fused",
-    "encoder_fast_path_padded": "fused",
-    "encoder_fast_path_inference": "fused",
-    "threads": "a mode belongs to a thread",
-    "data_parallel": "two models, one inside the other, have one name",
-    "deep_copy_inside": "the copy holds the hooks of the oracle",
-    "saved_inside": "the copy holds the hooks of the oracle",
-    "replicas": "replicas are called by hooks of the original",
-    "hooks_cleared": "the hooks of the oracle are cleared",
-    "hook_tables_replaced": "the hooks of the oracle are replaced",
-    "child_replaced": "the new child has no hooks of the oracle",
-    "child_added": "the new child has no hooks of the oracle",
-    "generator_root": "runs when the call is over",
-    "catches_child": "the hooks of the oracle are not told of exceptions",
-    "stop_iteration": "the hooks of the oracle are not told of exceptions",
-    "always_call_on_failure": "the hooks of the oracle are not told of exceptions",
-    "global_hooks": "operations of global hooks run outside of local ones",
-    "global_backward_hooks": "operations of global hooks run outside of local ones",
-}
-judged = exhibits_that(lambda item: not item.no_oracle and item.name not in NOT_JUDGED)
 
 
 @every_exhibit

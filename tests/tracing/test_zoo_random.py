@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import nethook
-from tests.tracing.test_zoo import bare, hooks_of
-from tests.tracing.test_zoo_values import addresses, escaped
+from tests.tracing.zoo_runs import addresses, bare, escaped, hooks_of
 from tests.zoo import (
     PLACES,
     Bomb,

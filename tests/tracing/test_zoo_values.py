@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import nethook
 from nethook.errors import NoGradientError, NotRunError, OverwrittenError, SeveralCallsError
 from nethook.tracing.objects import NotRecorded
-from tests.tracing.test_zoo import bare, every_module, hooks_of
+from tests.tracing.zoo_runs import addresses, bare, every_module, hooks_of
 from tests.zoo import (
     Exhibit,
     Given,
@@ -24,7 +24,6 @@ from tests.zoo import (
     differences,
     hand_hooks,
     loss_of,
-    modules_of,
     observe,
     paired,
     quiet,
@@ -41,25 +40,6 @@ NOT_BY_AUTOGRAD = {
 with_gradients = exhibits_that(
     lambda item: item.differentiable and not item.no_oracle and item.name not in NOT_BY_AUTOGRAD
 )
-
-
-def escaped(name: str) -> str:
-    """A name as a pattern that matches it and nothing else."""
-    return "".join(f"\\{sign}" if sign in "*?[]{}/#\\" else sign for sign in name)
-
-
-def addresses(model: nn.Module) -> dict[str, str]:
-    """The address of each module, by its torch name; wrappers have none, they are transparent."""
-    found = {}
-    for name, module in modules_of(model).items():
-        try:
-            chosen = nethook.select(model, module)
-        except LookupError:
-            continue
-        for address, each in chosen.items():
-            if each is module:  # and not what it wraps
-                found[name] = address
-    return found
 
 
 def finished(record: Any) -> list[Any]:

@@ -7,45 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from torch import nn
 
 import nethook
 from nethook.errors import NoSuchRunError, RunFileError
 from nethook.runs.reading.run import Run
 from nethook.watching.watch import Watch
 from tests.runs.disks import faulty_library, small_disk
-
-STEPS = 24
-
-
-def weights_after(
-    to: Path | None = None, at_step: Callable[[int, Watch], None] | None = None
-) -> tuple[torch.Tensor, list[str]]:
-    """Trains a small network; its weights afterwards, and the warnings that were given."""
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4))
-    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        watch = None if to is None else nethook.watch(model, optimizer, to=to, budget=None)
-        for step in range(STEPS):
-            loss = model(torch.randn(16, 8)).square().mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            if at_step is not None:
-                at_step(step, watch)
-        if watch is not None:
-            watch.close()
-    return torch.cat([each.detach().flatten() for each in model.parameters()]), [
-        str(each.message) for each in said
-    ]
+from tests.watching.trained import STEPS, weights_after
 
 
 @pytest.fixture(scope="module")
@@ -204,10 +176,10 @@ INJECTED = """
 import ctypes, errno, json, sys
 from pathlib import Path
 import torch
-import tests.watching.test_disks as here
+from tests.watching.trained import weights_after
 faults = ctypes.CDLL(None)
 faults.fail_with.argtypes = [ctypes.c_int, ctypes.c_long]
-plain = here.weights_after()[0]
+plain = weights_after()[0]
 for name in ("ENOSPC", "EDQUOT", "EIO", "EROFS"):
     for after in (0, 30, -1):
         folder = Path(sys.argv[1], f"faulty-{name}-{after}")
@@ -219,7 +191,7 @@ for name in ("ENOSPC", "EDQUOT", "EIO", "EROFS"):
         if after >= 0:
             faults.fail_with(number, after)
         try:
-            found, said = here.weights_after(folder / "a.db", begin)
+            found, said = weights_after(folder / "a.db", begin)
         except Exception as error:
             found, said = None, [f"{type(error).__name__}: {error}"]
         same = found is not None and torch.equal(found, plain)

@@ -15,7 +15,7 @@ from nethook.watching.flight.reasons import backward_reason, forward_reason
 from nethook.watching.losses.kinds import PROBABILITIES, Operands
 from nethook.watching.losses.numbers import numbers_of, unpacked
 from nethook.watching.measuring.batches import distinct, spread
-from tests.watching.odd_tensors import HUGE, ODD, Takes
+from tests.zoo.odd_tensors import HUGE, ODD, Takes
 
 NOT_MEASURED = {
     "coo": "sparse", "csr": "sparse", "csc": "sparse", "bsr": "sparse", "nested": "nested",

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 import nethook
 from nethook.errors import InputsError, NoSuchSiteError, OptionError, PatternError
-from tests.tracing.test_zoo import bare, hooks_of
+from tests.tracing.zoo_runs import bare, hooks_of
 from tests.zoo import Exhibit, assert_same, observe
 from tests.zoo.marks import exhibits_that
 

@@ -7,6 +7,8 @@ import warnings
 import torch
 from torch import nn
 
+__all__ = ["HUGE", "ODD", "Takes"]
+
 HUGE = 2**40
 
 
@@ -15,6 +17,7 @@ class Sub(torch.Tensor):
 
 
 def odd_tensors():
+    """One tensor of each kind that is not a small dense one of floats."""
     dense = torch.randn(8, 4)
     complexes = torch.randn(8, 4, dtype=torch.complex64)
     with warnings.catch_warnings():

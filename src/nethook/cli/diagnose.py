@@ -56,16 +56,16 @@ def diagnose(
     try:
         from nethook.doctor.diagnose import diagnose as diagnosed
 
-        found = diagnosed(run, ignore=ignore or (), thresholds=_thresholds(threshold or []))
+        findings = diagnosed(run, ignore=ignore or (), thresholds=_thresholds(threshold or []))
     except NethookError as error:
         typer.echo(f"nethook diagnose: {error}", err=True)
         raise typer.Exit(2) from None
     if as_json:
-        data = {"run": str(run), "findings": [each.to_dict() for each in found]}
+        data = {"run": str(run), "findings": [finding.to_dict() for finding in findings]}
         typer.echo(json.dumps(data, indent=2))
     else:
-        typer.echo("\n".join(_lines(run, found)))
-    if any(each.at_least(fail_on.value) for each in found):
+        typer.echo("\n".join(_lines(run, findings)))
+    if any(finding.at_least(fail_on.value) for finding in findings):
         raise typer.Exit(1)
 
 
@@ -81,31 +81,31 @@ def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
     """`dead-units.share=0.4` as `{"dead-units": {"share": 0.4}}`."""
     from nethook.errors import OptionError
 
-    found: dict[str, dict[str, float]] = {}
+    thresholds: dict[str, dict[str, float]] = {}
     for text in given:
         name, _, value = text.partition("=")
         code, dot, field = name.partition(".")
         try:
             if not (code and dot and field):
                 raise ValueError(text)
-            found.setdefault(code, {})[field] = float(value)
+            thresholds.setdefault(code, {})[field] = float(value)
         except ValueError:
             raise OptionError(
                 f"`--threshold` must be CODE.NAME=NUMBER; got {text!r}. Example: "
                 "dead-units.share=0.4."
             ) from None
-    return found
+    return thresholds
 
 
-def _lines(run: Path, found: list[Finding]) -> list[str]:
+def _lines(run: Path, findings: list[Finding]) -> list[str]:
     from nethook.runs.format.texts import clean_name
     from nethook.text.finding_lines import finding_lines, healthy_line
     from nethook.text.paragraphs import Style
 
     style = Style(colour=sys.stdout.isatty())
     head = clean_name(str(run))
-    if not found:
+    if not findings:
         empty = "no step was recorded, so there is nothing to judge."
         return [head, empty if _is_empty(run) else healthy_line(style)]
-    plain: list[dict[str, Any]] = [each.to_dict() for each in found]
-    return [head, *finding_lines(plain, style)]
+    rows: list[dict[str, Any]] = [finding.to_dict() for finding in findings]
+    return [head, *finding_lines(rows, style)]

@@ -29,8 +29,8 @@ def diff(
         from nethook.figures.reporting.difference import Difference, write_page
         from nethook.text.escape import line
 
-        found = Difference(first, second)
-        typer.echo(found.text())
+        difference = Difference(first, second)
+        typer.echo(difference.text())
         if output is not None:
-            typer.echo(f"\n{line(write_page(found, output))}")
-    raise typer.Exit(0 if found.parting.same else 1)
+            typer.echo(f"\n{line(write_page(difference, output))}")
+    raise typer.Exit(0 if difference.parting.same else 1)

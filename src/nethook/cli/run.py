@@ -69,15 +69,15 @@ def main(arguments: Sequence[str]) -> None:
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Nethook's own arguments, and the script with all of its."""
-    at = 0
-    while at < len(arguments):
-        word = arguments[at]
+    index = 0
+    while index < len(arguments):
+        word = arguments[index]
         if word == "--":
-            return arguments[:at], arguments[at + 1 :]
+            return arguments[:index], arguments[index + 1 :]
         if word == "-" or word.startswith("-m") or not word.startswith("-"):
             break
-        at += 2 if word in _WITH_VALUE else 1
-    return arguments[:at], arguments[at:]
+        index += 2 if word in _WITH_VALUE else 1
+    return arguments[:index], arguments[index:]
 
 
 def _program(rest: list[str]) -> Program | None:
@@ -241,8 +241,8 @@ class _Closing:
         from nethook.running.closing import severities
 
         limit = SEVERITIES.index(self._options.fail_on)
-        found = severities(self._session)
-        return 3 if any(SEVERITIES.index(each) >= limit for each in found) else None
+        levels = severities(self._session)
+        return 3 if any(SEVERITIES.index(severity) >= limit for severity in levels) else None
 
     def show(self, outcome: Outcome) -> None:
         """Write the verdict to the process's own standard error."""

@@ -61,18 +61,18 @@ def sites(
     from nethook.errors import NethookError
     from nethook.tracing.sites.survey import sites as map_sites
 
-    place = _device(device)
-    given = [_input(text, place) for text in input or ()]
+    target = _device(device)
+    given = [_input(text, target) for text in input or ()]
     if not given:
         raise typer.BadParameter(
             f"must be given at least once. Examples: {_EXAMPLES}.", param_hint="--input"
         )
-    network = _model(model, place)
+    network = _model(model, target)
     network.train(train)
     args = [tensor for name, tensor in given if name is None]
     kwargs = {name: tensor for name, tensor in given if name is not None}
     try:
-        found = map_sites(network, made_inputs(*args, **kwargs))
+        site_map = map_sites(network, made_inputs(*args, **kwargs))
     except Exception as error:
         shapes = ", ".join(input or ())
         raise _fail(
@@ -80,21 +80,21 @@ def sites(
         ) from error
     try:
         if at is not None or depth is not None:
-            found = found.filter(at, depth=depth)
+            site_map = site_map.filter(at, depth=depth)
     except NethookError as error:
         raise _fail(str(error)) from error
-    _print(found, as_json=as_json)
+    _print(site_map, as_json=as_json)
 
 
-def _print(found: SiteMap, *, as_json: bool) -> None:
+def _print(site_map: SiteMap, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=1))
+        typer.echo(json.dumps(site_map.to_dict(), indent=1))
     elif sys.stdout.isatty():
         from rich.console import Console
 
-        Console(soft_wrap=True).print(found)
+        Console(soft_wrap=True).print(site_map)
     else:
-        typer.echo(found.tree())
+        typer.echo(site_map.tree())
 
 
 def _model(text: str, device: torch.device) -> nn.Module:
@@ -110,7 +110,7 @@ def _model(text: str, device: torch.device) -> nn.Module:
     value: Any = _module(where)
     for name in path.split("."):
         if not hasattr(value, name):
-            names = [each for each in vars(value) if not each.startswith("_")]
+            names = [attribute for attribute in vars(value) if not attribute.startswith("_")]
             raise _fail(f"{where!r} has no {path!r}.{_close(name, names)}")
         value = getattr(value, name)
     if not isinstance(value, nn.Module):
@@ -165,7 +165,7 @@ def _input(text: str, device: torch.device) -> tuple[str | None, torch.Tensor]:
     try:
         if equals and not before.isidentifier():
             raise ValueError
-        shape = [int(each) for each in shape_text.split("x")] if shape_text else []
+        shape = [int(size) for size in shape_text.split("x")] if shape_text else []
         if min(shape, default=0) < 0:
             raise ValueError
     except ValueError:
@@ -210,7 +210,7 @@ def _close(name: str, names: Sequence[str]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(name, names, n=3)
-    return f" Closest: {', '.join(repr(each) for each in close)}." if close else ""
+    return f" Closest: {', '.join(repr(match) for match in close)}." if close else ""
 
 
 def _in_words(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from nethook.cli.exit import errors_in_words
 
 
 def ui(
-    place: Annotated[
+    path: Annotated[
         Path | None,
         typer.Argument(
             metavar="[DIR|FILE]",
@@ -52,10 +52,10 @@ def ui(
 
         if no_token and token_file is not None:
             raise OptionError("`--no-token` and `--token-file` exclude each other. Leave one out.")
-        if place is None:
-            place = Path("runs") if Path("runs").is_dir() else Path()
+        if path is None:
+            path = Path("runs") if Path("runs").is_dir() else Path()
         serve(
-            place, host=host, port=port, with_token=not no_token, token_file=token_file,
+            path, host=host, port=port, with_token=not no_token, token_file=token_file,
             show=show, wait=wait, beside=beside,
             say=lambda text: typer.echo(f"nethook ui: {text}", err=beside is not None),
         )  # fmt: skip

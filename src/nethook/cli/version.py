@@ -26,6 +26,6 @@ def lines() -> Iterator[str]:
     yield f"torch {version} (tested with {window()})"
     if not changed:
         yield f"all {len(NAMES)} private names of torch that nethook uses work"
-    for each in changed:
-        kind = "plain way taken" if each.has_plain_way else "no other way"
-        yield f"changed in this torch: {each.path} ({kind}; lost: {each.lost})"
+    for name in changed:
+        kind = "plain way taken" if name.has_plain_way else "no other way"
+        yield f"changed in this torch: {name.path} ({kind}; lost: {name.lost})"

@@ -109,16 +109,16 @@ class Children:
         words = [os.fsdecode(word) for word in words]
         executable = call.get("executable") or words[0]
         if os.path.basename(os.fsdecode(executable)).startswith("python"):  # noqa: PTH119
-            at = _where_script(words)
-            if at is None:
+            start = _where_script(words)
+            if start is None:
                 return
             folder = Path(os.fsdecode(call.get("cwd") or os.curdir)).absolute()
-            if self._is_same(words[at:], folder):
+            if self._is_same(words[start:], folder):
                 text = _AGAIN.format(root=_ROOT, options=self._options.to_json())
-                call["args"] = [*words[:at], "-c", text, *words[at:]]
+                call["args"] = [*words[:start], "-c", text, *words[start:]]
             else:
-                python = [] if words[1:at] == [] else [words[0], *words[1:at], "-m"]
-                said = shlex.join([*python, "nethook", "run", *words[at:]])
+                python = [] if words[1:start] == [] else [words[0], *words[1:start], "-m"]
+                said = shlex.join([*python, "nethook", "run", *words[start:]])
                 self._strangers.append(masked_text(said))
 
     def _is_same(self, words: Sequence[str], folder: Path) -> bool:
@@ -189,14 +189,14 @@ def run_again(text: str) -> None:
 
 def _where_script(words: Sequence[str]) -> int | None:
     """Where in `python …` the script begins, or `-m`; None where no script is run."""
-    at = 1
-    while at < len(words):
-        word = words[at]
+    index = 1
+    while index < len(words):
+        word = words[index]
         if word == "-m":
-            return None if words[at + 1 : at + 2] == ["nethook"] else at
+            return None if words[index + 1 : index + 2] == ["nethook"] else index
         if not word.startswith("-"):
-            return at
+            return index
         if word == "-" or "c" in word.lstrip("-")[:1] or word.startswith("--"):
             return None  # -c text, the standard input, or a wish for help
-        at += 2 if word in ("-W", "-X") else 1
+        index += 2 if word in ("-W", "-X") else 1
     return None

@@ -64,16 +64,16 @@ def written_files(session: Session) -> list[Path]:
     Files of ranks are one run: the file of its first rank stands for it.
     """
     watcher = session.watcher
-    known = list(watcher.paths) if watcher is not None else []
+    watched = list(watcher.paths) if watcher is not None else []
     others = set(watcher.left_alone) if watcher is not None else set()
     planned = Path(session.options.to)
     pattern = re.compile(
         rf"{re.escape(planned.stem)}(-\d+)?(\.rank\d+)?{re.escape(planned.suffix)}"
     )
     beside = planned.parent.iterdir() if planned.parent.is_dir() else ()
-    found = [*known, *(path for path in beside if pattern.fullmatch(path.name))]
+    candidates = [*watched, *(path for path in beside if pattern.fullmatch(path.name))]
     runs: dict[Path, Path] = {}
-    for path in sorted(dict.fromkeys(found), key=lambda each: (len(each.name), each.name)):
+    for path in sorted(dict.fromkeys(candidates), key=lambda path: (len(path.name), path.name)):
         if path not in others and path.exists() and path.stat().st_mtime >= session.started - 1:
             main = path.with_name(re.sub(r"\.rank\d+$", "", path.stem) + path.suffix)
             runs.setdefault(main, next(iter(rank_files(path).values())))
@@ -84,14 +84,14 @@ def severities(session: Session) -> list[str]:
     """How severe the findings of the run are."""
     from nethook.runs.reading.run import open_run
 
-    found = []
+    levels = []
     for path in written_files(session):
         try:
             with open_run(path) as run:
-                found += [str(finding.get("severity", "warning")) for finding in run.findings]
+                levels += [str(finding.get("severity", "warning")) for finding in run.findings]
         except RunFileError:
             continue
-    return found
+    return levels
 
 
 def _verdict(path: Path, outcome: Outcome, colour: bool) -> Iterable[str]:
@@ -127,9 +127,11 @@ def _next(path: Path, commands: Collection[str]) -> list[str]:
         "report": f"nethook report {shown} --to report.html",
         "diagnose": f"nethook diagnose {shown}",
     }
-    known = [text for name, text in options.items() if name in commands]
+    recommended = [text for name, text in options.items() if name in commands]
     # A long path must stay whole, to be copied: these lines are not broken.
-    return [f"next: {text}" for text in known] or [f"next: nethook.open_run({_short(path)!r})"]
+    return [f"next: {text}" for text in recommended] or [
+        f"next: nethook.open_run({_short(path)!r})"
+    ]
 
 
 def _short(path: Path) -> str:

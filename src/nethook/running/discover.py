@@ -39,21 +39,23 @@ class Census:
 
     def owners(self, module: nn.Module) -> list[nn.Module]:
         """The highest owners of a module: itself, where it is in no other."""
-        found, waiting, seen = [], [module], {id(module)}
+        highest, waiting, seen = [], [module], {id(module)}
         while waiting:
-            each = waiting.pop()
-            parents = self.above.get(id(each), [])
+            owner = waiting.pop()
+            parents = self.above.get(id(owner), [])
             if not parents:
-                found.append(each)
+                highest.append(owner)
             for parent in parents:
                 if id(parent) not in seen:
                     seen.add(id(parent))
                     waiting.append(parent)
-        return found
+        return highest
 
     def trained(self) -> set[int]:
         """The ids of all parameters that an optimizer holds."""
-        return {id(each) for optimizer in self.optimizers for each in parameters_of(optimizer)}
+        return {
+            id(parameter) for optimizer in self.optimizers for parameter in parameters_of(optimizer)
+        }
 
 
 def take_census() -> Census:
@@ -66,8 +68,8 @@ def census_of(objects: Iterable[object]) -> Census:
     kinds = _with_subclasses(nn.Module)
     steppers = _with_subclasses(Optimizer)
     both = kinds | steppers
-    found: list[Any] = [each for each in objects if type(each) in both]
-    modules: list[nn.Module] = [each for each in found if type(each) in kinds]
+    alive: list[Any] = [candidate for candidate in objects if type(candidate) in both]
+    modules: list[nn.Module] = [candidate for candidate in alive if type(candidate) in kinds]
     above: dict[int, list[nn.Module]] = {}
     for module in modules:
         # Read without `__getattr__`: a module that is half built has none of its attributes.
@@ -75,7 +77,9 @@ def census_of(objects: Iterable[object]) -> Census:
             if child is not None and child is not module:
                 above.setdefault(id(child), []).append(module)
     roots = tuple(module for module in modules if id(module) not in above)
-    return Census(roots, above, tuple(each for each in found if type(each) in steppers))
+    return Census(
+        roots, above, tuple(candidate for candidate in alive if type(candidate) in steppers)
+    )
 
 
 def parameters_of(optimizer: Optimizer) -> Iterator[Any]:
@@ -104,23 +108,23 @@ def trainees(census: Census, called: nn.Module | None, covered: set[int]) -> lis
     if not trained:
         if called is None or not torch.is_grad_enabled():
             return []
-        owners = [each for each in census.owners(called) if _could_train(each)]
-        return [each for each in owners[:1] if not covered & _parameters(each)]
+        owners = [owner for owner in census.owners(called) if _could_train(owner)]
+        return [owner for owner in owners[:1] if not covered & _parameters(owner)]
     missing = trained - covered
     mine = {id(owner) for owner in census.owners(called)} if called is not None else set()
     candidates = [(root, _parameters(root) & missing) for root in census.roots]
     # Of two that own the same, the one that is called, and then the smaller one, is meant.
-    candidates.sort(key=lambda each: (-len(each[1]), id(each[0]) not in mine, _size(each[0])))
-    found: list[nn.Module] = []
+    candidates.sort(key=lambda pair: (-len(pair[1]), id(pair[0]) not in mine, _size(pair[0])))
+    chosen: list[nn.Module] = []
     for root, parameters in candidates:
         if parameters & missing and not _cannot_be_followed(root):
-            found.append(root)
+            chosen.append(root)
             missing -= parameters
-    if not found and called is not None:
-        found = _made_again(census, called, missing, covered)
+    if not chosen and called is not None:
+        chosen = _made_again(census, called, missing, covered)
     # What is called comes first, then the others in the order in which they were made.
-    made = {id(root): at for at, root in enumerate(census.roots)}
-    return sorted(found, key=lambda root: (id(root) not in mine, made[id(root)]))
+    made = {id(root): position for position, root in enumerate(census.roots)}
+    return sorted(chosen, key=lambda root: (id(root) not in mine, made[id(root)]))
 
 
 def name_of(root: nn.Module) -> str:
@@ -139,7 +143,7 @@ def name_of(root: nn.Module) -> str:
     for space in spaces:
         for name, value in list(space.items()):
             if (
-                any(value is each for each in wanted)
+                any(value is model for model in wanted)
                 and isinstance(name, str)
                 and name.isidentifier()
                 and not name.startswith("_")
@@ -154,25 +158,30 @@ def _made_again(
     """The owner of what is called, where an optimizer holds the parameters of its predecessor."""
     if not orphans or not torch.is_grad_enabled():
         return []
-    held = [p for each in census.optimizers for p in parameters_of(each) if id(p) in orphans]
-    shapes = {tuple(each.shape) for each in held}
+    held = [
+        parameter
+        for optimizer in census.optimizers
+        for parameter in parameters_of(optimizer)
+        if id(parameter) in orphans
+    ]
+    shapes = {tuple(parameter.shape) for parameter in held}
     return [
         owner
         for owner in census.owners(called)[:1]
         if _could_train(owner)
         and not covered & _parameters(owner)
-        and shapes <= {tuple(each.shape) for each in _of(owner)}
+        and shapes <= {tuple(parameter.shape) for parameter in _of(owner)}
     ]
 
 
 def _with_subclasses(kind: type) -> set[type]:
-    found, waiting = set[type](), [kind]
+    kinds, waiting = set[type](), [kind]
     while waiting:
-        each = waiting.pop()
-        if each not in found:
-            found.add(each)
-            waiting += type.__subclasses__(each)
-    return found
+        subclass = waiting.pop()
+        if subclass not in kinds:
+            kinds.add(subclass)
+            waiting += type.__subclasses__(subclass)
+    return kinds
 
 
 def _parameters(root: nn.Module) -> set[int]:
@@ -184,7 +193,7 @@ def _size(root: nn.Module) -> int:
 
 
 def _could_train(root: nn.Module) -> bool:
-    return not _cannot_be_followed(root) and any(each.requires_grad for each in _of(root))
+    return not _cannot_be_followed(root) and any(parameter.requires_grad for parameter in _of(root))
 
 
 def _cannot_be_followed(root: nn.Module) -> bool:

@@ -155,8 +155,8 @@ class Session:
 
     def _called(self, module: nn.Module) -> None:
         key = self._key(module)
-        known = self._judged.get(key)
-        if known is not None and known() is module:
+        judged = self._judged.get(key)
+        if judged is not None and judged() is module:
             return
         self._judge_alone(module)
 
@@ -167,8 +167,8 @@ class Session:
             self._newcomers.turn_on()
 
     def _stepped(self, optimizer: Optimizer) -> None:
-        known, steps = self._optimizers.get(id(optimizer), (None, 0))
-        if known is not None and known() is optimizer:
+        reference, steps = self._optimizers.get(id(optimizer), (None, 0))
+        if reference is not None and reference() is optimizer:
             if steps < 0:
                 return
         else:
@@ -206,15 +206,15 @@ class Session:
             return
         census = take_census()
         covered = self._live_parameters()
-        found = self._made(trainees(census, module, covered))
+        roots = self._made(trainees(census, module, covered))
         room = _MOST - len(self.models)
-        if len(found) > room:
+        if len(roots) > room:
             self._note(f"More than {_MOST} models were trained; the first ones were followed.")
         named: dict[str, nn.Module] = {}
-        for root in found[:room]:
+        for root in roots[:room]:
             kind = type(unwrap(root)).__name__
             # Of an only model the name is not asked, and finding it takes time.
-            name = kind if len(found) == 1 else name_of(root)
+            name = kind if len(roots) == 1 else name_of(root)
             named[self._free_name(name, named)] = root
         self._spent += time.thread_time() - began  # without what attaching takes: that is once
         trained = census.trained()
@@ -226,17 +226,17 @@ class Session:
             self._newcomers.turn_off()
             return
         for owner in census.owners(module) if module is not None else ():
-            for part in owner.modules():
+            for member in owner.modules():
                 # A model that waits is judged again when this call of it is over: at the next.
-                if part is not module or id(owner) not in self._unmade:
-                    self._judged[self._key(part)] = weakref.ref(part)
+                if member is not module or id(owner) not in self._unmade:
+                    self._judged[self._key(member)] = weakref.ref(member)
 
-    def _made(self, found: list[nn.Module]) -> list[nn.Module]:
+    def _made(self, roots: list[nn.Module]) -> list[nn.Module]:
         """Those whose parameters have shapes; the others wait for their first forward."""
         from nethook.addresses.lazy_parameters import first_unmade
 
         made: list[nn.Module] = []
-        for root in found:
+        for root in roots:
             parameter, kind = first_unmade(root), type(root).__name__
             if parameter is not None:
                 self._unmade[id(root)] = kind, parameter
@@ -267,7 +267,7 @@ class Session:
         from nethook.running.discover import parameters_of, take_census
 
         covered = self._live_parameters()
-        missing = {id(each) for each in parameters_of(optimizer)} - covered
+        missing = {id(parameter) for parameter in parameters_of(optimizer)} - covered
         if not missing:
             steps = -1
         elif steps >= _PATIENCE:
@@ -276,7 +276,7 @@ class Session:
             owners = [
                 type(root).__name__
                 for root in census.roots
-                if any(id(each) in missing for each in root.parameters())
+                if any(id(parameter) in missing for parameter in root.parameters())
             ]
             kind = type(optimizer).__name__
             if owners:

@@ -46,7 +46,7 @@ def keep_apart(folder: str | None, path: Sequence[str]) -> Callable[[str], Any] 
     if folder is None or kept_apart() is not None:
         return None
     # Absolute, for the script may change the folder it works in.
-    clean = [os.path.abspath(each) for each in path if not _same(each, folder)]  # noqa: PTH100
+    clean = [os.path.abspath(entry) for entry in path if not _same(entry, folder)]  # noqa: PTH100
     names = taken_names(folder, clean) - set(_at_start())
     return adopt(sorted(names), clean, _at_start()) if names else None
 
@@ -94,7 +94,7 @@ def taken_names(folder: str, path: Sequence[str]) -> set[str]:
 
 
 def _installed() -> _Worlds | None:
-    return next((each for each in sys.meta_path if isinstance(each, _Worlds)), None)
+    return next((finder for finder in sys.meta_path if isinstance(finder, _Worlds)), None)
 
 
 class _Worlds(MetaPathFinder):
@@ -118,7 +118,7 @@ class _Worlds(MetaPathFinder):
     def forget_us(self) -> None:
         """Has the modules of nethook imported once more, but for this one, which knows."""
         for modules in (sys.modules, self._hidden):
-            for name in [each for each in modules if _is_us(each)]:
+            for name in [module for module in modules if _is_us(module)]:
                 del modules[name]
         (self._hidden if _US in self.names else sys.modules)[__name__] = _THIS
 
@@ -188,8 +188,8 @@ class _Worlds(MetaPathFinder):
 
     def _take(self, wanted: Callable[[str], bool]) -> dict[str, ModuleType]:
         """Takes modules with the names that are kept apart out of `sys.modules`."""
-        found = [name for name in list(sys.modules) if name.partition(".")[0] in self.names]
-        return {name: sys.modules.pop(name) for name in found if wanted(name)}
+        taken = [name for name in list(sys.modules) if name.partition(".")[0] in self.names]
+        return {name: sys.modules.pop(name) for name in taken if wanted(name)}
 
 
 class _OwnLoader(Loader):
@@ -213,15 +213,15 @@ class _OwnLoader(Loader):
 def _modules_in(folder: str) -> set[str]:
     """The names that may be modules or packages in a folder or an archive."""
     try:
-        names = [each.name for each in Path(folder or os.curdir).iterdir()]
+        names = [path.name for path in Path(folder or os.curdir).iterdir()]
     except NotADirectoryError:
         import pkgutil
 
-        return {each.name for each in pkgutil.iter_modules([folder])}
+        return {module.name for module in pkgutil.iter_modules([folder])}
     except (OSError, ValueError):
         return set()
-    found = {name.partition(".")[0] for name in names}
-    return {name for name in found if name.isidentifier()}
+    stems = {name.partition(".")[0] for name in names}
+    return {name for name in stems if name.isidentifier()}
 
 
 def _is_regular(spec: ModuleSpec | None) -> bool:
@@ -231,9 +231,9 @@ def _is_regular(spec: ModuleSpec | None) -> bool:
 
 def _at_start() -> list[str]:
     """The modules that every Python has imported when a script begins: those up to `site`."""
-    known = list(sys.modules)
+    imported = list(sys.modules)
     last = "site" if "site" in sys.modules else "__main__"
-    return known[: known.index(last) + 1]
+    return imported[: imported.index(last) + 1]
 
 
 def _same(one: str, other: str) -> bool:

@@ -52,12 +52,12 @@ def run_file(
                 "name another file, or leave --to out and let the time name it."
             )
         return str(path)
-    plain = re.sub(r"[^\w.+-]+", "-", title).strip("-.")[:_TITLE] or "run"
+    stem = re.sub(r"[^\w.+-]+", "-", title).strip("-.")[:_TITLE] or "run"
     folder = Path(working_folder(), "runs")
-    if resume and (last := last_run(folder, plain, arguments)) is not None:
+    if resume and (last := last_run(folder, stem, arguments)) is not None:
         check_resumable(rank_path(last, rank))
         return str(last)
-    path = folder / f"{plain}-{_stamp(launched())}.db"
+    path = folder / f"{stem}-{_stamp(launched())}.db"
     chosen, count = path, 1
     while exists(rank_path(chosen, rank)):  # two runs in one second
         count += 1

@@ -36,10 +36,10 @@ def last_run(folder: Path, title: str, arguments: Sequence[str]) -> Path | None:
     """
     pattern = re.compile(rf"{re.escape(title)}-{_TIME}\.db")
     beside = folder.iterdir() if folder.is_dir() else ()
-    found = [path for path in beside if pattern.fullmatch(path.name) and not is_stub(path)]
-    if not found:
+    runs = [path for path in beside if pattern.fullmatch(path.name) and not is_stub(path)]
+    if not runs:
         return None
-    last = max(found, key=lambda path: path.name).absolute()
+    last = max(runs, key=lambda path: path.name).absolute()
     command = _facts(last, "command").get("command")
     # The interpreter and the script come first, as they were found on the machine.
     had = command[2:] if isinstance(command, list) else []

@@ -45,23 +45,23 @@ def show(error: BaseException) -> None:
 
 def clean(error: BaseException) -> None:
     """Takes nethook's frames out of the tracebacks of an error and of all that belong to it."""
-    for each in _family(error):
-        if not isinstance(each, NethookError):  # that one was asked for
-            each.__traceback__ = _cleaned(each.__traceback__)
+    for member in _family(error):
+        if not isinstance(member, NethookError):  # that one was asked for
+            member.__traceback__ = _cleaned(member.__traceback__)
 
 
 def _family(error: BaseException) -> Iterator[BaseException]:
     """An error, its causes and contexts, and the members of groups, each once."""
     waiting, seen = [error], set[int]()
     while waiting:
-        each = waiting.pop()
-        if id(each) in seen:
+        member = waiting.pop()
+        if id(member) in seen:
             continue
-        seen.add(id(each))
-        yield each
-        waiting += [other for other in (each.__cause__, each.__context__) if other is not None]
-        if isinstance(each, BaseExceptionGroup):
-            waiting += each.exceptions
+        seen.add(id(member))
+        yield member
+        waiting += [other for other in (member.__cause__, member.__context__) if other is not None]
+        if isinstance(member, BaseExceptionGroup):
+            waiting += member.exceptions
 
 
 def _cleaned(tb: TracebackType | None) -> TracebackType | None:
@@ -71,7 +71,7 @@ def _cleaned(tb: TracebackType | None) -> TracebackType | None:
         tb = tb.tb_next
     codes = [entry.tb_frame.f_code for entry in entries]
     # What led to the script; an error in reading it (its syntax) has nothing else.
-    start = max((at for at, code in enumerate(codes) if code is TOP_CODE), default=-1) + 1
+    start = max((index for index, code in enumerate(codes) if code is TOP_CODE), default=-1) + 1
     if start == 0 and all(code.co_filename.startswith(_RUNNING) for code in codes):
         start = len(entries)
     kept = [

@@ -112,7 +112,7 @@ def _cost(run: Run) -> str:
     shown = f"{share:,.1f} %" if share >= 0.05 else "less than 0.1 %"
     # Of a run of a second, a share says little: the seconds are said as well.
     ends = [event.data.get("watch_seconds") for event in run.events if event.kind == names.CLOSED]
-    seconds = [each for each in ends if isinstance(each, int | float)]
+    seconds = [value for value in ends if isinstance(value, int | float)]
     return f"watching took {shown}" + (f" ({seconds[-1]:.1f} s)" if seconds else "")
 
 
@@ -151,17 +151,17 @@ def _first_value(run: Run, name: str, scalar: Scalar) -> float:
 
 
 def _evaluations(run: Run) -> list[str]:
-    found = []
+    losses = []
     for info in run.catalogue:
         if info.quantity == names.LOSS and info.address.startswith(names.loss_address("")):
             means = run.series(info.address, names.LOSS, phase="eval")["mean"]
-            known = [float(value) for value in means if not math.isnan(value)]
-            if known:
-                place = info.address.removeprefix(names.loss_address(""))
-                found.append(
-                    f"evaluation loss {number(known[0], 4)} → {number(known[-1], 4)}  ({place})"
+            finite = [float(value) for value in means if not math.isnan(value)]
+            if finite:
+                source = info.address.removeprefix(names.loss_address(""))
+                losses.append(
+                    f"evaluation loss {number(finite[0], 4)} → {number(finite[-1], 4)}  ({source})"
                 )
-    return found
+    return losses
 
 
 # What happened
@@ -201,16 +201,18 @@ def _event(event: EventRecord) -> str:
             f"a part of watching failed at step {event.step} and was switched off: {event.message}"
         )
     # The message of the flight recorder names step and place.
-    known = event.message.startswith(f"step {event.step}")
+    has_step = event.message.startswith(f"step {event.step}")
     where = f" at {event.address!r}" if event.address else ""
-    return f"first NaN or infinity: {'' if known else f'step {event.step}{where}, '}{event.message}"
+    return (
+        f"first NaN or infinity: {'' if has_step else f'step {event.step}{where}, '}{event.message}"
+    )
 
 
 def _unseen(run: Run) -> Iterator[str]:
     """Layers of which no call was seen although the model was trained."""
     leaves = [site for site in run.sites if site.info.get("leaf")]
     totals = [site.info.get("calls") for site in leaves]
-    calls = [sum(each.values()) for each in totals if isinstance(each, dict)]
+    calls = [sum(counts.values()) for counts in totals if isinstance(counts, dict)]
     if calls and not any(calls) and _steps(run) > 0:
         yield from wrapped(
             "No call of a layer was seen: they run in compiled code. Of outputs and their "
@@ -221,7 +223,7 @@ def _unseen(run: Run) -> Iterator[str]:
 def _silent(run: Run) -> Iterator[str]:
     """Rectifiers of which many units were dead all through the last quarter of training."""
     kept = {info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS}
-    found = []
+    layers = []
     for site in run.sites:
         if site.address in kept and site.info.get("activation") == "rectifier":
             units, series = run.units(site.address), run.series(site.address)
@@ -233,8 +235,8 @@ def _silent(run: Run) -> Iterator[str]:
                 active = units.active[units.last_step >= start].any(axis=0)
                 silent = int((~active).sum())
                 if silent >= _MANY * active.size:
-                    found.append(f"{silent} of {active.size} of {site.address!r}")
-    if found:
-        more = f" and {len(found) - 4} more layers" if len(found) > 4 else ""
-        shown = ", ".join(found[:4])
+                    layers.append(f"{silent} of {active.size} of {site.address!r}")
+    if layers:
+        more = f" and {len(layers) - 4} more layers" if len(layers) > 4 else ""
+        shown = ", ".join(layers[:4])
         yield from wrapped(f"units that were dead all through the last quarter: {shown}{more}")

@@ -52,7 +52,9 @@ class Watches:
 
     def add(self, models: Mapping[str, nn.Module]) -> None:
         """Begins another run."""
-        parameters = frozenset(id(each) for model in models.values() for each in model.parameters())
+        parameters = frozenset(
+            id(parameter) for model in models.values() for parameter in model.parameters()
+        )
         watch = self._begin(models)
         self._open.append((watch, parameters))
         self._paths.append(watch.path)
@@ -106,7 +108,7 @@ class Watches:
         keeps its model alive, which the script may have let go.
         """
         over = [watch for watch, parameters in self._open if not parameters & trained]
-        self._open = [each for each in self._open if each[0] not in over]
+        self._open = [pair for pair in self._open if pair[0] not in over]
         for watch in over:
             watch.close()
             if watch.problem is not None:

@@ -59,9 +59,9 @@ def draw(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     large = F.interpolate(glyphs[:, None].float(), size=(21, 15), mode="bilinear")
     labels = torch.randint(10, (count,), generator=generator)
     images = torch.zeros(count, 1, 28, 28)
-    for at, label in enumerate(labels.tolist()):
+    for row, label in enumerate(labels.tolist()):
         top, left = torch.randint(7, (2,), generator=generator).tolist()
-        images[at, :, top : top + 21, left + 3 : left + 18] = large[label]
+        images[row, :, top : top + 21, left + 3 : left + 18] = large[label]
     images += 0.2 * torch.randn(images.shape, generator=generator)
     return (images - images.mean()) / images.std(), labels
 

@@ -28,8 +28,8 @@ WHOLE: Final = 0.995
 def coverage(reading: Reading, quantity: str = "spread") -> float | None:
     """The share of steps at which what a quantity is made of was measured; None without steps."""
     samples = sampled(reading, quantity)
-    steps = sum(int(each.steps.sum()) for each in samples)
-    return sum(int(each.seen.sum()) for each in samples) / steps if steps else None
+    steps = sum(int(series.steps.sum()) for series in samples)
+    return sum(int(series.seen.sum()) for series in samples) / steps if steps else None
 
 
 def coverage_line(reading: Reading, quantity: str) -> Line | None:
@@ -38,8 +38,8 @@ def coverage_line(reading: Reading, quantity: str) -> Line | None:
     if share is None or share >= WHOLE:
         return None
     samples = sampled(reading, quantity)
-    last = np.concatenate([each.last_step for each in samples])
-    return Line("measured", last, np.concatenate([each.coverage for each in samples]))
+    last = np.concatenate([series.last_step for series in samples])
+    return Line("measured", last, np.concatenate([series.coverage for series in samples]))
 
 
 def sampled(reading: Reading, quantity: str) -> list[Series]:
@@ -61,4 +61,4 @@ def sampled(reading: Reading, quantity: str) -> list[Series]:
         ends = np.linspace(0, last, _SAMPLED + 1).astype(int)
         spans = [(int(end), int(end) + _WIDE * (1 + int(end) // 1000)) for end in ends]
         kept[wanted] = [reading.run.many([chosen], between=span)[0] for span in spans]
-    return [each for each in kept[wanted] if len(each)]
+    return [series for series in kept[wanted] if len(series)]

@@ -122,7 +122,7 @@ def _site_panel(reading: Reading, finding: Finding, name: str) -> Panel | None:
     wanted: list[str] = []
     for site in finding.sites:
         wanted += [site] if site in rows else [
-            each for each in reading.order.parameters(site) if each in rows
+            parameter for parameter in reading.order.parameters(site) if parameter in rows
         ]  # fmt: skip
     lines = [
         line for site in dict.fromkeys(wanted) if (line := reading.row(name, site)) is not None
@@ -183,8 +183,8 @@ def _onset_text(finding: Finding) -> dict[str, object]:
 
 def _steps(finding: Finding, reading: Reading) -> list[int]:
     """The first step, the onset, and the end of the run."""
-    found = [0, finding.first_step or 0, finding.last_step or reading.last_step]
-    return sorted({max(0, min(step, reading.last_step)) for step in found})
+    steps = [0, finding.first_step or 0, finding.last_step or reading.last_step]
+    return sorted({max(0, min(step, reading.last_step)) for step in steps})
 
 
 def depth_spec(reading: Reading, name: str, steps: list[int]) -> Spec | None:
@@ -194,10 +194,10 @@ def depth_spec(reading: Reading, name: str, steps: list[int]) -> Spec | None:
         return None
     profiles: dict[int, Profile] = {}
     for step in steps:
-        at = int(np.clip(np.searchsorted(grid.last_step, step), 0, len(grid.last_step) - 1))
+        index = int(np.clip(np.searchsorted(grid.last_step, step), 0, len(grid.last_step) - 1))
         # A thinned run has columns with gaps: each row shows its latest number up to there.
-        values = np.array([_latest(row[: at + 1]) for row in grid.last])
-        shown = int(min(max(step, grid.first_step[at]), grid.last_step[at]))
+        values = np.array([_latest(row[: index + 1]) for row in grid.last])
+        shown = int(min(max(step, grid.first_step[index]), grid.last_step[index]))
         profiles[shown] = Profile(f"step {shown:,}", values)
     return depth(grid.quantity, grid.rows, list(profiles.values()))
 

@@ -84,14 +84,14 @@ class _Text:
 
 
 def _stamp(path: Path) -> object:
-    found = []
-    for each in (path, Path(f"{path}-wal")):
+    stats = []
+    for file in (path, Path(f"{path}-wal")):
         try:
-            stat = each.stat()
-            found.append((stat.st_mtime_ns, stat.st_size))
+            stat = file.stat()
+            stats.append((stat.st_mtime_ns, stat.st_size))
         except OSError:
-            found.append((0, 0))
-    return found
+            stats.append((0, 0))
+    return stats
 
 
 def _display(shown: Any) -> Any:

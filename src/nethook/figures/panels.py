@@ -39,17 +39,21 @@ def loss_panel(reading: Reading) -> Panel | None:
     reading.series([*keys, *((names.LOOP, quantity) for quantity in loop)])
     lines = []
     for phase, word, first in (("train", "training", 0), ("eval", "evaluation", 1)):
-        found = [each for each in reading.series(keys, phase) if np.isfinite(each["mean"]).any()]
-        for at, series in enumerate(found):
+        drawn = [
+            candidate
+            for candidate in reading.series(keys, phase)
+            if np.isfinite(candidate["mean"]).any()
+        ]
+        for index, series in enumerate(drawn):
             where = series.address.removeprefix(_LOSS)
             # One loss is made in one place in training and in another in evaluation.
-            name = f"{word}, {where}" if len(found) > 1 else word
-            colour = LINES[(2 * at + first) % len(LINES)]
+            name = f"{word}, {where}" if len(drawn) > 1 else word
+            colour = LINES[(2 * index + first) % len(LINES)]
             lines.append(_line(series, name, colour=colour, markers=phase == "eval"))
     if not lines:
         lines = [
-            Line(name, scalar.step, scalar.value, colour=LINES[at % len(LINES)])
-            for at, (name, scalar) in enumerate(reading.scalars.items())
+            Line(name, scalar.step, scalar.value, colour=LINES[index % len(LINES)])
+            for index, (name, scalar) in enumerate(reading.scalars.items())
             if (name == "loss" or name.startswith("loss:")) and len(scalar)
         ]
     if not lines:
@@ -139,7 +143,7 @@ def _line(series: Series, name: str, *, colour: str, markers: bool = False) -> L
     """A series of one number a step: its means, with least and greatest where they differ."""
     there = series["count"] > 0
     step = series.last_step[there]
-    mean, least, greatest = (series[part][there] for part in ("mean", "min", "max"))
+    mean, least, greatest = (series[field][there] for field in ("mean", "min", "max"))
     band = not markers and bool((series["count"][there] > 1).any())
     markers = markers or there.sum() < _SPARSE * len(series)  # thinned: show where it was measured
     return Line(
@@ -163,8 +167,8 @@ def _distinct(lines: list[Line]) -> list[Line]:
     for line in lines:
         same = next(
             (
-                at
-                for at, other in enumerate(kept)
+                index
+                for index, other in enumerate(kept)
                 if np.array_equal(other.step, line.step) and np.array_equal(other.value, line.value)
             ),
             None,

@@ -69,12 +69,12 @@ class Reading:
     @cached_property
     def gaps(self) -> list[Mark]:
         """Where the run had stopped and went on, as marks on an axis of steps."""
-        found = {
+        named = {
             event.step: Mark(float(event.step), names.RESUMED, names.RESUMED, event.message)
             for event in reversed(self.run.events)  # of several ranks the first speaks
             if event.kind == names.RESUMED
         }
-        return [found[step] for step in sorted(found)]
+        return [named[step] for step in sorted(named)]
 
     @cached_property
     def marks(self) -> list[Mark]:
@@ -107,7 +107,7 @@ class Reading:
         with_outputs = self.order.sorted(
             address for address, quantity in self.catalogue if quantity == names.OUTPUTS
         )
-        return [each for each in with_outputs if each] or with_outputs
+        return [address for address in with_outputs if address] or with_outputs
 
     def has(self, address: str, quantity: str) -> bool:
         """Whether there is such a series."""
@@ -118,8 +118,8 @@ class Reading:
         present = [key for key in keys if key in self.catalogue]
         new = [key for key in present if (*key, phase) not in self._series]
         if new:
-            for key, found in zip(new, self.run.many(new, phase), strict=True):
-                self._series[(*key, phase)] = found
+            for key, series in zip(new, self.run.many(new, phase), strict=True):
+                self._series[(*key, phase)] = series
         return [self._series[(*key, phase)] for key in present]
 
     def histograms(self, address: str, quantity: str, phase: str = "train") -> Histograms:
@@ -153,7 +153,7 @@ class Reading:
         """The same, and an error that says what there is where the run has none."""
         grid = self.grid(name, phase)
         if grid is None:
-            there = [each for each in QUANTITIES if self.grid(each, phase) is not None]
+            there = [name for name in QUANTITIES if self.grid(name, phase) is not None]
             raise NoSuchSiteError(
                 f"the run has no {name!r} in the phase {phase!r}; it has "
                 f"{', '.join(there) or 'nothing to show yet'}."
@@ -162,24 +162,24 @@ class Reading:
 
     def grids(self, phase: str = "train") -> dict[str, Grid]:
         """Every quantity that the run has."""
-        found = {name: self.grid(name, phase) for name in QUANTITIES}
-        return {name: grid for name, grid in found.items() if grid is not None}
+        grids = {name: self.grid(name, phase) for name in QUANTITIES}
+        return {name: grid for name, grid in grids.items() if grid is not None}
 
     def row(self, name: str, address: str) -> Line | None:
         """One row of a grid as a line, or None."""
         grid = self.grid(name)
         if grid is None or address not in grid.rows:
             return None
-        at = list(grid.rows).index(address)
+        row = list(grid.rows).index(address)
         same = grid.least is grid.greatest
         # Where watching was thinned there are gaps: what was measured is joined, and marked.
-        there = ~np.isnan(grid.greatest[at])
+        there = ~np.isnan(grid.greatest[row])
         return Line(
             address or "(model)",
             grid.last_step[there],
-            grid.last[at][there],
-            None if same else grid.least[at][there],
-            None if same else grid.greatest[at][there],
+            grid.last[row][there],
+            None if same else grid.least[row][there],
+            None if same else grid.greatest[row][there],
             markers=bool(there.mean() < _SPARSE),
         )
 
@@ -188,8 +188,8 @@ class Reading:
         key = (quantity, phase)
         if key not in self._overviews:
             there = any(of == quantity for _, of in self.catalogue)
-            found = self._course(quantity, phase) if there else None
-            self._overviews[key] = found if found is not None and len(found) else None
+            grid = self._course(quantity, phase) if there else None
+            self._overviews[key] = grid if grid is not None and len(grid) else None
         return self._overviews[key]
 
     def _course(self, quantity: str, phase: str) -> Overview:
@@ -199,8 +199,8 @@ class Reading:
         if phase not in self._courses:
             self._courses[phase] = self.run.overview(phase=phase, points=COLUMNS)
         whole = self._courses[phase]
-        places = [at for at, (_, of) in enumerate(whole.keys) if of == quantity]
-        keys = tuple(whole.keys[at] for at in places)
+        places = [column for column, (_, of) in enumerate(whole.keys) if of == quantity]
+        keys = tuple(whole.keys[column] for column in places)
         course = whole.course[:, places]
         return Overview(phase, keys, whole.first_step, whole.last_step, course)
 
@@ -220,7 +220,7 @@ _Three = tuple[Floats, Floats, Floats]  # least, greatest, last: (series, points
 
 def _columns(overview: Overview, column: str) -> _Three:
     least, greatest, last = (
-        np.asarray(getattr(overview, part)(column), dtype=np.float64).T for part in _PARTS
+        np.asarray(getattr(overview, field)(column), dtype=np.float64).T for field in _PARTS
     )
     if np.array_equal(least, greatest, equal_nan=True):
         least = greatest  # a window a column: one plane is enough
@@ -232,14 +232,15 @@ def _grid(
 ) -> Grid | None:
     """A grid in order of execution, without rows that have nothing in them."""
     least, greatest, last = of
-    places = {address: at for at, address in enumerate(keys)}
+    places = {address: index for index, address in enumerate(keys)}
     there = [bool((~np.isnan(row)).any()) for row in greatest]
-    rows = [each for each in reading.order.sorted(keys) if there[places[each]]]
+    rows = [address for address in reading.order.sorted(keys) if there[places[address]]]
     if len(rows) > 1:
-        rows = [each for each in rows if each]  # the model itself says what its last layer says
+        # The model itself says what its last layer says.
+        rows = [address for address in rows if address]
     if not rows or not len(steps[0]):
         return None
-    index = [places[each] for each in rows]
+    index = [places[address] for address in rows]
     same = least is greatest
     picked = greatest[index]
     return Grid(
@@ -263,7 +264,7 @@ def _of(quantity: str, column: str, *, norm: bool = False) -> Callable[..., Grid
         if norm:
             elements = [max(1, reading.catalogue[key].elements) for key in overview.keys]
             root = np.sqrt(np.array(elements, dtype=np.float64))[:, None]
-            three = _same(three, lambda part: part * root)
+            three = _same(three, lambda values: values * root)
         keys = [address for address, _ in overview.keys]
         return _grid(reading, name, keys, (overview.first_step, overview.last_step), three)
 
@@ -283,9 +284,9 @@ def _updates(reading: Reading, name: str, phase: str) -> Grid | None:
     params = reading.overview(names.PARAMS, phase)
     if updates is None or params is None or len(updates) != len(params):
         return None
-    places = {address: at for at, (address, _) in enumerate(params.keys)}
+    places = {address: index for index, (address, _) in enumerate(params.keys)}
     keys = [address for address, _ in updates.keys if address in places]
-    mine = [at for at, (address, _) in enumerate(updates.keys) if address in places]
+    mine = [index for index, (address, _) in enumerate(updates.keys) if address in places]
     theirs = [places[address] for address in keys]
     u, p = _columns(updates, "rms"), _columns(params, "rms")
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -293,8 +294,8 @@ def _updates(reading: Reading, name: str, phase: str) -> Grid | None:
         greatest = u[1][mine] / p[0][theirs]
         same = u[0] is u[1] and p[0] is p[1]
         least = greatest if same else u[0][mine] / p[1][theirs]
-    for part in (least, greatest, last):
-        part[np.isinf(part)] = np.nan  # a parameter that is all zeros has no ratio
+    for values in (least, greatest, last):
+        values[np.isinf(values)] = np.nan  # a parameter that is all zeros has no ratio
     steps = (updates.first_step, updates.last_step)
     return _grid(reading, name, keys, steps, (least, greatest, last))
 
@@ -305,13 +306,13 @@ def _nonfinite(reading: Reading, name: str, phase: str) -> Grid | None:
     grads = _of(names.GRADS, "nonfinite")(reading, name, phase)
     if outputs is None or grads is None or outputs.greatest.shape[1] != grads.greatest.shape[1]:
         return outputs
-    places = {address: at for at, address in enumerate(grads.rows)}
+    places = {address: index for index, address in enumerate(grads.rows)}
     parts = []
-    for mine, theirs in ((getattr(outputs, part), getattr(grads, part)) for part in _PARTS):
+    for mine, theirs in ((getattr(outputs, field), getattr(grads, field)) for field in _PARTS):
         made = mine.copy()
-        for at, address in enumerate(outputs.rows):
+        for index, address in enumerate(outputs.rows):
             if address in places:
-                made[at] = np.fmax(mine[at], theirs[places[address]])
+                made[index] = np.fmax(mine[index], theirs[places[address]])
         parts.append(made)
     steps = (outputs.first_step, outputs.last_step)
     if np.array_equal(parts[0], parts[1], equal_nan=True):
@@ -331,11 +332,11 @@ def _silent(reading: Reading, name: str, phase: str) -> Grid | None:
         with_units = [
             address for address, kind in zip(with_units, told, strict=True) if kind == "rectifier"
         ]
-    rows = [each for each in reading.order.sorted(with_units) if each][:_UNITS_READ]
+    rows = [address for address in reading.order.sorted(with_units) if address][:_UNITS_READ]
     parts = [reading.units(address, phase) for address in rows]
     if not parts or not len(parts[0]):
         return None
-    shares = np.stack([part.dead_share for part in parts])
+    shares = np.stack([units.dead_share for units in parts])
     first, last = parts[0].first_step, parts[0].last_step
     return Grid(QUANTITIES[name], rows, first, last, shares, shares, shares)
 

@@ -163,10 +163,15 @@ def histogram_spec(
     reading: Reading, address: str, quantity: str, phase: str = "train", columns: int = 256
 ) -> Spec:
     """The spec of `histogram`."""
-    found = reading.histograms(address, quantity, phase)
+    histograms = reading.histograms(address, quantity, phase)
     title = f"{shorten(address or 'model', 40)}: {WORDS.get(quantity, quantity)} over time"
     return histogram_over_time(
-        title, found.first_step, found.last_step, found.counts, found.values, columns=columns
+        title,
+        histograms.first_step,
+        histograms.last_step,
+        histograms.counts,
+        histograms.values,
+        columns=columns,
     )
 
 
@@ -197,9 +202,11 @@ def bands(
 
 def bands_spec(reading: Reading, address: str, quantity: str, phase: str = "train") -> Spec:
     """The spec of `bands`."""
-    found = reading.histograms(address, quantity, phase)
+    histograms = reading.histograms(address, quantity, phase)
     title = f"{shorten(address or 'model', 40)}: percentiles of {WORDS.get(quantity, quantity)}"
-    return draw_bands(title, found.first_step, found.last_step, found.quantiles(SHARES), SHARES)
+    return draw_bands(
+        title, histograms.first_step, histograms.last_step, histograms.quantiles(SHARES), SHARES
+    )
 
 
 def units(run: AnyRun, address: str, *, phase: str = "train", theme: str = "light") -> Figure:
@@ -222,10 +229,10 @@ def units(run: AnyRun, address: str, *, phase: str = "train", theme: str = "ligh
 
 def units_spec(reading: Reading, address: str, phase: str = "train", columns: int = 256) -> Spec:
     """The spec of `units`."""
-    found = reading.units(address, phase)
+    units = reading.units(address, phase)
     title = f"{shorten(address, 40)}: units that were ever active"
-    spans = (found.first_step, found.last_step)
-    return units_over_time(title, *spans, found.active, found.measured, columns=columns)
+    spans = (units.first_step, units.last_step)
+    return units_over_time(title, *spans, units.active, units.measured, columns=columns)
 
 
 def tree(run: AnyRun, *, theme: str = "light") -> Figure:
@@ -335,9 +342,9 @@ def parting(first: AnyRun, second: AnyRun, *, theme: str = "light") -> Figure:
     return figure(parting_spec(one, two, find_parting(one.run, two.run)), theme)
 
 
-def parting_spec(one: Reading, two: Reading, found: Parting) -> Spec:
+def parting_spec(one: Reading, two: Reading, parting: Parting) -> Spec:
     """The spec of `parting`."""
-    if not found.rows or not np.isfinite(found.difference).any():
+    if not parting.rows or not np.isfinite(parting.difference).any():
         raise NoSuchSiteError("the two runs have no layer that differs at the same steps.")
     names = names_of_two(one, two)
     quantity = Quantity(
@@ -346,7 +353,7 @@ def parting_spec(one: Reading, two: Reading, found: Parting) -> Spec:
         "Largest relative difference of mean and spread of all that is recorded of a site.",
         scale="log",
     )
-    rows = one.order.sorted(found.rows)
-    shown = found.difference[[found.rows.index(row) for row in rows]]
-    grid = Grid(quantity, rows, found.first_step, found.last_step, shown, shown, shown)
-    return draw_heatmap(grid, parting_marks(found))
+    rows = one.order.sorted(parting.rows)
+    shown = parting.difference[[parting.rows.index(row) for row in rows]]
+    grid = Grid(quantity, rows, parting.first_step, parting.last_step, shown, shown, shown)
+    return draw_heatmap(grid, parting_marks(parting))

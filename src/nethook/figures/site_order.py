@@ -22,7 +22,9 @@ class Order:
 
     def sorted(self, addresses: Iterable[str]) -> list[str]:
         """Addresses in order of execution; those that nothing is known of stand last."""
-        return sorted(dict.fromkeys(addresses), key=lambda each: self.places.get(each, (_NEVER, 0)))
+        return sorted(
+            dict.fromkeys(addresses), key=lambda address: self.places.get(address, (_NEVER, 0))
+        )
 
     def info(self, address: str) -> dict[str, Any]:
         """What the run says of a site."""
@@ -44,18 +46,22 @@ def order_of(run: Run) -> Order:
     """The order of a run's sites."""
     sites = {site.address: site for site in run.sites}
     places: dict[str, tuple[int, int]] = {}
-    for at, site in enumerate(sites.values()):
+    for index, site in enumerate(sites.values()):
         first = site.info.get("first_call")
-        known = isinstance(first, int) and not isinstance(first, bool) and 0 <= first < _NEVER
+        was_called = isinstance(first, int) and not isinstance(first, bool) and 0 <= first < _NEVER
         # Without a word on calls, sites stand as they were recorded.
-        ran = int(first) if known and first is not None else (_NEVER - 1 if _tells(site) else at)
-        places[site.address] = (ran, at)
-    for at, site in enumerate(sites.values()):
+        ran = (
+            int(first)
+            if was_called and first is not None
+            else (_NEVER - 1 if _tells(site) else index)
+        )
+        places[site.address] = (ran, index)
+    for index, site in enumerate(sites.values()):
         if site.kind == "Parameter":
             owners = site.info.get("owners")
             of = [places[own] for own in _strings(owners) if own in places]
             if of:
-                places[site.address] = (min(of)[0], at)
+                places[site.address] = (min(of)[0], index)
     return Order(sites, places)
 
 
@@ -65,7 +71,7 @@ def _tells(site: Site) -> bool:
 
 
 def _strings(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def tree_rows(order: Order) -> list[Row]:
@@ -77,7 +83,10 @@ def tree_rows(order: Order) -> list[Row]:
         for address, site in order.sites.items()
         if site.kind == "Parameter"
     }
-    own = {name: sum(elements.get(each, 0) for each in order.parameters(name)) for name in names}
+    own = {
+        name: sum(elements.get(parameter, 0) for parameter in order.parameters(name))
+        for name in names
+    }
     rows = []
     for name in names:
         below = [
@@ -93,7 +102,7 @@ def tree_rows(order: Order) -> list[Row]:
                 site.kind if site else "",
                 0 if not name else name.count(".") + ("" in modules),
                 shape_text(info.get("shape")),
-                sum(own[each] for each in below),
+                sum(own[child] for child in below),
                 "never called" if never else "",
             )
         )
@@ -102,14 +111,14 @@ def tree_rows(order: Order) -> list[Row]:
 
 def shape_text(shape: Any) -> str:
     """`64 × 20 × 26 × 26`."""
-    if isinstance(shape, list) and all(isinstance(each, int) for each in shape):
-        return " × ".join(f"{each}" for each in shape) if shape else "scalar"
+    if isinstance(shape, list) and all(isinstance(size, int) for size in shape):
+        return " × ".join(f"{size}" for size in shape) if shape else "scalar"
     return ""
 
 
 def _elements(site: Site) -> int:
-    known = site.info.get("elements")
-    return known if isinstance(known, int) and 0 <= known < 1 << 53 else 0
+    elements = site.info.get("elements")
+    return elements if isinstance(elements, int) and 0 <= elements < 1 << 53 else 0
 
 
 def _with_parents(names: list[str]) -> list[str]:
@@ -120,10 +129,10 @@ def _with_parents(names: list[str]) -> list[str]:
         for depth in range(len(parts)):
             parent = ".".join(parts[:depth])
             children.setdefault(parent, {})[".".join(parts[: depth + 1])] = None
-    found: list[str] = [""] if "" in names else []
+    ordered: list[str] = [""] if "" in names else []
     waiting = list(reversed(children.get("", {})))
     while waiting:
         name = waiting.pop()
-        found.append(name)
+        ordered.append(name)
         waiting += reversed(children.get(name, {}))
-    return found
+    return ordered

@@ -57,7 +57,7 @@ def feature_maps_spec(
     """Channels (N, C, H, W), (C, H, W) or (H, W) as pictures."""
     pixels = _one_sample(maps_of, sample, name)
     count = len(pixels)
-    shown = [Picture(str(at), pixels[at]) for at in range(min(count, channels))]
+    shown = [Picture(str(index), pixels[index]) for index in range(min(count, channels))]
     more = f", first {len(shown)} of {count} channels" if count > len(shown) else ""
     signed = bool(np.nanmin(pixels) < 0)
     title = f"Feature maps of {name}{more}" if name else f"Feature maps{more}"
@@ -99,8 +99,11 @@ def filters_spec(weight: Floats, name: str, *, most: int, each: bool) -> Spec:
         raise InputsError(f"filters are (out, in, height, width); got the shape {weight.shape}.")
     out, into = weight.shape[:2]
     shown = [
-        Picture(f"{at // into}:{at % into}" if into > 1 else str(at), weight[at // into, at % into])
-        for at in range(min(out * into, most))
+        Picture(
+            f"{index // into}:{index % into}" if into > 1 else str(index),
+            weight[index // into, index % into],
+        )
+        for index in range(min(out * into, most))
     ]
     title += (
         f" ({len(shown)} of {out * into}, output:input)"
@@ -132,11 +135,11 @@ def attention_spec(
         raise OptionError(f"there are {len(tokens)} tokens, and {queries} queries by {keys} keys.")
     rows = tokens if tokens is not None and len(tokens) == queries else range(queries)
     columns = tokens if tokens is not None and len(tokens) == keys else range(keys)
-    shown = [Picture(f"head {at}", head) for at, head in enumerate(weights[:heads])]
+    shown = [Picture(f"head {index}", head) for index, head in enumerate(weights[:heads])]
     title = f"Attention of {name}" if name else "Attention"
     if len(weights) > len(shown):
         title += f", first {len(shown)} of {len(weights)} heads"
-    return maps(title, shown, [str(each) for each in rows], [str(each) for each in columns])
+    return maps(title, shown, [str(label) for label in rows], [str(label) for label in columns])
 
 
 def snapshots_spec(

@@ -27,10 +27,10 @@ def curves_of(
     """Loss and gradient norm of several runs, a colour a run."""
     made = []
     for panel_of in (loss_panel, norm_panel):
-        panels = [panel_of(each) for each in readings]
+        panels = [panel_of(reading) for reading in readings]
         lines = [
-            _named(line, name, LINES[at % len(LINES)])
-            for at, (panel, name) in enumerate(zip(panels, names, strict=True))
+            _named(line, name, LINES[index % len(LINES)])
+            for index, (panel, name) in enumerate(zip(panels, names, strict=True))
             if panel is not None
             for line in panel.lines
         ]

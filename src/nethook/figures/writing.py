@@ -15,9 +15,9 @@ def write_whole(target: Path, text: str) -> Path:
         OptionError: it cannot be written there.
     """
     try:
-        place = whole_path(target)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_file(place, text.encode("utf-8", "backslashreplace"))
+        path = whole_path(target)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, text.encode("utf-8", "backslashreplace"))
     except (OSError, ValueError) as error:
         raise OptionError(
             f"`to` must be a file that can be written; got {str(target)!r:.200} ({error})."

@@ -78,26 +78,26 @@ class Folder:
 
     def entries(self) -> list[Entry]:
         """The runs that are there now, the newest first."""
-        found = []
+        dated = []
         for path in self._files():
             try:
                 when = path.stat().st_mtime
             except OSError:
                 continue  # gone since
-            found.append((when, self._entry(path)))
-        found.sort(key=lambda pair: (-pair[0], pair[1].name))
-        entries = [entry for _, entry in found[:MOST_FILES]]
+            dated.append((when, self._entry(path)))
+        dated.sort(key=lambda pair: (-pair[0], pair[1].name))
+        entries = [entry for _, entry in dated[:MOST_FILES]]
         with self._lock:
             self._entries = {entry.id: entry for entry in entries}
         return entries
 
     def entry(self, run: str) -> Entry | None:
         """The run with this id, or None."""
-        known = self._entries.get(run)
-        if known is None:
+        entry = self._entries.get(run)
+        if entry is None:
             self.entries()
-            known = self._entries.get(run)
-        return known
+            entry = self._entries.get(run)
+        return entry
 
     def is_open(self, run: str) -> bool:
         """Whether the run with this id is kept in memory, as it is or was."""
@@ -107,27 +107,27 @@ class Folder:
         """The id of a run of this folder."""
         base = self.place.parent if self.single else self.place
         try:
-            place = str(path.relative_to(base))
+            name = str(path.relative_to(base))
         except ValueError:
-            place = str(path)
-        return hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:10]
+            name = str(path)
+        return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:10]
 
     def open(self, entry: Entry) -> Opened:
         """The run as it is now; as it was a moment ago where reading it takes long."""
         stamp = stamp_of(entry.path)
         with self._lock:
-            known = self._opened.get(entry.id)
-            if known is not None:
+            opened = self._opened.get(entry.id)
+            if opened is not None:
                 self._opened.move_to_end(entry.id)
-        if known is not None and known.stamp == stamp and not _died(known):
-            return known
+        if opened is not None and opened.stamp == stamp and not _died(opened):
+            return opened
         if (
-            known is not None
-            and known.reading is not None
-            and known.stamp != stamp
-            and time.monotonic() - known.when < _PATIENCE * known.seconds
+            opened is not None
+            and opened.reading is not None
+            and opened.stamp != stamp
+            and time.monotonic() - opened.when < _PATIENCE * opened.seconds
         ):
-            return known
+            return opened
         fresh = _open(entry, stamp)
         with self._lock:
             self._opened[entry.id] = fresh
@@ -174,9 +174,9 @@ def stamp_of(path: Path) -> Stamp:
     """What changes when anything is written to a run."""
     parts: list[object] = []
     for rank, file in (rank_files(path) or {0: path}).items():
-        for each in (file, Path(f"{file}-wal")):
+        for path in (file, Path(f"{file}-wal")):
             try:
-                stat = each.stat()
+                stat = path.stat()
             except OSError:
                 continue
             parts.append((rank, stat.st_ino, stat.st_mtime_ns, stat.st_size))

@@ -51,8 +51,8 @@ def place(name: str, **options: Any) -> Node:
 def fill(node: Node, parts: dict[str, dict[str, Any]]) -> None:
     """Put the nodes of parts into their places in a skeleton, and leave them out of the parts."""
     if isinstance(node, list | tuple):
-        for each in node:
-            fill(each, parts)
+        for child in node:
+            fill(child, parts)
         return
     name = getattr(node, "id", None)
     part = parts.get(name.get("part", "")) if isinstance(name, dict) else None
@@ -91,8 +91,8 @@ def said(text: object, most: int = 2000) -> str:
 def lines(text: str) -> Node:
     """A text of several lines."""
     nodes: list[Node] = []
-    for at, each in enumerate(text.split("\n")):
-        nodes += [html.Br(), line(each)] if at else [line(each)]
+    for index, row in enumerate(text.split("\n")):
+        nodes += [html.Br(), line(row)] if index else [line(row)]
     return nodes
 
 
@@ -166,11 +166,11 @@ def table(
     """A table; the columns with these numbers stand at the right."""
     side = dict.fromkeys(right, "right")
     head = [
-        html.Th(name, className=side.get(at), scope="col", title=EXPLAINED.get(name))
-        for at, name in enumerate(columns)
+        html.Th(name, className=side.get(index), scope="col", title=EXPLAINED.get(name))
+        for index, name in enumerate(columns)
     ]
     body = [
-        html.Tr([html.Td(cell, className=side.get(at)) for at, cell in enumerate(row)])
+        html.Tr([html.Td(cell, className=side.get(index)) for index, cell in enumerate(row)])
         for row in rows
     ]
     inside = html.Table([html.Thead(html.Tr(head)), html.Tbody(body)], **more)

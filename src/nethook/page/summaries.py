@@ -44,16 +44,16 @@ class Summaries:
 
     def known(self, entry: Entry) -> Summary | None:
         """The summary of a run as it is now, if it was made already."""
-        found = self._known.get(entry.id)
-        fresh = found is not None and found.stamp == stamp_of(entry.path)
-        return found if fresh and found is not None and found.state != "open" else None
+        summary = self._known.get(entry.id)
+        fresh = summary is not None and summary.stamp == stamp_of(entry.path)
+        return summary if fresh and summary is not None and summary.state != "open" else None
 
     def make(self, entry: Entry) -> Summary:
         """The summary of a run as it is now."""
-        found = summary_of(entry)
+        summary = summary_of(entry)
         with self._lock:
-            self._known[entry.id] = found
-        return found
+            self._known[entry.id] = summary
+        return summary
 
 
 def summary_of(entry: Entry) -> Summary:
@@ -81,7 +81,9 @@ def summary_of(entry: Entry) -> Summary:
 
 def _verdict(run: Run) -> tuple[str, str]:
     findings = read_findings(run.findings)
-    worst = next((each for each in SEVERITIES if any(f.severity == each for f in findings)), "")
+    worst = next(
+        (severity for severity in SEVERITIES if any(f.severity == severity for f in findings)), ""
+    )
     if worst:
         return verdict(findings), worst
     return ("healthy", "good") if run.info.get("diagnosis") else ("not diagnosed", "quiet")

@@ -76,7 +76,7 @@ class Place:
         """A parameter that is a list; None where it is not there at all."""
         if name not in self.query:
             return None
-        return [each for each in self.query[name].split("~") if each]
+        return [word for word in self.query[name].split("~") if word]
 
 
 def read_place(pathname: object, search: object) -> Place:
@@ -100,7 +100,7 @@ def read_place(pathname: object, search: object) -> Place:
 
 def run_link(run: str, view: str = "", **query: object) -> str:
     """The address of a view of a run; empty parameters are left out."""
-    return link("/".join(part for part in ("/run", quote(run, safe=""), view) if part), **query)
+    return link("/".join(word for word in ("/run", quote(run, safe=""), view) if word), **query)
 
 
 def site_link(run: str, address: str, **query: object) -> str:

@@ -68,12 +68,12 @@ def ran_of(reading: Reading) -> list[tuple[str, str]]:
 
 def events_of(reading: Reading) -> list[tuple[str, str, str, str]]:
     """Step, kind, site and message of what happened; never its data, which may hold values."""
-    found = reading.run.events
+    events = reading.run.events
     rows = [
-        (f"{event.step:,}", event.kind, event.address, event.message) for event in found[:_EVENTS]
+        (f"{event.step:,}", event.kind, event.address, event.message) for event in events[:_EVENTS]
     ]
-    if len(found) > _EVENTS:
-        rows.append(("", "", "", f"… and {len(found) - _EVENTS:,} more"))
+    if len(events) > _EVENTS:
+        rows.append(("", "", "", f"… and {len(events) - _EVENTS:,} more"))
     return rows
 
 
@@ -88,7 +88,7 @@ def _parameters(reading: Reading) -> int:
 
 def _ran(sessions: list[dict[str, Any]]) -> float:
     """Seconds of all sessions, without what lies between them."""
-    ends = [(_time(each.get("started")), _time(each.get("ended"))) for each in sessions]
+    ends = [(_time(session.get("started")), _time(session.get("ended"))) for session in sessions]
     return sum(max(0.0, end - start) for start, end in ends if start and end)
 
 
@@ -100,6 +100,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_plain(entry)}" for name, entry in value.items())
     if isinstance(value, list):
-        joined = " ".join if all(isinstance(each, str) for each in value) else ", ".join
-        return joined(_plain(each) for each in value)
+        joined = " ".join if all(isinstance(item, str) for item in value) else ", ".join
+        return joined(_plain(item) for item in value)
     return str(value)

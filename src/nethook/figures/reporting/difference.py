@@ -84,10 +84,10 @@ class Difference:
 
     def places(self) -> list[Point]:
         """The points at which they part, each place once: with the largest limit passed there."""
-        found = {
+        values = {
             (point.step, point.address, point.quantity): point for point in self.parting.points
         }
-        return list(found.values())
+        return list(values.values())
 
     def losses(self) -> list[tuple[str, str]]:
         """The loss of each run, from its start to its end."""
@@ -114,7 +114,7 @@ def _where(point: Point) -> str:
     )
 
 
-def write_page(found: Difference, to: str | Path) -> Path:
+def write_page(difference: Difference, to: str | Path) -> Path:
     """The page of a difference: one HTML file that needs no network."""
     try:
         from plotly.offline import get_plotlyjs
@@ -122,31 +122,33 @@ def write_page(found: Difference, to: str | Path) -> Path:
         raise MissingLibraryError(
             "figures are drawn by plotly, which is not installed: pip install 'nethook[ui]'"
         ) from None
-    marks = parting_marks(found.parting)
+    marks = parting_marks(difference.parting)
     tabs = []
-    if found.parting.rows and np.isfinite(found.parting.difference).any():
-        spec = parting_spec(found.first, found.second, found.parting)
+    if difference.parting.rows and np.isfinite(difference.parting.difference).any():
+        spec = parting_spec(difference.first, difference.second, difference.parting)
         spec["layout"].pop("title", None)
         explain = (
             "Largest relative difference of mean and spread of all that is recorded of a site."
         )
         tabs.append(Tab("Where they differ", explain, spec))
     for name in _QUANTITIES:
-        ratio = ratio_of_two(found.first, found.second, name, found.names, marks)
+        ratio = ratio_of_two(difference.first, difference.second, name, difference.names, marks)
         if ratio is not None:
             ratio["layout"].pop("title", None)
-            grid = found.first.needed_grid(name)
-            explain = f"{grid.quantity.explain} {found.names[1]} against {found.names[0]}."
+            grid = difference.first.needed_grid(name)
+            explain = (
+                f"{grid.quantity.explain} {difference.names[1]} against {difference.names[0]}."
+            )
             tabs.append(Tab(grid.quantity.title, explain, ratio))
     made = Report(
-        f"{found.names[0]} and {found.names[1]}",
+        f"{difference.names[0]} and {difference.names[1]}",
         "two runs compared",
-        found.headline(),
-        "" if found.parting.same else "info",
+        difference.headline(),
+        "" if difference.parting.same else "info",
         "",
-        [(f"loss, {name}", text) for name, text in found.losses()],
+        [(f"loss, {name}", text) for name, text in difference.losses()],
         [],
-        curves_of((found.first, found.second), found.names, marks, titled=False),
+        curves_of((difference.first, difference.second), difference.names, marks, titled=False),
         tabs,
         [],
         None,
@@ -154,8 +156,8 @@ def write_page(found: Difference, to: str | Path) -> Path:
         "",
         [],
         [
-            (shorten(what, 40), f"{found.names[0]}: {one}\n{found.names[1]}: {two}")
-            for what, one, two in found.parting.facts
+            (shorten(what, 40), f"{difference.names[0]}: {one}\n{difference.names[1]}: {two}")
+            for what, one, two in difference.parting.facts
         ],
     )
     return write_whole(Path(to), page(made, get_plotlyjs()))

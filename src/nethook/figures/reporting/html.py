@@ -120,13 +120,13 @@ def page(report: Report, plotly_js: str) -> str:
 
 def looks() -> str:
     """The templates of both themes, as the JSON that `draw.js` reads."""
-    known = {"templates": {theme: template(theme) for theme in THEMES}, "dark": dark_colours()}
-    return script_json(known)
+    settings = {"templates": {theme: template(theme) for theme in THEMES}, "dark": dark_colours()}
+    return script_json(settings)
 
 
-def layer_id(at: int) -> str:
+def layer_id(index: int) -> str:
     """The anchor of the layer with this number."""
-    return f"layer-{at}"
+    return f"layer-{index}"
 
 
 def asset(name: str) -> str:
@@ -162,7 +162,7 @@ def _body(report: Report, figures: _Figures) -> Iterator[str]:
     yield f"<h1>{html_text(report.title)}</h1>"
     yield f'<p class="sub">{html_text(report.subtitle)}</p>'
     yield from _verdict(report)
-    places = {layer.address: layer_id(at) for at, layer in enumerate(report.layers)}
+    places = {layer.address: layer_id(index) for index, layer in enumerate(report.layers)}
     if report.findings:
         yield '<section id="findings"><h2>Findings</h2>'
         for finding, specs in report.findings:
@@ -231,7 +231,7 @@ def _finding(
         parts.append(_evidence(finding.evidence))
     if finding.consequences:
         told = finding.consequences[:20]
-        rest = "".join(f"<li>{html_text(shorten(str(each), 300))}</li>" for each in told)
+        rest = "".join(f"<li>{html_text(shorten(str(text), 300))}</li>" for text in told)
         parts.append(
             '<details class="plain"><summary>What follows from it '
             f"({len(finding.consequences)})</summary><ul>{rest}</ul></details>"
@@ -254,10 +254,10 @@ def _site(site: str, places: dict[str, str]) -> str:
 
 def _evidence(evidence: Sequence[Evidence]) -> str:
     rows = "".join(
-        f"<tr><td>{html_text(shorten(each.name.replace('_', ' '), 60))}</td>"
-        f'<td class="right">{html_text(_value(each.value))}</td>'
-        f'<td class="right">{html_text(_value(each.threshold))}</td></tr>'
-        for each in evidence
+        f"<tr><td>{html_text(shorten(row.name.replace('_', ' '), 60))}</td>"
+        f'<td class="right">{html_text(_value(row.value))}</td>'
+        f'<td class="right">{html_text(_value(row.threshold))}</td></tr>'
+        for row in evidence
     )
     head = '<tr><th>evidence</th><th class="right">found</th><th class="right">threshold</th></tr>'
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
@@ -280,19 +280,20 @@ def _tabs(title: str, prefix: str, tabs: Sequence[Tab], figures: _Figures) -> It
         return
     yield f'<div class="card"><h3>{html_text(title)}</h3>'
     yield f'<div class="tabs" role="tablist" aria-label="{html_text(title)}">'
-    for at, tab in enumerate(tabs):
-        chosen = at == 0
+    for index, tab in enumerate(tabs):
+        chosen = index == 0
         yield (
-            f'<button role="tab" type="button" id="tab-{prefix}-{at}" '
-            f'aria-controls="{prefix}-{at}" aria-selected="{str(chosen).lower()}" '
+            f'<button role="tab" type="button" id="tab-{prefix}-{index}" '
+            f'aria-controls="{prefix}-{index}" aria-selected="{str(chosen).lower()}" '
             f'tabindex="{0 if chosen else -1}">'
             f"{html_text(tab.name)}</button>"
         )
     yield "</div>"
-    for at, tab in enumerate(tabs):
-        hidden = "" if at == 0 else " hidden"
+    for index, tab in enumerate(tabs):
+        hidden = "" if index == 0 else " hidden"
         yield (
-            f'<div role="tabpanel" id="{prefix}-{at}" aria-labelledby="tab-{prefix}-{at}"{hidden}>'
+            f'<div role="tabpanel" id="{prefix}-{index}" '
+            f'aria-labelledby="tab-{prefix}-{index}"{hidden}>'
             f'<p class="explain">{html_text(tab.explain)}</p>'
             f"{figures.add(tab.spec, f'{title}: {tab.name}')}</div>"
         )
@@ -311,7 +312,7 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
         )
     if report.layers_note:
         yield f'<p class="note">{html_text(report.layers_note)}</p>'
-    for at, layer in enumerate(report.layers):
+    for index, layer in enumerate(report.layers):
         name = html_text(shorten(layer.address or "(model)", 80))
         full = shorten(layer.address, 200)
         badges = "".join(
@@ -334,7 +335,7 @@ def _layers(report: Report, figures: _Figures) -> Iterator[str]:
             for what, value in layer.facts
         )
         yield (
-            f'<details class="layer" id="{layer_id(at)}" data-name="{html_text(full)}">'
+            f'<details class="layer" id="{layer_id(index)}" data-name="{html_text(full)}">'
             f'<summary><span class="address">{name}</span>'
             f"<span>{html_text(shorten(layer.kind, 48))}</span>"
             f"<span>{html_text(layer.shape)}</span>"

@@ -41,7 +41,7 @@ def layers_within(reading: Reading, room: int) -> tuple[list[Layer], str]:
     told = {site for finding in reading.findings for site in finding.sites}
     made, spent, without = [], 0, 0
     # Layers that a finding names come first where not all can be drawn.
-    for address in sorted(addresses, key=lambda each: each not in told):
+    for address in sorted(addresses, key=lambda name: name not in told):
         layer = _layer(reading, address, columns)
         size = _weight(layer)
         if spent + size > room:
@@ -50,8 +50,8 @@ def layers_within(reading: Reading, room: int) -> tuple[list[Layer], str]:
             without += 1
         spent += size
         made.append(layer)
-    place = {address: at for at, address in enumerate(addresses)}
-    made.sort(key=lambda layer: place[layer.address])
+    positions = {address: index for index, address in enumerate(addresses)}
+    made.sort(key=lambda layer: positions[layer.address])
     note = (
         f"{without} of {len(addresses)} layers are without figures: a report has at most 8 MB."
         if without
@@ -67,7 +67,7 @@ def _weight(layer: Layer) -> int:
 
 def _layer(reading: Reading, address: str, columns: int) -> Layer:
     info = reading.order.info(address)
-    findings = [each for each in reading.findings if address in each.sites]
+    findings = [finding for finding in reading.findings if address in finding.sites]
     return Layer(
         address,
         reading.order.kind(address),
@@ -126,14 +126,16 @@ def _specs(reading: Reading, address: str, columns: int) -> list[tuple[bool, Spe
     for quantity in (names.OUTPUTS, names.GRADS):
         if not reading.has(address, quantity):
             continue
-        found = reading.histograms(address, quantity)
-        if not found.counts.any():
+        histograms = reading.histograms(address, quantity)
+        if not histograms.counts.any():
             continue
-        merged = merge_spans(found.first_step, found.last_step, found.counts, columns)
+        merged = merge_spans(
+            histograms.first_step, histograms.last_step, histograms.counts, columns
+        )
         title = WORDS[quantity].capitalize()
-        specs.append((False, histogram_over_time(f"{title} over time", *merged, found.values)))
+        specs.append((False, histogram_over_time(f"{title} over time", *merged, histograms.values)))
         if quantity == names.OUTPUTS:
-            first, last, counts = (part.astype(np.int64) for part in merged)
+            first, last, counts = (column.astype(np.int64) for column in merged)
             whole = Histograms(address, quantity, "train", first, last, counts)
             quantiles = whole.quantiles(SHARES)
             specs.append((False, bands("Percentiles of outputs", first, last, quantiles, SHARES)))

@@ -97,7 +97,9 @@ def contents(reading: Reading, room: int) -> Report:
 def _texts(reading: Reading) -> Report:
     """A report without its figures and layers."""
     findings = reading.findings
-    worst = next((each for each in SEVERITIES if any(f.severity == each for f in findings)), "")
+    worst = next(
+        (severity for severity in SEVERITIES if any(f.severity == severity for f in findings)), ""
+    )
     if not worst and reading.run.info.get("diagnosis"):
         worst = "good"
     return Report(

@@ -152,9 +152,9 @@ def _prepare(views: Views, place: Place) -> None:
 def _files() -> dict[str, bytes]:
     """The stylesheets and scripts of the page."""
     own = resources.files("nethook.page").joinpath("assets")
-    found = {name: own.joinpath(name).read_bytes() for name in _OWN}
-    found |= {name: asset(name).encode() for name in _SHARED}
-    return found | {"plotly.js": _plotly_js()}
+    assets = {name: own.joinpath(name).read_bytes() for name in _OWN}
+    assets |= {name: asset(name).encode() for name in _SHARED}
+    return assets | {"plotly.js": _plotly_js()}
 
 
 @lru_cache(maxsize=1)
@@ -193,9 +193,9 @@ def _layout() -> Any:
 
 def _callbacks(app: Dash, views: Views) -> None:
     @app.callback(
-        *(Output(*each) for each in OUTPUTS),
-        *(Input(*each) for each in INPUTS),
-        *(State(*each) for each in STATE),
+        *(Output(*name) for name in OUTPUTS),
+        *(Input(*name) for name in INPUTS),
+        *(State(*name) for name in STATE),
         running=[(Output("tick", "disabled"), True, False)],
     )
     def answer(pathname: str, search: str, _: int, have: Any) -> tuple[Any, Any]:
@@ -220,10 +220,10 @@ def answer_of(views: Views, place: Place, have: Any) -> tuple[Any, Any]:
         PreventUpdate: it has everything.
     """
     shown = views.show(place)
-    known = have if isinstance(have, Mapping) else {}
+    kept = have if isinstance(have, Mapping) else {}
     skeleton = f"{place.skeleton} {shown.key}"
-    same = known.get("skeleton") == skeleton
-    tags = known.get("tags") if same else {}
+    same = kept.get("skeleton") == skeleton
+    tags = kept.get("tags") if same else {}
     tags = tags if isinstance(tags, Mapping) else {}
     wanted = {name: part for name, part in shown.parts.items() if tags.get(name) != part.tag}
     if same and not wanted:

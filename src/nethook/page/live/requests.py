@@ -35,12 +35,12 @@ def problem_of(body: bytes) -> str:
         and _names(asked.get("inputs")) == INPUTS
         and _names(asked.get("state")) == STATE
         and isinstance(changed, list)
-        and all(isinstance(each, str) for each in changed)
+        and all(isinstance(name, str) for name in changed)
     )
     if not fitting:
         return "The body does not match the callback."
-    pathname, search, tick = (each.get("value") for each in asked["inputs"])
-    if not all(each is None or isinstance(each, str) for each in (pathname, search)):
+    pathname, search, tick = (entry.get("value") for entry in asked["inputs"])
+    if not all(value is None or isinstance(value, str) for value in (pathname, search)):
         return "`pathname` and `search` must be strings."
     if tick is not None and not isinstance(tick, int):
         return "`n_intervals` must be a whole number."
@@ -51,13 +51,13 @@ def problem_of(body: bytes) -> str:
 
 def _output(names: tuple[tuple[str, str], ...]) -> str:
     """How Dash calls a callback with these outputs."""
-    return f"..{'...'.join('.'.join(each) for each in names)}.."
+    return f"..{'...'.join('.'.join(name) for name in names)}.."
 
 
 def _names(entries: Any) -> tuple[tuple[Any, Any], ...] | None:
-    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return None
-    return tuple((each.get("id"), each.get("property")) for each in entries)
+    return tuple((entry.get("id"), entry.get("property")) for entry in entries)
 
 
 def _is_known(have: Any) -> bool:
@@ -67,7 +67,7 @@ def _is_known(have: Any) -> bool:
     if not isinstance(have, Mapping) or not isinstance(have.get("skeleton", ""), str):
         return False
     tags = have.get("tags", {})
-    return isinstance(tags, Mapping) and all(isinstance(each, str) for each in tags.values())
+    return isinstance(tags, Mapping) and all(isinstance(tag, str) for tag in tags.values())
 
 
 def check_questions(server: Flask) -> None:

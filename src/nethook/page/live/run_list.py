@@ -22,18 +22,18 @@ def listing(folder: Folder, summaries: Summaries, where: Place) -> Shown:
     """All runs of the folder: what each is called, how it is, and the course of its loss."""
     entries = folder.entries()
     wanted = where.text("find").casefold()
-    found = [entry for entry in entries if wanted in entry.name.casefold()]
-    first = min(where.number("from") or 0, max(0, len(found) - 1))
-    shown = found[first : first + _AT_ONCE]
-    picked = [each for each in where.text("pick").split("~") if each][:MOST_COMPARED]
+    matches = [entry for entry in entries if wanted in entry.name.casefold()]
+    first = min(where.number("from") or 0, max(0, len(matches) - 1))
+    shown = matches[first : first + _AT_ONCE]
+    picked = [run for run in where.text("pick").split("~") if run][:MOST_COMPARED]
     begin, rows = time.monotonic(), []
     for entry in shown:
-        known = summaries.known(entry)
-        if known is None and time.monotonic() - begin < _PATIENCE:
-            known = summaries.make(entry)
-        rows.append((entry, known))
+        summary = summaries.known(entry)
+        if summary is None and time.monotonic() - begin < _PATIENCE:
+            summary = summaries.make(entry)
+        rows.append((entry, summary))
     body = around(where, "", html.H1("Runs"), place("head"), place("rows"))
-    more = (len(found), first)
+    more = (len(matches), first)
     told = [(e.id, s and (s.stamp, s.state, age(s.changed))) for e, s in rows]
     return Shown(
         "Runs – nethook",
@@ -79,7 +79,11 @@ def _head(folder: Folder, entries: list[Entry], picked: list[str], where: Place)
 
 
 def _rows(
-    rows: list[tuple[Entry, Summary | None]], picked: list[str], where: Place, all_of: int, at: int
+    rows: list[tuple[Entry, Summary | None]],
+    picked: list[str],
+    where: Place,
+    all_of: int,
+    start: int,
 ) -> Node:
     if not rows:
         return html.Div(
@@ -98,35 +102,35 @@ def _rows(
             className="card verdict",
         )
     columns = ("run", "state", "changed", "steps", "verdict", "loss", "", "compare")
-    made = table(columns, [_row(entry, known, picked) for entry, known in rows], right=(3,))
-    return [html.Div(made, className="card runs"), _pages(all_of, at, where)]
+    made = table(columns, [_row(entry, summary, picked) for entry, summary in rows], right=(3,))
+    return [html.Div(made, className="card runs"), _pages(all_of, start, where)]
 
 
-def _row(entry: Entry, known: Summary | None, picked: list[str]) -> list[Node]:
+def _row(entry: Entry, summary: Summary | None, picked: list[str]) -> list[Node]:
     name = anchor(
         shorten(entry.name, 70), run_link(entry.id), className="address", title=said(entry.name)
     )
-    if known is None:
+    if summary is None:
         return [name, html.Span("reading …", className="note"), "", "", "", "", "", ""]
-    word, kind, explain = STATES[known.state]
-    state = html.Span(badge(word, kind), title=said(known.problem, 300) or explain)
-    if known.state == "broken":
+    word, kind, explain = STATES[summary.state]
+    state = html.Span(badge(word, kind), title=said(summary.problem, 300) or explain)
+    if summary.state == "broken":
         return [
             name,
             state,
             "",
             "",
-            html.Span(said(known.problem, 70), className="note"),
+            html.Span(said(summary.problem, 70), className="note"),
             "",
             "",
             "",
         ]
     spark = (
-        html.Img(src=known.spark, alt=f"course of the loss: {known.loss}", className="spark")
-        if known.spark
+        html.Img(src=summary.spark, alt=f"course of the loss: {summary.loss}", className="spark")
+        if summary.spark
         else ""
     )
-    others = [each for each in picked if each != entry.id]
+    others = [run for run in picked if run != entry.id]
     on = entry.id in picked
     new = "~".join(others if on else [*picked, entry.id][-MOST_COMPARED:])
     pick = html.Button(
@@ -138,17 +142,26 @@ def _row(entry: Entry, known: Summary | None, picked: list[str]) -> list[Node]:
             aria_label=f"Choose {shorten(entry.name, 60)} for comparing",
         ),
     )  # fmt: skip
-    verdict = badge(known.verdict, known.severity)
-    return [name, state, age(known.changed), f"{known.steps:,}", verdict, known.loss, spark, pick]
+    verdict = badge(summary.verdict, summary.severity)
+    return [
+        name,
+        state,
+        age(summary.changed),
+        f"{summary.steps:,}",
+        verdict,
+        summary.loss,
+        spark,
+        pick,
+    ]
 
 
-def _pages(all_of: int, at: int, where: Place) -> Node:
+def _pages(all_of: int, start: int, where: Place) -> Node:
     if all_of <= _AT_ONCE:
         return None
     kept = {name: value for name, value in where.query.items() if name != "from"}
-    ways: list[Node] = [f"{at + 1:,} to {min(all_of, at + _AT_ONCE):,} of {all_of:,}"]
-    if at:
-        ways.append(anchor("newer", link("/", **kept, **{"from": max(0, at - _AT_ONCE)})))
-    if at + _AT_ONCE < all_of:
-        ways.append(anchor("older", link("/", **kept, **{"from": at + _AT_ONCE})))
-    return html.Div([html.Span(each) for each in ways], className="tools note")
+    ways: list[Node] = [f"{start + 1:,} to {min(all_of, start + _AT_ONCE):,} of {all_of:,}"]
+    if start:
+        ways.append(anchor("newer", link("/", **kept, **{"from": max(0, start - _AT_ONCE)})))
+    if start + _AT_ONCE < all_of:
+        ways.append(anchor("older", link("/", **kept, **{"from": start + _AT_ONCE})))
+    return html.Div([html.Span(way) for way in ways], className="tools note")

@@ -152,12 +152,12 @@ class TokenCheck:
         """None for whoever may go on; for others what they are answered."""
         if not self._token:
             return None
-        known = self._is_known(asked)
+        is_known = self._is_known(asked)
         reads = asked.method in ("GET", "HEAD")
         in_link = [value for name, value in _fields(asked.query) if name == "token"]
-        if reads and in_link and (known or self._is_one_of(in_link)):
+        if reads and in_link and (is_known or self._is_one_of(in_link)):
             return self._go_on(asked)
-        if known:
+        if is_known:
             return None
         if asked.method == "POST" and _kind(asked) == "application/x-www-form-urlencoded":
             form = asked.body(LONGEST_FORM).decode("latin-1")
@@ -171,19 +171,19 @@ class TokenCheck:
         if scheme.lower() == "bearer" and self._is_one_of([given.strip()]):
             return True
         wanted = cookie_name(asked.headers.get("host", ""))
-        pairs = (part.strip().partition("=") for part in asked.headers.get("cookie", "").split(";"))
+        pairs = (pair.strip().partition("=") for pair in asked.headers.get("cookie", "").split(";"))
         return self._is_one_of([value for name, _, value in pairs if name == wanted])
 
     def _is_one_of(self, given: list[str]) -> bool:
         token = self._token.encode()
         # All are compared, each to its end: how long that takes says nothing of the token.
-        same = [hmac.compare_digest(each.encode("utf-8", "replace"), token) for each in given]
+        same = [hmac.compare_digest(text.encode("utf-8", "replace"), token) for text in given]
         return any(same)
 
     def _go_on(self, asked: Asked) -> Answer:
         """A cookie, and the same address without the token."""
         parts = asked.query.split("&")
-        rest = "&".join(each for each in parts if unquote_plus(each.split("=")[0]) != "token")
+        rest = "&".join(pair for pair in parts if unquote_plus(pair.split("=")[0]) != "token")
         # One slash: with two of them what follows would be another host.
         path = "/" + quote(asked.path.lstrip("/"), safe="/~@:")
         to = f"{path}?{quote(rest, safe=_AS_IT_IS)}" if rest else path

@@ -55,11 +55,11 @@ class Comparison:
 
 def compare(folder: Folder, comparison: Comparison, where: Place) -> Shown:
     """The view of two or more runs."""
-    asked = [each for each in where.text("runs").split("~") if each][:MOST_COMPARED]
-    entries = [entry for each in dict.fromkeys(asked) if (entry := folder.entry(each))]
+    asked = [run for run in where.text("runs").split("~") if run][:MOST_COMPARED]
+    entries = [entry for run in dict.fromkeys(asked) if (entry := folder.entry(run))]
     opened = [folder.open(entry) for entry in entries]
-    whole = [each for each in opened if each.reading is not None]
-    tag = repr([each.tag for each in opened])
+    whole = [run for run in opened if run.reading is not None]
+    tag = repr([run.tag for run in opened])
     body: list[Node] = [html.H1("Compare"), place("choose")]
     parts = {"choose": Part(tag, lambda: _choose(folder, opened))}
     if len(whole) < 2:
@@ -67,12 +67,12 @@ def compare(folder: Folder, comparison: Comparison, where: Place) -> Shown:
         body.append(html.Div(html.P(["", anchor(text, "/")]), className="card"))
         return Shown("Compare – nethook", body, parts, "few")
     one = whole[0]
-    at = min(max(1, where.number("b") or 1), len(whole) - 1)
-    other = whole[at]
+    index = min(max(1, where.number("b") or 1), len(whole) - 1)
+    other = whole[index]
     offered = ["", *offered_quantities(_reading(one))]
     chosen = where.text("q") if where.text("q") in offered else ""
     names = _names(whole)
-    picked = repr((tag, at, chosen))
+    picked = repr((tag, index, chosen))
     body += [
         place("verdict"),
         html.Div(figure("curves", "Loss and gradient norm of all runs", 420), className="card"),
@@ -92,7 +92,7 @@ def compare(folder: Folder, comparison: Comparison, where: Place) -> Shown:
         others = [(str(number_of), names[number_of]) for number_of in range(1, len(whole))]
         titles = [(name, QUANTITIES[name].title if name else "difference") for name in offered]
         return [
-            select("b", others, str(at), f"{shorten(names[0], 24)} against"),
+            select("b", others, str(index), f"{shorten(names[0], 24)} against"),
             select("q", titles, chosen, "Show"),
         ]
 
@@ -118,25 +118,25 @@ def _reading(opened: Opened) -> Reading:
 
 def _names(runs: Sequence[Opened]) -> list[str]:
     """What to call the runs: their names, numbered where two have the same."""
-    given = [shorten(each.entry.name, 40) for each in runs]
+    given = [shorten(run.entry.name, 40) for run in runs]
     return [
-        name if given.count(name) == 1 else f"{name} ({at})"
-        for at, name in enumerate(given, start=1)
+        name if given.count(name) == 1 else f"{name} ({number})"
+        for number, name in enumerate(given, start=1)
     ]
 
 
 def _choose(folder: Folder, opened: Sequence[Opened]) -> Node:
     """The runs that are compared, each with a way to leave it out, and a way to add one."""
-    ids = [each.entry.id for each in opened]
+    ids = [run.entry.id for run in opened]
     chips = []
-    for each in opened:
-        rest = "~".join(other for other in ids if other != each.entry.id)
-        name = shorten(each.entry.name, 40)
-        bad = " (cannot be read)" if each.reading is None else ""
+    for run in opened:
+        rest = "~".join(other for other in ids if other != run.entry.id)
+        name = shorten(run.entry.name, 40)
+        bad = " (cannot be read)" if run.reading is None else ""
         chips.append(
             html.Span(
                 [
-                    anchor(f"{name}{bad}", run_link(each.entry.id)),
+                    anchor(f"{name}{bad}", run_link(run.entry.id)),
                     html.Button(
                         "×", type="button", className="param small",
                         **attributes(
@@ -151,7 +151,7 @@ def _choose(folder: Folder, opened: Sequence[Opened]) -> Node:
     more = [(entry.id, entry.name) for entry in folder.entries() if entry.id not in ids][:200]
     add: list[Node] = []
     if more and len(ids) < MOST_COMPARED:
-        options = [("", "choose …"), *[("~".join([*ids, each]), name) for each, name in more]]
+        options = [("", "choose …"), *[("~".join([*ids, run]), name) for run, name in more]]
         add = [select("runs", options, "", "Add a run")]
     return html.Div([*chips, *add], className="tools")
 
@@ -160,11 +160,11 @@ def _verdict(comparison: Comparison, runs: Sequence[Opened], names: Sequence[str
     """For each run, in one sentence, where it parts from the first."""
     rows = []
     for other, name in zip(runs[1:], names[1:], strict=True):
-        found = comparison.difference(runs[0], other)
-        rows.append((f"{names[0]} and {name}", said(found.headline(), 300)))
+        difference = comparison.difference(runs[0], other)
+        rows.append((f"{names[0]} and {name}", said(difference.headline(), 300)))
     losses = []
-    for each, name in zip(runs, names, strict=True):
-        if loss := loss_of(_reading(each)):
+    for run, name in zip(runs, names, strict=True):
+        if loss := loss_of(_reading(run)):
             losses.append((name, loss))
     return html.Section(
         [
@@ -180,12 +180,12 @@ def _curves(comparison: Comparison, runs: Sequence[Opened], names: Sequence[str]
     marks = []
     for other in runs[1:]:
         marks += parting_marks(comparison.difference(runs[0], other).parting)[:1]
-    readings = [_reading(each) for each in runs]
+    readings = [_reading(run) for run in runs]
     spec = curves_of(readings, names, marks, titled=False, points=_POINTS)
     return spec if spec["data"] else empty_figure("Neither has a loss or gradients yet.")
 
 
-def _points(found: Difference, one: Opened) -> Node:
+def _points(difference: Difference, one: Opened) -> Node:
     rows = [
         [
             point.words,
@@ -195,40 +195,42 @@ def _points(found: Difference, one: Opened) -> Node:
             number(point.first, 5),
             number(point.second, 5),
         ]
-        for point in found.places()
+        for point in difference.places()
     ]
     if not rows:
-        return html.P(said(found.headline(), 300), className="note")
-    first, second = (shorten(name, 24) for name in found.names)
+        return html.P(said(difference.headline(), 300), className="note")
+    first, second = (shorten(name, 24) for name in difference.names)
     return table(("apart by", "step", "where", "what", first, second), rows, right=(1, 4, 5))
 
 
-def _parting(found: Difference, one: Opened, chosen: str) -> Spec:
-    marks = parting_marks(found.parting)
+def _parting(difference: Difference, one: Opened, chosen: str) -> Spec:
+    marks = parting_marks(difference.parting)
     if chosen:
-        spec = ratio_of_two(found.first, found.second, chosen, found.names, marks)
+        spec = ratio_of_two(difference.first, difference.second, chosen, difference.names, marks)
         if spec is None:
             return empty_figure("They have no such numbers of the same layers at the same steps.")
     else:
         try:
-            spec = parting_spec(found.first, found.second, found.parting)
+            spec = parting_spec(difference.first, difference.second, difference.parting)
         except LookupError as error:
             return empty_figure(str(error))
-    rows = found.first.order.sorted(found.parting.rows)
+    rows = difference.first.order.sorted(difference.parting.rows)
     if not chosen:
         links = [{"to": layer_link(one, _reading(one), row)} for row in rows]
         spec["layout"]["meta"] = {"links": links}
     return spec
 
 
-def _facts(found: Difference) -> Node:
-    rows = [[said(what, 40), said(a, 200), said(b, 200)] for what, a, b in found.parting.facts]
+def _facts(difference: Difference) -> Node:
+    rows = [[said(what, 40), said(a, 200), said(b, 200)] for what, a, b in difference.parting.facts]
     for name, sites in zip(
-        found.names, (found.parting.only_first, found.parting.only_second), strict=True
+        difference.names,
+        (difference.parting.only_first, difference.parting.only_second),
+        strict=True,
     ):
         if sites:
             shown = ", ".join(shorten(site, 40) for site in sites[:8])
             rows.append([f"only in {shorten(name, 30)}", shown, ""])
     if not rows:
         return html.P("Nothing that is recorded of what ran.", className="note")
-    return table(("", *(shorten(name, 30) for name in found.names)), rows)
+    return table(("", *(shorten(name, 30) for name in difference.names)), rows)

@@ -36,7 +36,9 @@ def depth(folder: Folder, opened: Opened, reading: Reading, where: Place) -> Sho
     ]
 
     def choose() -> Node:
-        others = [(each.id, each.name) for each in folder.entries() if each.id != opened.entry.id]
+        others = [
+            (entry.id, entry.name) for entry in folder.entries() if entry.id != opened.entry.id
+        ]
         runs = [("", "no other run"), *others[:200]]
         beside = other.entry.id if other else ""
         return [

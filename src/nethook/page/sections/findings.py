@@ -38,32 +38,36 @@ _SITES: Final = 12
 
 def findings(opened: Opened, reading: Reading, where: Place) -> Shown:
     """The view of findings; `n` is the one to look at."""
-    found = reading.findings[:_MOST]
+    findings = reading.findings[:_MOST]
     wanted = f"finding-{where.text('n')}"
     cards: list[Node] = []
     parts: dict[str, Part] = {}
-    drawn = [each.anchor for each in found[:_DRAWN]]
-    drawn += [each.anchor for each in found if each.anchor == wanted and each.anchor not in drawn]
-    for each in found:
+    drawn = [finding.anchor for finding in findings[:_DRAWN]]
+    drawn += [
+        finding.anchor
+        for finding in findings
+        if finding.anchor == wanted and finding.anchor not in drawn
+    ]
+    for finding in findings:
         beside: list[Node] = []
-        if each.anchor in drawn:
-            names = [f"{each.anchor}-figure-{at}" for at in range(2)]
-            shown = [figure(name, f"What shows {said(each.code, 60)}", 260) for name in names]
+        if finding.anchor in drawn:
+            names = [f"{finding.anchor}-figure-{index}" for index in range(2)]
+            shown = [figure(name, f"What shows {said(finding.code, 60)}", 260) for name in names]
             beside = [html.Div(shown)]
-            for at, name in enumerate(names):
-                parts[name] = Part(opened.tag, _drawer(reading, each, at), figure=True)
-        here = " here" if each.anchor == wanted else ""
+            for index, name in enumerate(names):
+                parts[name] = Part(opened.tag, _drawer(reading, finding, index), figure=True)
+        here = " here" if finding.anchor == wanted else ""
         kind = f"card finding{'' if beside else ' alone'}"
-        text = place(f"{each.anchor}-text")
-        parts[f"{each.anchor}-text"] = Part(opened.tag, _teller(opened, reading, each))
+        text = place(f"{finding.anchor}-text")
+        parts[f"{finding.anchor}-text"] = Part(opened.tag, _teller(opened, reading, finding))
         cards.append(
-            html.Article([text, *beside], className=f"{kind}{here}", id=each.anchor, tabIndex=-1)
+            html.Article([text, *beside], className=f"{kind}{here}", id=finding.anchor, tabIndex=-1)
         )
     parts["head"] = Part(opened.tag, lambda: _head(reading))
     parts["focus"] = Part(wanted, lambda: html.Span(**attributes(data_focus=wanted)))
     body = [html.H1("Findings"), place("head"), *cards, place("focus", className="hidden")]
     # Another finding is another card, so the skeleton is another.
-    key = repr([each.anchor for each in found] + drawn)
+    key = repr([finding.anchor for finding in findings] + drawn)
     return Shown("Findings – nethook", body, parts, key)
 
 
@@ -84,10 +88,10 @@ def _head(reading: Reading) -> Node:
     return html.P(f"{verdict(reading.findings).capitalize()}{more}.", className="sub")
 
 
-def _drawer(reading: Reading, finding: Finding, at: int) -> Callable[[], Any]:
+def _drawer(reading: Reading, finding: Finding, index: int) -> Callable[[], Any]:
     def draw() -> Spec | None:
         specs = finding_specs(reading, finding)
-        return specs[at] if at < len(specs) else None
+        return specs[index] if index < len(specs) else None
 
     return draw
 
@@ -116,7 +120,7 @@ def told(opened: Opened, reading: Reading, finding: Finding) -> Node:
     if finding.evidence:
         nodes.append(_evidence(finding.evidence))
     if finding.consequences:
-        rest = [html.Li(said(str(each), 300)) for each in finding.consequences[:20]]
+        rest = [html.Li(said(str(text), 300)) for text in finding.consequences[:20]]
         head = html.Summary(f"What follows from it ({len(finding.consequences)})")
         nodes.append(html.Details([head, html.Ul(rest)], className="plain"))
     return nodes
@@ -124,16 +128,16 @@ def told(opened: Opened, reading: Reading, finding: Finding) -> Node:
 
 def _evidence(evidence: tuple[Evidence, ...]) -> Node:
     rows = [
-        [said(each.name.replace("_", " "), 60), value(each.value), value(each.threshold)]
-        for each in evidence
+        [said(row.name.replace("_", " "), 60), value(row.value), value(row.threshold)]
+        for row in evidence
     ]
     return table(("evidence", "found", "threshold"), rows, right=(1, 2))
 
 
-def value(found: object) -> str:
+def value(measured: object) -> str:
     """A piece of evidence as people read it."""
-    if found is None:
+    if measured is None:
         return ""
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        return said(found, 80)
-    return f"{found:,}" if isinstance(found, int) else number(found, 4)
+    if isinstance(measured, bool) or not isinstance(measured, int | float):
+        return said(measured, 80)
+    return f"{measured:,}" if isinstance(measured, int) else number(measured, 4)

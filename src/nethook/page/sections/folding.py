@@ -33,13 +33,13 @@ def groups_of(rows: Sequence[str], leaves: Collection[str] = ()) -> dict[str, li
 
     `leaves` are modules without modules in them. Their few parameters are not worth folding.
     """
-    found: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
+    groups: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
         parts = row.split(".")
         for depth in range(1, len(parts)):
-            found.setdefault(".".join(parts[:depth]), []).append(at)
+            groups.setdefault(".".join(parts[:depth]), []).append(index)
     several = {
-        name: places for name, places in found.items() if len(places) > 1 and name not in leaves
+        name: places for name, places in groups.items() if len(places) > 1 and name not in leaves
     }
     # Of modules that hold the very same rows the innermost is enough.
     kept: dict[str, list[int]] = {}
@@ -76,12 +76,12 @@ def visible(rows: Sequence[str], groups: dict[str, list[int]], folds: set[str]) 
     """The rows that are shown when these groups are folded, in order of execution."""
     outer = {name for name in folds if name in groups}
     outer = {name for name in outer if not any(name.startswith(f"{other}.") for other in outer)}
-    of = {at: name for name in outer for at in groups[name]}
+    of = {index: name for name in outer for index in groups[name]}
     shown, given = [], set()
-    for at, row in enumerate(rows):
-        name = of.get(at)
+    for index, row in enumerate(rows):
+        name = of.get(index)
         if name is None:
-            shown.append(Row(row, (at,), folded=False))
+            shown.append(Row(row, (index,), folded=False))
         elif name not in given:
             given.add(name)
             shown.append(Row(name, tuple(groups[name]), folded=True))
@@ -114,7 +114,7 @@ def _reduce(values: Floats, row: Row, function: np.ufunc) -> Floats:
 
 def _furthest(values: Floats, row: Row) -> Floats:
     """The value that is farthest from zero."""
-    part = values[list(row.places)]
-    size = np.where(np.isnan(part), -1.0, np.abs(part))
-    found: Floats = part[size.argmax(axis=0), np.arange(part.shape[1])]
-    return found
+    rows = values[list(row.places)]
+    size = np.where(np.isnan(rows), -1.0, np.abs(rows))
+    largest: Floats = rows[size.argmax(axis=0), np.arange(rows.shape[1])]
+    return largest

@@ -75,7 +75,7 @@ def _cost(reading: Reading) -> Node:
     memory = info.get("memory")
     if isinstance(memory, dict):
         kept = [memory.get(name) for name in ("rows", "snapshot")]
-        total = sum(each for each in kept if isinstance(each, int) and 0 <= each < 1 << 50)
+        total = sum(size for size in kept if isinstance(size, int) and 0 <= size < 1 << 50)
         rows.append(("memory of watching", size(total)))
     diagnosis = info.get("diagnosis")
     if isinstance(diagnosis, dict):
@@ -98,10 +98,10 @@ def _budget(reading: Reading) -> float | None:
 def courses(reading: Reading) -> Spec:
     """Time of a step, nethook's share of it, and what was measured."""
     wanted = [(names.LOOP, names.STEP_SECONDS), (names.LOOP, names.WATCH_SECONDS)]
-    found = {series.quantity: series for series in reading.series(wanted)}
+    by_quantity = {series.quantity: series for series in reading.series(wanted)}
     panels = []
-    if len(found) == 2:
-        step, watch = found[names.STEP_SECONDS], found[names.WATCH_SECONDS]
+    if len(by_quantity) == 2:
+        step, watch = by_quantity[names.STEP_SECONDS], by_quantity[names.WATCH_SECONDS]
         with np.errstate(divide="ignore", invalid="ignore"):
             own = watch["mean"] / (step["mean"] - watch["mean"])
         there = np.isfinite(own) & (own > 0)
@@ -118,11 +118,11 @@ def courses(reading: Reading) -> Spec:
         explain = "How long a step took, in seconds, with nethook's part."
         panels.append(Panel("time of a step", [times], explain, "s", "log"))
     measured = []
-    for at, name in enumerate(_COVERED):
+    for index, name in enumerate(_COVERED):
         line = coverage_line(reading, name)
         if line is not None:
             few = thin_line(line, _POINTS)  # means: what was measured in turns is a share
-            shown = Line(QUANTITIES[name].title, few.step, few.value, colour=LINES[at])
+            shown = Line(QUANTITIES[name].title, few.step, few.value, colour=LINES[index])
             measured.append(shown)
     if not measured and coverage(reading) is not None:
         ends = np.array([0, reading.last_step])

@@ -58,12 +58,14 @@ def layers(opened: Opened, reading: Reading) -> Shown:
     """The layers to choose from, with their latest numbers."""
 
     def rows() -> Node:
-        found = []
+        cells = []
         for name in reading.layers()[:_MOST_ROWS]:
             told = [
-                badge(each.code, each.severity) for each in reading.findings if name in each.sites
+                badge(finding.code, finding.severity)
+                for finding in reading.findings
+                if name in finding.sites
             ]
-            found.append(
+            cells.append(
                 [
                     address(name, site_link(opened.entry.id, name)),
                     said(reading.order.kind(name), 40),
@@ -72,10 +74,10 @@ def layers(opened: Opened, reading: Reading) -> Shown:
                     html.Span(told[:3], className="chips"),
                 ]
             )
-        if not found:
+        if not cells:
             return html.P("No layer has recorded outputs yet.", className="note")
         heads = ("layer", "type", "returns", "at the latest step", "findings")
-        return html.Div(table(heads, found), className="card")
+        return html.Div(table(heads, cells), className="card")
 
     body = [html.H1("Layers"), html.P("In order of execution.", className="sub"), place("rows")]
     return Shown("Layers – nethook", body, {"rows": Part(opened.tag, rows)}, "list")
@@ -84,7 +86,7 @@ def layers(opened: Opened, reading: Reading) -> Shown:
 def layer(opened: Opened, reading: Reading, where: Place) -> Shown:
     """One layer at one step."""
     name = where.site()
-    known = reading.layers()
+    all_layers = reading.layers()
     if name is None or not (reading.has(name, names.OUTPUTS) or name in reading.order.sites):
         return layers(opened, reading)
     last = max(0, reading.last_step)
@@ -124,7 +126,9 @@ def layer(opened: Opened, reading: Reading, where: Place) -> Shown:
     )
     parts = {
         "title": Part(base, lambda: _title(reading, name)),
-        "ways": Part(repr((base, step, known)), lambda: _ways(opened, known, name, where)),
+        "ways": Part(
+            repr((base, step, all_layers)), lambda: _ways(opened, all_layers, name, where)
+        ),
         "facts": Part(base, lambda: _facts(opened, reading, name)),
         "step": Part(at_step, lambda: _at_step(reading, name, step, asked)),
         "courses": Part(base, lambda: with_step(_courses(reading, name)), figure=True),
@@ -154,15 +158,15 @@ def chosen_series(reading: Reading, name: str, asked: str) -> tuple[str, str]:
     quantity, _, of = asked.partition(":")
     if (of or name, quantity) in reading.catalogue:
         return of or name, quantity
-    for each in _keys(reading, name):
-        return each
+    for key in _keys(reading, name):
+        return key
     return name, names.OUTPUTS
 
 
 def _keys(reading: Reading, name: str) -> list[tuple[str, str]]:
     """The series of a layer and of its parameters."""
     own = [name, *reading.order.parameters(name)]
-    return [(of, each) for of in own for each in _SHOWN if reading.has(of, each)]
+    return [(of, quantity) for of in own for quantity in _SHOWN if reading.has(of, quantity)]
 
 
 def with_step(spec: Spec | None) -> Spec | None:
@@ -192,16 +196,16 @@ def _title(reading: Reading, name: str) -> Node:
     )
 
 
-def _ways(opened: Opened, known: list[str], name: str, where: Place) -> Node:
+def _ways(opened: Opened, layers: list[str], name: str, where: Place) -> Node:
     """To the layer before and after, and to any."""
-    options = [(each or ".", each or "(model)") for each in known]
-    if name not in known:
+    options = [(layer or ".", layer or "(model)") for layer in layers]
+    if name not in layers:
         options.insert(0, (name or ".", name or "(model)"))
-    at = known.index(name) if name in known else -1
+    index = layers.index(name) if name in layers else -1
     ways: list[Node] = []
-    for text, other, label in (("‹", at - 1, "before"), ("›", at + 1, "after")):
-        there = at >= 0 and 0 <= other < len(known)
-        to = _with(where, opened, known[other]) if there else ""
+    for text, other, label in (("‹", index - 1, "before"), ("›", index + 1, "after")):
+        there = index >= 0 and 0 <= other < len(layers)
+        to = _with(where, opened, layers[other]) if there else ""
         ways.append(
             anchor(text, to, className="button", id=f"layer-{label}", title=f"The layer {label}")
             if to
@@ -211,7 +215,7 @@ def _ways(opened: Opened, known: list[str], name: str, where: Place) -> Node:
 
 
 def _with(where: Place, opened: Opened, name: str) -> str:
-    kept = {each: where.text(each) for each in ("step", "q", "phase") if where.text(each)}
+    kept = {field: where.text(field) for field in ("step", "q", "phase") if where.text(field)}
     return site_link(opened.entry.id, name, **kept)
 
 
@@ -221,13 +225,13 @@ def _facts(opened: Opened, reading: Reading, name: str) -> Node:
     if shape := shape_text(info.get("shape")):
         rows.append(("returns", shape))
     rows += [(what, said(value, 120)) for what, value in layer_facts(reading, name)]
-    told = [each for each in reading.findings if name in each.sites]
+    told = [finding for finding in reading.findings if name in finding.sites]
     links = [
         anchor(
-            badge(f"{each.severity} · {each.code}", each.severity),
-            run_link(opened.entry.id, "findings", n=each.anchor.rpartition("-")[2]),
+            badge(f"{finding.severity} · {finding.code}", finding.severity),
+            run_link(opened.entry.id, "findings", n=finding.anchor.rpartition("-")[2]),
         )
-        for each in told[:8]
+        for finding in told[:8]
     ]
     chips = [html.Div(links, className="chips")] if links else []
     return html.Div([*chips, facts(rows)], className="card")
@@ -259,17 +263,17 @@ def _numbers(series: Series, step: int) -> list[Node]:
     name = what if series.quantity in (names.OUTPUTS, names.GRADS) else f"{short}: {what}"
     if not len(series):
         return []
-    at = int(np.clip(np.searchsorted(series.last_step, step), 0, len(series) - 1))
-    if not series.seen[at]:  # not measured there: the last time before that it was
-        before = np.flatnonzero(series.seen[: at + 1])
+    index = int(np.clip(np.searchsorted(series.last_step, step), 0, len(series) - 1))
+    if not series.seen[index]:  # not measured there: the last time before that it was
+        before = np.flatnonzero(series.seen[: index + 1])
         if not before.size:
             return [shorten(name, 48), *[""] * 6, "", "not yet"]
-        at = int(before[-1])
-    values = [float(series[column][at]) for column in _COLUMNS]
+        index = int(before[-1])
+    values = [float(series[column][index]) for column in _COLUMNS]
     shown = [number(value, 4) for value in values[:4]] + [share(value) for value in values[4:]]
-    first, end = int(series.first_step[at]), int(series.last_step[at])
+    first, end = int(series.first_step[index]), int(series.last_step[index])
     when = f"{first:,}" if first == end else f"{first:,} – {end:,}"
-    return [shorten(name, 48), *shown, when, share(float(series.coverage[at]))]
+    return [shorten(name, 48), *shown, when, share(float(series.coverage[index]))]
 
 
 def _courses(reading: Reading, name: str) -> Spec | None:
@@ -281,13 +285,17 @@ def _courses(reading: Reading, name: str) -> Spec | None:
 
 def _of(reading: Reading, name: str, of: str, quantity: str, phase: str) -> Node:
     options = []
-    for address_of, each in _keys(reading, name):
+    for address_of, quantity in _keys(reading, name):
         short = address_of.rpartition(".")[2]
-        text = WORDS.get(each, each) if address_of == name else f"{short}: {WORDS.get(each, each)}"
-        options.append((each if address_of == name else f"{each}:{address_of}", text))
+        text = (
+            WORDS.get(quantity, quantity)
+            if address_of == name
+            else f"{short}: {WORDS.get(quantity, quantity)}"
+        )
+        options.append((quantity if address_of == name else f"{quantity}:{address_of}", text))
     chosen = quantity if of == name else f"{quantity}:{of}"
     phases = [
-        (each, {"train": "training", "eval": "evaluation"}.get(each, each)) for each in PHASES
+        (phase, {"train": "training", "eval": "evaluation"}.get(phase, phase)) for phase in PHASES
     ]
     return [select("of", options, chosen, "Of"), select("phase", phases, phase, "Phase")]
 

@@ -62,23 +62,23 @@ def _level(
 ) -> list[Node]:
     """The nodes of rows `begin` to `end`: each with those that are deeper right after it."""
     nodes: list[Node] = []
-    at = begin
-    while at < end:
-        after = at + 1
-        while after < end and rows[after].depth > rows[at].depth:
+    index = begin
+    while index < end:
+        after = index + 1
+        while after < end and rows[after].depth > rows[index].depth:
             after += 1
-        line = _line(rows[at], opened, layers, told, total)
-        if after == at + 1:
+        line = _line(rows[index], opened, layers, told, total)
+        if after == index + 1:
             nodes.append(html.Div(line, className="leaf line"))
         else:
-            inside = _level(rows, at + 1, after, opened, layers, told, total, everything)
+            inside = _level(rows, index + 1, after, opened, layers, told, total, everything)
             nodes.append(
                 html.Details(
                     [html.Summary(html.Div(line, className="line")), html.Div(inside)],
-                    open=everything or rows[at].depth < 2,
+                    open=everything or rows[index].depth < 2,
                 )
             )
-        at = after
+        index = after
     return nodes
 
 

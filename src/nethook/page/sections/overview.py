@@ -55,7 +55,7 @@ def overview(opened: Opened, reading: Reading, where: Place) -> Shown:
     """The first screen."""
     offered = offered_quantities(reading)
     chosen = where.quantity(
-        next((each for each in (*_FIRST, *offered) if each in offered), "spread")
+        next((quantity for quantity in (*_FIRST, *offered) if quantity in offered), "spread")
     )
     state = (opened.tag, chosen, where.text("fold"), "fold" in where.query, where.flag("all"))
     tag = repr(state)
@@ -104,7 +104,7 @@ def offered_quantities(reading: Reading) -> list[str]:
     units = any(
         info.units for (_, quantity), info in reading.catalogue.items() if quantity == names.OUTPUTS
     )
-    found = []
+    offered = []
     for name in QUANTITIES:
         needed = _NEEDS.get(name, names.OUTPUTS)
         fits = {
@@ -112,39 +112,41 @@ def offered_quantities(reading: Reading) -> list[str]:
             "ends": not told or "bounded" in told,
         }
         if needed in there and fits.get(name, True):
-            found.append(name)
-    return found
+            offered.append(name)
+    return offered
 
 
 def verdict_strip(opened: Opened, reading: Reading) -> Node:
     """What is wrong, in a few lines, each leading to its place; and the numbers of the run."""
-    found = reading.findings
-    worst = next((each for each in SEVERITIES if any(f.severity == each for f in found)), "")
+    findings = reading.findings
+    worst = next(
+        (severity for severity in SEVERITIES if any(f.severity == severity for f in findings)), ""
+    )
     diagnosed = bool(reading.run.info.get("diagnosis"))
     word, said = (
         ("Healthy", "Nothing was found that is wrong with it.")
         if diagnosed
         else ("Not diagnosed", "No diagnosis is recorded in this run yet.")
     )
-    word = verdict(found).capitalize() if found else word
+    word = verdict(findings).capitalize() if findings else word
     rows = [
         html.Li(
             way(
                 [
-                    severity_badge(each),
-                    html.Span(shorten(each.message or each.code, 300), className="what"),
-                    time_of(each),
+                    severity_badge(finding),
+                    html.Span(shorten(finding.message or finding.code, 300), className="what"),
+                    time_of(finding),
                 ],
-                run_link(opened.entry.id, "findings", n=each.anchor.rpartition("-")[2]),
+                run_link(opened.entry.id, "findings", n=finding.anchor.rpartition("-")[2]),
             )
         )
-        for each in found[:_MOST_FINDINGS]
+        for finding in findings[:_MOST_FINDINGS]
     ]
-    if len(found) > _MOST_FINDINGS:
-        more = f"and {len(found) - _MOST_FINDINGS:,} more"
+    if len(findings) > _MOST_FINDINGS:
+        more = f"and {len(findings) - _MOST_FINDINGS:,} more"
         rows.append(html.Li(way(more, run_link(opened.entry.id, "findings"))))
     gone = [rank for rank in reading.ranks if rank.state in ("missing", "unreadable")]
-    notes: list[Node] = [] if found else [note(said)]
+    notes: list[Node] = [] if findings else [note(said)]
     if opened.state == "died":
         notes.append(note("The writer has gone: its process ended without closing the run."))
     if gone:
@@ -177,12 +179,12 @@ def _explain(reading: Reading, chosen: str) -> Node:
     """What is seen, in one sentence, and how much of it was measured."""
     quantity = QUANTITIES[chosen]
     said = [quantity.explain]
-    part = coverage(reading, chosen)
-    if part is not None and part < WHOLE:
+    measured = coverage(reading, chosen)
+    if measured is not None and measured < WHOLE:
         what = SOURCES.get(chosen, "outputs").replace("_", " ")
         said.append(
-            f"Measured in {share(part)} of the steps ({what}): watching kept its budget; the strip "
-            "above the colours shows where."
+            f"Measured in {share(measured)} of the steps ({what}): watching kept its budget; the "
+            "strip above the colours shows where."
         )
     return html.P(" ".join(said), className="explain")
 

@@ -68,7 +68,9 @@ def test_compared_layers_are_equal_until_they_part():
 
 def test_what_cannot_be_shown_is_said():
     run = training()
-    with pytest.raises(NoSuchSiteError, match="3 findings, and none 7"):
+    with pytest.raises(
+        NoSuchSiteError, match=r"must be the number of a finding; got 7\. The run has 3 findings"
+    ):
         figures.finding(run, 7)
     with pytest.raises(NoSuchSiteError, match="no numbers that show 'unused-module'"):
         figures.finding(run, {"code": "unused-module"})
@@ -112,7 +114,7 @@ def test_filters_of_a_layer_a_parameter_or_a_tensor(traced):
         np.testing.assert_allclose(np.sort(values_of(made)), wanted, rtol=1e-6)
     assert figures.filters(torch.randn(8, 3, 5, 5)).data[0].type == "image"
     assert figures.filters(model, "3").data[0].z.shape == (4, 180)
-    with pytest.raises(InputsError, match="'1' has no weight"):
+    with pytest.raises(InputsError, match="must be a parameter or a module with a weight; got '1'"):
         figures.filters(model, "1")
 
 
@@ -122,7 +124,9 @@ def test_attention_with_tokens():
     assert len(made.data) == 3
     np.testing.assert_allclose(made.data[2].z, probabilities[1, 2], rtol=1e-6)
     assert made.layout.xaxis.ticktext == tuple("abcd")
-    with pytest.raises(OptionError, match="5 tokens, and 4 queries by 4 keys"):
+    with pytest.raises(
+        OptionError, match="`tokens` must be as many as the 4 queries or the 4 keys; got 5"
+    ):
         figures.attention(probabilities, tokens=list("abcde"))
 
 
@@ -170,14 +174,23 @@ def test_snapshots_of_a_run(tmp_path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: figures.feature_maps("x"), "feature_maps takes a tensor, an array, or a tape"),
-        (lambda: figures.feature_maps(torch.randn(3)), r"shape \(3,\).*figures.activations"),
-        (lambda: figures.snapshots({}), "there is none in this one"),
-        (lambda: figures.snapshots({0: torch.ones(2, 2), 1: torch.ones(3, 3)}), "of one shape"),
-        (lambda: figures.activations(torch.ones(2)), "a tape or a mapping from names to tensors"),
-        (lambda: figures.activations({}), "nothing in this tape has run yet"),
+        (lambda: figures.feature_maps("x"), "`tape` must be a tensor or an array.*; got str"),
+        (
+            lambda: figures.feature_maps(torch.randn(3)),
+            r"got \(3,\)\. For other.*figures.activations",
+        ),
+        (lambda: figures.snapshots({}), r"`pictures` must be .*; got an empty mapping\."),
+        (
+            lambda: figures.snapshots({0: torch.ones(2, 2), 1: torch.ones(3, 3)}),
+            "must all have one shape; got",
+        ),
+        (
+            lambda: figures.activations(torch.ones(2)),
+            "`tape` must be a tape or a mapping from names to",
+        ),
+        (lambda: figures.activations({}), "Nothing in this tape has run yet"),
         (lambda: figures.attention(torch.ones(3)), r"\(samples, heads, queries, keys\)"),
-        (lambda: figures.filters(torch.ones(3)), r"filters are \(out, in, height, width\)"),
+        (lambda: figures.filters(torch.ones(3)), r"\(out, in, height, width\); got \(3,\)"),
     ],
 )
 def test_what_is_no_picture_is_said(call, message):
@@ -186,9 +199,11 @@ def test_what_is_no_picture_is_said(call, message):
 
 
 def test_a_sample_that_is_not_there(traced):
-    with pytest.raises(OptionError, match="sample is 9, and there are 2"):
+    with pytest.raises(
+        OptionError, match="`sample` must be a number below 2, the size of the batch; got 9"
+    ):
         figures.feature_maps(traced[1], "0", sample=9)
-    with pytest.raises(InputsError, match="which of these: '0', '1'"):
+    with pytest.raises(InputsError, match="`address` must be one of '0', '1'"):
         figures.feature_maps(traced[1])
 
 

@@ -78,7 +78,7 @@ def test_a_long_run_keeps_its_extrema_in_few_columns(tmp_path):
 
 
 def test_what_a_run_has_not_is_said(reading, tmp_path):
-    with pytest.raises(OptionError, match="no quantity 'speed': it is one of gradients"):
+    with pytest.raises(OptionError, match=r"`quantity` must be one of gradients.*; got 'speed'"):
         reading.grid("speed")
     write_run(tmp_path / "a.db", 3)
     with pytest.raises(NoSuchSiteError, match=r"no 'updates' in the phase 'train'; it has silent"):

@@ -141,9 +141,7 @@ class Reading:
     def grid(self, name: str, phase: str = "train") -> Grid | None:
         """A quantity of every layer (or parameter) over steps; None where the run has none."""
         if name not in QUANTITIES:
-            raise OptionError(
-                f"there is no quantity {name!r}: it is one of {', '.join(QUANTITIES)}."
-            )
+            raise OptionError(f"`quantity` must be one of {', '.join(QUANTITIES)}; got {name!r}.")
         key = (name, phase)
         if key not in self._grids:
             self._grids[key] = _SOURCES[name](self, name, phase)
@@ -155,7 +153,7 @@ class Reading:
         if grid is None:
             there = [name for name in QUANTITIES if self.grid(name, phase) is not None]
             raise NoSuchSiteError(
-                f"the run has no {name!r} in the phase {phase!r}; it has "
+                f"The run has no {name!r} in the phase {phase!r}; it has "
                 f"{', '.join(there) or 'nothing to show yet'}."
             )
         return grid

@@ -223,7 +223,7 @@ def units(run: AnyRun, address: str, *, phase: str = "train", theme: str = "ligh
     """
     reading = Reading(run)
     if reading.has(address, "outputs") and not reading.catalogue[address, "outputs"].units:
-        raise NoSuchSiteError(f"of {address!r} the run has no units: it kept no bits for them.")
+        raise NoSuchSiteError(f"The run has no units of {address!r}: it kept no bits for them.")
     return figure(units_spec(reading, address, phase), theme)
 
 
@@ -266,14 +266,15 @@ def finding(
     if isinstance(found, int):
         if not 0 <= found < len(reading.findings):
             raise NoSuchSiteError(
-                f"the run has {len(reading.findings)} findings, and none {found}."
+                f"`found` must be the number of a finding; got {found}. The run has "
+                f"{len(reading.findings)} findings, and the first is 0."
             )
         found = reading.findings[found]
     elif isinstance(found, Mapping):
         found = read_findings([found])[0]
     specs = finding_specs(reading, found)
     if not specs:
-        raise NoSuchSiteError(f"the run has no numbers that show {found.code!r}.")
+        raise NoSuchSiteError(f"The run has no numbers that show {found.code!r}.")
     return figure(specs[0], theme)
 
 
@@ -304,7 +305,7 @@ def compare_spec(one: Reading, two: Reading, quantity: str | None, parting: Part
     spec = ratio_of_two(one, two, quantity, names, marks)
     if spec is None:
         raise NoSuchSiteError(
-            f"the two runs have no {quantity!r} of the same layers at the same steps."
+            f"The two runs have no {quantity!r} of the same layers at the same steps."
         )
     return spec
 
@@ -345,7 +346,7 @@ def parting(first: AnyRun, second: AnyRun, *, theme: str = "light") -> Figure:
 def parting_spec(one: Reading, two: Reading, parting: Parting) -> Spec:
     """The spec of `parting`."""
     if not parting.rows or not np.isfinite(parting.difference).any():
-        raise NoSuchSiteError("the two runs have no layer that differs at the same steps.")
+        raise NoSuchSiteError("The two runs have no layer that differs at the same steps.")
     names = names_of_two(one, two)
     quantity = Quantity(
         "difference",

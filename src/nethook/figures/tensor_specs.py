@@ -18,7 +18,7 @@ _SHARES: Final = (0.01, 0.25, 0.5, 0.75, 0.99)
 _ELEMENTS: Final = 1_000_000  # of one layer that quantiles are taken from
 
 
-def as_array(value: Any, what: str) -> Floats:
+def as_array(value: Any, argument: str) -> Floats:
     """Numbers of a tensor, a record of a tape, or an array; None of them is changed."""
     if hasattr(value, "entries") and hasattr(value, "last"):  # a record of a tape
         value = value.last.output
@@ -31,7 +31,7 @@ def as_array(value: Any, what: str) -> Floats:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputsError(
-            f"{what} takes a tensor, an array, or a tape and an address; got "
+            f"`{argument}` must be a tensor or an array, or hold one at `address`; got "
             f"{type(value).__name__}."
         ) from None
 
@@ -68,7 +68,7 @@ def _one_sample(array: Floats, sample: int, name: str) -> Floats:
     """The channels (C, H, W) of one sample."""
     if array.ndim == 4:
         if not -len(array) <= sample < len(array):
-            raise OptionError(f"sample is {sample}, and there are {len(array)}.")
+            raise OptionError(_not_a_sample(sample, len(array)))
         array = array[sample]
     elif array.ndim == 3 and name:
         # (C, H, W) of one sample, or (N, tokens, features): both are shown as they lie.
@@ -77,11 +77,15 @@ def _one_sample(array: Floats, sample: int, name: str) -> Floats:
         array = array[None]
     if array.ndim != 3 or 0 in array.shape:
         raise InputsError(
-            "feature maps are (samples, channels, height, width) or a part of that; "
-            f"{name or 'this'} has the shape {tuple(array.shape)}. "
-            "For others there is nethook.figures.activations."
+            "Feature maps must have the shape (samples, channels, height, width), or the last two "
+            f"or three of these; got {tuple(array.shape)}{f' of {name!r}' if name else ''}. For "
+            "other shapes use nethook.figures.activations."
         )
     return array
+
+
+def _not_a_sample(sample: int, count: int) -> str:
+    return f"`sample` must be a number below {count}, the size of the batch; got {sample}."
 
 
 def filters_spec(weight: Floats, name: str, *, most: int, each: bool) -> Spec:
@@ -96,7 +100,9 @@ def filters_spec(weight: Floats, name: str, *, most: int, each: bool) -> Spec:
     if weight.ndim == 3:
         weight = weight[:, :, None, :]
     if weight.ndim != 4:
-        raise InputsError(f"filters are (out, in, height, width); got the shape {weight.shape}.")
+        raise InputsError(
+            f"Filters must have the shape (out, in, height, width); got {tuple(weight.shape)}."
+        )
     out, into = weight.shape[:2]
     shown = [
         Picture(
@@ -121,18 +127,21 @@ def attention_spec(
     weights = probabilities
     if weights.ndim == 4:
         if not -len(weights) <= sample < len(weights):
-            raise OptionError(f"sample is {sample}, and there are {len(weights)}.")
+            raise OptionError(_not_a_sample(sample, len(weights)))
         weights = weights[sample]
     if weights.ndim == 2:
         weights = weights[None]
     if weights.ndim != 3:
         raise InputsError(
-            "attention is (samples, heads, queries, keys) or a part of that; got the shape "
-            f"{tuple(probabilities.shape)}."
+            "Attention must have the shape (samples, heads, queries, keys), or the last two or "
+            f"three of these; got {tuple(probabilities.shape)}."
         )
     _, queries, keys = weights.shape
     if tokens is not None and len(tokens) not in (queries, keys):
-        raise OptionError(f"there are {len(tokens)} tokens, and {queries} queries by {keys} keys.")
+        raise OptionError(
+            f"`tokens` must be as many as the {queries} queries or the {keys} keys; got "
+            f"{len(tokens)}."
+        )
     rows = tokens if tokens is not None and len(tokens) == queries else range(queries)
     columns = tokens if tokens is not None and len(tokens) == keys else range(keys)
     shown = [Picture(f"head {index}", head) for index, head in enumerate(weights[:heads])]
@@ -147,11 +156,11 @@ def snapshots_spec(
 ) -> Spec:
     """The same channels at several steps: a row a step, on one scale of colours."""
     if not pictures:
-        raise InputsError("snapshots take {step: tensor}, and there is none in this one.")
+        raise InputsError("`pictures` must be {step: tensor, ...} or a run; got an empty mapping.")
     rows = {step: _one_sample(array, sample, name) for step, array in sorted(pictures.items())}
     shapes = {array.shape for array in rows.values()}
     if len(shapes) > 1:
-        raise InputsError(f"snapshots are of one shape; these have {sorted(shapes)}.")
+        raise InputsError(f"`pictures` must all have one shape; got {sorted(shapes)}.")
     count = min(channels, next(iter(shapes))[0])
     shown = [
         Picture(f"step {step:,}" if channel == 0 else str(channel), array[channel])

@@ -42,7 +42,7 @@ def feature_maps(
     Returns:
         A Plotly figure.
     """
-    array = as_array(_of(tape, address), "feature_maps")
+    array = as_array(_of(tape, address), "tape")
     spec = tensor_specs.feature_maps_spec(
         array, address, sample=sample, channels=channels, each=each
     )
@@ -71,7 +71,7 @@ def filters(
     """
     weight = _weight(model, address)
     return figure(
-        tensor_specs.filters_spec(as_array(weight, "filters"), address, most=most, each=each), theme
+        tensor_specs.filters_spec(as_array(weight, "model"), address, most=most, each=each), theme
     )
 
 
@@ -98,7 +98,7 @@ def attention(
     Returns:
         A Plotly figure.
     """
-    array = as_array(_of(tape, address), "attention")
+    array = as_array(_of(tape, address), "tape")
     spec = tensor_specs.attention_spec(array, address, tokens=tokens, sample=sample, heads=heads)
     return figure(spec, theme)
 
@@ -115,16 +115,17 @@ def activations(tape: Any, *, theme: str = "light") -> Figure:
     """
     if not isinstance(tape, Mapping):
         raise InputsError(
-            "activations takes a tape or a mapping from names to tensors; got "
-            f"{type(tape).__name__}."
+            f"`tape` must be a tape or a mapping from names to tensors; got {type(tape).__name__}."
         )
     values = {
-        str(name): as_array(value, "activations")
+        str(name): as_array(value, "tape")
         for name, value in tape.items()
         if getattr(value, "entries", True)  # a site that has not run has nothing to show
     }
     if not values:
-        raise InputsError("activations: nothing in this tape has run yet.")
+        raise InputsError(
+            "Nothing in this tape has run yet. Run the model inside `with nethook.trace(...)`."
+        )
     return figure(tensor_specs.activations_spec(values), theme)
 
 
@@ -159,7 +160,7 @@ def snapshots(
     if isinstance(pictures, Run | str | Path):
         pictures = _kept(pictures, address)
     arrays = {
-        int(step): as_array(_of(tape, address), "snapshots") for step, tape in pictures.items()
+        int(step): as_array(_of(tape, address), "pictures") for step, tape in pictures.items()
     }
     spec = tensor_specs.snapshots_spec(arrays, address, sample=sample, channels=channels)
     return figure(spec, theme)
@@ -170,7 +171,7 @@ def _kept(run: Run | str | Path, address: str) -> dict[int, Any]:
     kept = (run if isinstance(run, Run) else open_run(run)).snapshots
     if address not in kept:
         there = ", ".join(map(repr, list(kept)[:8])) or "none"
-        raise NoSuchSiteError(f"the run has no snapshots of {address!r}; it has {there}.")
+        raise NoSuchSiteError(f"The run has no snapshots of {address!r}; it has {there}.")
     return {shot.step: shot.values for shot in kept[address]}
 
 
@@ -181,7 +182,9 @@ def _of(tape: Any, address: str) -> Any:
     if address:
         return tape[address]
     if len(tape) != 1:
-        raise InputsError(f"which of these: {', '.join(map(repr, list(tape)[:8]))}? Name one.")
+        raise InputsError(
+            f"`address` must be one of {', '.join(map(repr, list(tape)[:8]))}; got none."
+        )
     return next(iter(tape.values()))
 
 
@@ -195,6 +198,8 @@ def _weight(model: Any, address: str) -> Any:
     if address in dict(model.named_modules()):
         weight = getattr(get_module(model, address), "weight", None)
         if weight is None:
-            raise InputsError(f"{address!r} has no weight: name a parameter of it.")
+            raise InputsError(
+                f"`address` must be a parameter or a module with a weight; got {address!r}."
+            )
         return weight
     return get_parameter(model, address)

@@ -38,14 +38,17 @@ def run_file(
     if to is not None:
         if resume and "{time}" in to:
             raise RunFileError(
-                f"--resume continues the run that --to names; {to!r} names a new file each time."
+                f"`to` must name one file with --resume; got {to!r}, which names a new file each "
+                "time. Leave {time} out."
             )
         path = check_path(Path(to.replace("{time}", _stamp(launched()))), rank)
         own = rank_path(path, rank)
         if resume:
             check_resumable(own)
         elif exists(own) and not own.is_file():
-            raise RunFileError(f"{str(own)!r} is not a file: --to names a new file, or a run.")
+            raise RunFileError(
+                f"`to` must be a new file or a run; got {str(own)!r}, which is not a file."
+            )
         elif exists(own) and not is_stub(own):
             raise RunExistsError(
                 f"{str(own)!r} exists, and a run is never overwritten: continue it with --resume, "

@@ -19,7 +19,6 @@ SOURCES = sorted(
 # no line may be added.
 WITHOUT_TESTS: dict[str, str] = {
     "addresses": "lazy_parameters",
-    "cli": "diff entry exit export report ui",
     "doctor": "finding history phrases rule settings",
     "doctor/rules": (
         "adam_instability bad_init_scale batchnorm_small_batch class_collapse "
@@ -53,8 +52,6 @@ WITHOUT_TESTS: dict[str, str] = {
     "page/sections": "compare depth findings health layer model overview",
     ".": "private_names types",
     "restoring": "copies python_state",
-    "running": "closing options page_process paths resumable runner watches",
-    "running/demo": "demo digits",
     "runs/format": "schema validate window",
     "runs": "names",
     "runs/reading": "rank_file results scalars sessions show snapshots",

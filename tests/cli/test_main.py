@@ -12,6 +12,7 @@ import pytest
 import nethook
 from nethook import torch_private  # noqa: F401 - it fills the list
 from nethook.private_names import NAMES
+from tests.cli.command import run as called
 
 SCRIPT = [str(Path(sys.executable).with_name("nethook"))]
 MODULE = [sys.executable, "-m", "nethook"]
@@ -46,3 +47,10 @@ def test_an_unknown_command_is_an_error_that_names_it() -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert "no-such-command" in done.stderr
+
+
+def test_help_names_the_commands():
+    shown = called("--help").stdout
+    for name in ("report", "diff", "export"):
+        assert name in shown
+        assert called(name, "--help").exit_code == 0

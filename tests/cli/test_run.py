@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 
 from nethook.cli.run import _program, _split
-from nethook.errors import RunExistsError, RunFileError, RunInUseError
-from nethook.running.paths import run_file
 from nethook.running.program import Program
 from nethook.runs.reading.run import open_run
-from nethook.runs.writing.writer import RunWriter
 from tests.running.both import Done, Warm, under
 
 TRAINS = """\
@@ -202,33 +199,6 @@ def test_a_pattern_that_matches_nothing_is_said_and_costs_nothing(
     )
 
 
-def test_ranks_of_one_launcher_choose_one_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    found = set()
-    for rank in ("0", "1"):
-        monkeypatch.setenv("RANK", rank)
-        found.add(run_file(None, "a b/c"))
-    assert len(found) == 1
-    assert Path(found.pop()).name.startswith("a-b-c-20")
-
-
-def test_a_name_that_is_taken_gets_a_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("time.time", lambda: 1_700_000_000.0)
-    first = Path(run_file(None, "x"))
-    first.parent.mkdir()
-    first.write_text("somebody's")
-    assert Path(run_file(None, "x")).stem == f"{first.stem}-2"
-    with pytest.raises(RunExistsError, match="never overwritten"):
-        run_file(str(first), "x")
-
-
 def test_resume_goes_on_in_the_run_that_is_there(tmp_path: Path, warm: Warm) -> None:
     done = train(warm, tmp_path, "--to", "a.db", "--resume")  # none is there: it begins
     assert "Resumed" not in done.closing
@@ -251,45 +221,3 @@ def test_resume_goes_on_in_the_run_that_is_there(tmp_path: Path, warm: Warm) -> 
     assert done.closing.splitlines()[-1] == str(project / "a-2.db")
     with open_run(project / "a.db") as run:
         assert len(run.info["sessions"]) == 2
-
-
-def test_resume_without_a_name_goes_on_in_the_last_run_of_the_script(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["train.py", "--lr", "0.1"])
-    options = {"resume": True, "arguments": ["--lr", "0.1"]}
-    new = Path(run_file(None, "train", **options))
-    assert not new.exists()  # there is none yet
-    runs = [
-        tmp_path / "runs" / f"{name}.db"
-        for name in (
-            "train-2026-01-01T00-00-00",
-            "train-2026-01-02T00-00-00",
-            "train-2026-01-02T00-00-00-2",  # of a model that came later
-            "train-2026-01-02T00-00-00.rank1",
-            "trainer-2026-01-03T00-00-00",
-        )
-    ]
-    for path in runs:
-        with RunWriter(path) as writer:
-            writer.event("something", 0)
-    (tmp_path / "runs" / "train-2026-01-04T00-00-00.db").touch()  # a kill left it
-    assert run_file(None, "train", **options) == str(runs[1])
-    with pytest.raises(RunFileError) as caught:
-        run_file(None, "train", resume=True, arguments=["--lr", "0.2"])
-    assert str(caught.value) == (
-        f"the last run of this script, {str(runs[1])!r}, had other arguments (--lr 0.1). To "
-        "continue it, name it: --resume --to runs/train-2026-01-02T00-00-00.db. For a new run, "
-        "leave out --resume."
-    )
-
-
-def test_resume_refuses_a_run_that_is_being_written(tmp_path: Path) -> None:
-    with (
-        RunWriter(tmp_path / "a.db") as writer,
-        pytest.raises(RunInUseError, match=r"is in use: process \d+ is writing it"),
-    ):
-        writer.event("something", 0)
-        writer.flush()
-        run_file(str(tmp_path / "a.db"), "a", resume=True)

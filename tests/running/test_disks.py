@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from nethook.errors import RunFileError
-from nethook.running.paths import run_file
 from tests.running.both import under
 from tests.running.programs import TRAIN
 from tests.runs.disks import small_disk
@@ -37,43 +32,6 @@ def test_a_folder_that_cannot_be_written_is_told_at_once_and_at_the_end(tmp_path
     assert said.count("RuntimeWarning: nethook: Nothing is recorded: the folder of") == 1
     assert "\nNothing was recorded: the folder of" in done.closing
     assert "RunFileError" not in said + done.closing
-
-
-@pytest.mark.parametrize("resume", [False, True])
-def test_what_is_not_a_file_is_refused_without_advice_to_resume_it(
-    tmp_path: Path, resume: bool
-) -> None:
-    os.mkfifo(tmp_path / "pipe.db")
-    for path in (tmp_path, tmp_path / "pipe.db"):
-        with pytest.raises(RunFileError, match="is not a file") as error:
-            run_file(str(path), "title", resume=resume)
-        assert "--resume" not in str(error.value)
-
-
-def test_a_long_title_names_a_file_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for title in ("x" * 250, "ü" * 200, "a\nb\0c", "…" * 50):
-        path = Path(run_file(None, title))
-        assert len(os.fsencode(path.name)) < 234
-        assert path.name.isprintable()
-
-
-@pytest.mark.parametrize("to", ["a\0b.db", "x" * 250, "d/" * 300 + "a.db"])
-def test_a_path_that_can_never_be_written_is_refused_before_the_script(to: str) -> None:
-    with pytest.raises(RunFileError, match="`to` must be"):
-        run_file(to, "title")
-
-
-def test_a_folder_that_was_removed_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    assert run_file(None, "title").endswith(".db")
 
 
 def test_a_script_runs_in_a_folder_that_was_removed(tmp_path: Path) -> None:

@@ -1,0 +1,24 @@
+"""`nethook report`: where the file goes, and what is printed."""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.cli.command import run
+from tests.figures.shared import training
+
+
+def test_a_report_is_written_beside_the_run_and_named(tmp_path):
+    path = shutil.copy(training(), tmp_path / "mnist.db")
+    done = run("report", path)
+    assert (done.exit_code, done.stdout) == (0, f"{tmp_path / 'mnist.html'}\n")
+    assert (tmp_path / "mnist.html").stat().st_size > 4_000_000
+    done = run("report", path, "-o", tmp_path / "other.html")
+    assert done.stdout == f"{tmp_path / 'other.html'}\n"
+
+
+def test_a_report_is_opened_where_asked(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    run("report", training(), "-o", tmp_path / "a.html", "--open")
+    assert opened == [(tmp_path / "a.html").as_uri()]

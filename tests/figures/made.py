@@ -167,7 +167,7 @@ def write_training(
 
 def evaluate(path: Path, rename: Callable[[str], str], steps: int, findings: list) -> None:
     """Evaluation passes, events and findings, in a run that is continued."""
-    with RunWriter(path, resume=True, flush_every=0.05) as writer:
+    with RunWriter(path, resume=True, flush_every=0.05, capacity=1000) as writer:
         at = writer.add_series(rename(names.loss_address("train.py:42")), names.LOSS)
         for step in range(20, steps, 30):
             window = writer.window("eval")

@@ -39,7 +39,6 @@ WITHOUT_TESTS: dict[str, str] = {
     "examining/checkup": "batch checks copies dead_units modes result trial",
     "exporting": "folder tables tensorboard",
     "extracting": "batches columns fingerprint index loader pooling shard shard_writer",
-    "figures/reporting": "about difference html layer_details",
     "hooks/canaries": "functions modules registry tensors threads",
     "init/calibration": "from_shapes result",
     "init/dataflow": "composites fans recorder residuals roles",

@@ -1,0 +1,73 @@
+"""Two runs compared, in words and as a page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from nethook.errors import MissingLibraryError
+from nethook.figures.reading import Reading
+from nethook.figures.reporting.difference import Difference, loss_of, write_page
+from nethook.runs.writing.writer import RunWriter
+from tests.figures.pages import Page
+from tests.figures.shared import changed, training
+
+
+@pytest.fixture(scope="module")
+def other() -> Difference:
+    return Difference(training(), changed())
+
+
+def test_equal_runs_say_how_much_was_compared() -> None:
+    same = Difference(training(), training())
+    assert same.headline().startswith("They are equal in all that both recorded: ")
+    assert same.places() == []
+
+
+def test_runs_that_differ_name_step_and_place(other: Difference) -> None:
+    assert other.headline().startswith("They part at step 61, first in ")
+    steps = [point.step for point in other.places()]
+    assert min(steps) == 61
+    assert len({(p.step, p.address, p.quantity) for p in other.places()}) == len(steps)
+
+
+def test_the_text_has_both_losses_and_what_ran(other: Difference) -> None:
+    text = other.text()
+    assert text.startswith(other.headline())
+    assert "apart by" in text
+    for name, loss in other.losses():
+        assert f"{name}: loss {loss}" in text
+
+
+def test_runs_without_anything_in_common(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "a.db"):
+        pass
+    empty = Difference(training(), tmp_path / "a.db")
+    assert empty.headline() == (
+        "They have nothing in common that could be compared: no series at the same steps."
+    )
+    assert loss_of(Reading(tmp_path / "a.db")) == ""
+    assert "Only in training: " in empty.text()
+
+
+def test_a_loss_from_its_start_to_its_end() -> None:
+    first, last = loss_of(Reading(training())).removesuffix(" in 120 steps").split(" → ")
+    assert float(first) > float(last) > 0
+
+
+def test_the_page_is_one_file_with_figures(other: Difference, tmp_path: Path) -> None:
+    path = write_page(other, tmp_path / "new" / "d.html")
+    page = Page(path.read_text(encoding="utf-8"))
+    assert other.headline() in page.text
+    assert len(page.figures) >= 3
+
+
+def test_without_plotly_it_says_what_to_install(
+    other: Difference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(MissingLibraryError, match=r"pip install 'nethook\[ui\]'"):
+        write_page(other, tmp_path / "d.html")
+    assert list(tmp_path.iterdir()) == []

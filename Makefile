@@ -2,8 +2,13 @@
 # time takes a minute or two; after that the set-up is skipped until pyproject.toml or
 # constraints.txt change.
 #
-# One environment serves all commands. A second, smaller one for the demo alone would save little,
-# since PyTorch is most of either, and whoever sees the demo runs the tests next.
+# .venv has everything that development needs. A target that needs other packages, or fewer, has an
+# environment of its own, and .venv is left alone. Four variables decide what is in it, and all rules
+# below work with them: VENV (its folder, .venv-NAME), EXTRAS (the extras of nethook), PINS (the
+# constraints) and NATIVE (where the kernel is built, if its Python or its compiler may differ).
+# `make test TORCH=...` and `make demo` are the examples. A new target with an environment of its own
+# gives the four variables their values under a condition, as those do, and uses $(BIN) in its recipe.
+# .ci/run then runs one short case of it, as it does with `make torches`.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -18,6 +23,16 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME CONDA_PREFIX
 
 # All paths are relative: the folder's own path may have spaces in it.
 VENV := .venv$(if $(TORCH),-torch-$(TORCH))
+EXTRAS := dev
+
+# The demo alone needs no tools: where .venv is not there yet, a smaller environment is made for it.
+ifeq ($(MAKECMDGOALS)$(TORCH),demo)
+ifneq ($(shell test "$$(cat .venv/.ready 2>/dev/null)" = "$$(pwd -P)" && echo yes),yes)
+VENV := .venv-demo
+EXTRAS := ui
+endif
+endif
+
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CODE := src tests tools examples $(wildcard benchmarks)
@@ -41,7 +56,7 @@ INSTALL += --index https://download.pytorch.org/whl/nightly/cpu --index-strategy
 endif
 
 # An environment knows its own path. Where this folder was moved or copied, or the interpreter is
-# gone, .venv is made anew.
+# gone, it is made again.
 USABLE := test "$$(cat $(READY) 2>/dev/null)" = "$$(pwd -P)" && $(BIN)/python -c "" 2>/dev/null
 ifeq ($(shell $(USABLE) && echo yes),yes)
 USED := $(BIN)/python
@@ -55,12 +70,12 @@ NEEDED_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) an
 ifdef TORCH
 NATIVE := build/native-$(shell $(USED) -c 'import sys; print(sys.implementation.cache_tag)' 2>/dev/null)/.built
 else
-NATIVE := build/native/.built
+NATIVE := build/native$(VENV:.venv%=%)/.built
 endif
 
 .PHONY: help
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: $(NATIVE) ## Train a small network twice, once with a fault, and show what nethook says
@@ -68,26 +83,31 @@ demo: $(NATIVE) ## Train a small network twice, once with a fault, and show what
 
 # Two workers with one thread each: torch's own threads would fight over the cores.
 .PHONY: test
-test: $(NATIVE) ## Run the tests; with TORCH=2.15.0 on that torch, in a separate environment
+test: $(NATIVE) ## Run all tests; ARGS="-k trace" selects some, TORCH=2.15.0 uses that torch
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
+# The inner loop: tests/quick.py says which tests these are.
+.PHONY: quick
+quick: $(NATIVE) ## Run the quick tests in less than a minute; ARGS=tests/hooks: those of one room
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quick -n 2 --dist worksteal $(ARGS)
+
 .PHONY: torches
-torches: ## Run the tests on 2.8.0, 2.11.0, 2.13.0 and 2.15.0 in turn; ARGS=all: on every minor release
+torches: ## Run the tests on torch 2.8.0, 2.11.0, 2.13.0 and 2.15.0 in turn; ARGS=all: on every minor release
 	@$(NEEDED_PYTHON)
 	@MAKE="$(MAKE_COMMAND)" $(PYTHON) -m tools.torches $(ARGS)
 
 # Both workers are processes of their own; torch's threads would fight over the cores here as well.
 .PHONY: faults
-faults: $(NATIVE) ## Interrupts, kills, damaged files, hostile folders: the long form of tests/faults
+faults: $(NATIVE) ## Test interrupts, kills, damaged files and hostile folders for longer than `make test` does
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults $(ARGS)
 
 # Chromium comes from the system: `make browser` installs it where it is missing (root or sudo).
 .PHONY: browser
-browser: $(NATIVE) ## Open what nethook writes in a real browser; pictures go to build/browser
+browser: $(NATIVE) ## Test the report and the page in Chromium; screenshots go to build/browser
 	@CHROMIUM="$$(tools/chromium)" OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser $(ARGS)
 
 .PHONY: check
-check: $(READY) ## Check format, lint, types and the import contract
+check: $(READY) ## Check formatting, lint rules, types and which room imports which
 	@echo "-- format"
 	@$(BIN)/ruff format --check $(CODE)
 	@echo "-- lint"
@@ -98,7 +118,7 @@ check: $(READY) ## Check format, lint, types and the import contract
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: bench
-bench: $(NATIVE) ## Run the benchmarks, one after the other; the machine should be idle
+bench: $(NATIVE) ## Run the benchmarks one after the other; the machine should be idle
 	@for file in $(filter-out benchmarks/timing.py,$(wildcard benchmarks/*.py)); do \
 	  echo "-- $$file"; \
 	  $(BIN)/python "$$file"; \
@@ -107,11 +127,11 @@ bench: $(NATIVE) ## Run the benchmarks, one after the other; the machine should 
 # The doctor, on programs with one fault each or none. Runs are kept in build/zoo: a measurement that
 # was broken off goes on where it was; make zoo ARGS=--anew forgets them.
 .PHONY: zoo
-zoo: $(NATIVE) ## Measure the doctor on the zoo: 5 seeds, 2 of them jittered as well (half an hour)
+zoo: $(NATIVE) ## Measure the doctor on the zoo: 5 seeds, 2 of them with jitter as well (30 minutes)
 	@$(BIN)/python zoo/measure.py --seeds 5 --jitter 2 --again --page $(ARGS)
 
 .PHONY: zoo-quick
-zoo-quick: $(NATIVE) ## Measure the doctor on one program per code, one seed (2 minutes)
+zoo-quick: $(NATIVE) ## Measure the doctor on one program per code, with one seed (2 minutes)
 	@$(BIN)/python zoo/measure.py --quick --seeds 1 --runs build/zoo-quick --anew $(ARGS)
 
 .PHONY: golden
@@ -119,17 +139,17 @@ golden: $(NATIVE) ## Compare what BASE (v0.1.0) and this folder record of the sc
 	@$(BIN)/python -m tools.golden $(or $(BASE),v0.1.0) $(ARGS)
 
 .PHONY: mutants
-mutants: $(READY) ## Remove each guard of hooks/ in turn and check that a test fails (half an hour)
+mutants: $(READY) ## Remove each guard of hooks/ in turn and check that a test fails (30 minutes)
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 .PHONY: format
-format: $(READY) ## Format the code and fix what can be fixed safely
+format: $(READY) ## Format the code and apply the safe fixes
 	@$(BIN)/ruff check --fix-only --quiet $(CODE)
 	@$(BIN)/ruff format $(CODE)
 
 .PHONY: clean
-clean: ## Remove .venv and everything else that was made here
-	@rm -rf .venv .venv-torch-* build dist src/nethook/stats/native/_native.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+clean: ## Remove the environments and everything else that make has created
+	@rm -rf .venv .venv-* build dist src/nethook/stats/native/_native.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # scikit-build-core is installed first, and building is not isolated: in this way constraints.txt
@@ -139,8 +159,8 @@ $(READY): pyproject.toml $(PINS) $(if $(TORCH),$(UV))
 	@$(USABLE) || { echo "Making an environment in $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "Installing PyTorch (the largest part, a minute or two) ..."
 	@$(INSTALL) torch scikit-build-core nanobind
-	@echo "Installing nethook and its tools ..."
-	@$(INSTALL) --no-build-isolation --editable ".[dev]"
+	@echo "Installing nethook and what goes with it ..."
+	@$(INSTALL) --no-build-isolation --editable ".[$(EXTRAS)]"
 	@$(if $(TORCH),$(UV_PIP) check --quiet --python $(BIN)/python)
 	@printf '%s\n' "$$(pwd -P)" > $@
 	@echo "Ready."

@@ -1,5 +1,6 @@
 """Options and fixtures of all tests.
 
+    pytest --quick         the quick tests alone (`make quick`; tests/quick.py says which)
     pytest --overwrite     write the golden texts again (tests/golden.py)
 
 Each test leaves the process as it found it: what it left on is switched off, and it fails for it.
@@ -8,15 +9,18 @@ Each test leaves the process as it found it: what it left on is switched off, an
 import gc
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests import quick
 from tests.golden import Golden
 from tests.leftovers import Before
 
 # Cores are shared, so how long one example takes says nothing.
 settings.register_profile("nethook", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("nethook")
 
 
@@ -27,7 +31,27 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="run the quick tests alone")
     parser.addoption("--overwrite", action="store_true", help="write the golden texts again")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.getoption("--quick") and quick.is_left_out(collection_path, config.args):
+        return True
+    return None  # others decide
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        taken = quick.chosen([quick.described(item) for item in items], config.args)
+        pairs = list(zip(items, taken, strict=True))
+        config.hook.pytest_deselected(items=[item for item, is_taken in pairs if not is_taken])
+        items[:] = [item for item, is_taken in pairs if is_taken]
 
 
 def pytest_collection_finish() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -68,31 +69,32 @@ WITHOUT_TESTS: dict[str, str] = {
 }
 
 
-def modules_imported(source: str) -> set[str]:
-    """The modules that a program imports, in full; of `from a import b` both a and a.b."""
+def imported_modules(source: str) -> set[str]:
+    """The modules that a program imports, in full; of `from a import b` both a and a.b.
+
+    Texts in it count as well, if they are programs that import tests.
+    """
     imported = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Constant) and _imports_tests(node.value):
+            with suppress(SyntaxError):
+                imported |= imported_modules(node.value)
     return imported
 
 
+def _imports_tests(text: object) -> bool:
+    return isinstance(text, str) and bool(re.search(r"\b(from|import) tests\b", text))
+
+
 def imported_tests(source: str) -> list[str]:
-    """The test modules among them. Texts count as well, if they are programs that are run."""
-    texts = [
-        node.value
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "import" in node.value
-    ]
-    imported = modules_imported(source)
-    for text in texts:
-        try:
-            imported |= modules_imported(text)
-        except SyntaxError:
-            continue
-    matches = (re.match(r"tests\.(\w+\.)*?test_\w+", name) for name in imported)
+    """The test modules among them."""
+    if "tests" not in source:
+        return []
+    matches = (re.match(r"tests\.(\w+\.)*?test_\w+", name) for name in imported_modules(source))
     return sorted({match[0] for match in matches if match})
 
 

@@ -1,0 +1,134 @@
+"""`make quick`: the tests that are worth waiting for after every change, in less than a minute.
+
+Three rules choose them, and `make test` knows none of them:
+
+- What `SLOW` names is left out, unless the command names it.
+- A test with several cases runs with the first `CASES` of them, and Hypothesis tries few examples.
+- The exhibits of the zoo are dealt out: every exhibit, and so every mechanism, is run by one of the
+  tests that take exhibits, and every such test gets its share.
+
+`make quick ARGS=tests/hooks`, or `python -m pytest --quick tests/hooks`, does so for one room.
+To see which tests take long: `python -m pytest --quick --durations=20`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+TESTS: Final = ROOT / "tests"
+CASES: Final = 1
+
+# Folders, files and single tests below tests/ that take more than a second, and why.
+SLOW: Final = {
+    "start Python or a server": (
+        "addresses/test_wrappers.py::test_a_walk_does_not_import_the_compiler",
+        "cli/test_demo.py",
+        "cli/test_entry.py",
+        "cli/test_main.py",
+        "cli/test_run.py",
+        "cli/test_sites.py::test_a_tree_on_the_command_line",
+        "extracting/test_extract_processes.py",
+        "faults",
+        "hooks/canaries/test_newer.py",
+        "hooks/canaries/test_report.py",
+        (
+            "hooks/ops/test_checkpoints.py::"
+            "test_what_a_first_checkpoint_imports_is_no_operation_of_the_model"
+        ),
+        "hooks/test_hook.py::test_a_file_loads_and_runs_the_same_where_nethook_cannot_be_imported",
+        "modes",
+        "page/live/test_serving.py",
+        "running/test_children.py",
+        "running/test_disks.py",
+        "running/test_examples_are_healthy.py",
+        "running/test_following.py",
+        "running/test_imports.py",
+        "running/test_program.py",
+        "running/test_runner.py",
+        "running/test_saving.py",
+        "running/test_scripts.py",
+        "running/test_tracebacks.py",
+        "runs/test_faults.py",
+        "stats/native/test_readable.py::test_the_guard_may_be_imported_in_any_mode",
+        "test_import_is_light.py",
+        "test_packaging.py",
+        "test_printed.py",
+        "test_rooms.py::test_the_import_contract_can_fail",
+        "test_rooms.py::test_a_room_that_nobody_planned_breaks_the_contract",
+        "test_torches.py",
+        "watching/test_disks.py",
+        "watching/test_without_kernel.py",
+    ),
+    "compile models": ("hooks/compile", "stats/test_torch_kernel.py"),
+    "run documents and examples": ("test_docs.py", "test_examples.py", "test_notes.py"),
+    "train models for long": (
+        "examining",
+        "restoring/test_zoo.py::test_a_checkup_leaves_nothing_behind",
+        "running/demo/test_demo.py::test_a_run_leaves_a_file_a_verdict_and_the_script",
+        "watching/test_resume.py",
+    ),
+    "write much, or do something at every line": (
+        "figures/reporting/test_report.py::test_endless_texts_and_findings_do_not_make_it_larger",
+        "classic/test_instrumented_calls.py",
+        "editing/test_recipes.py::test_whatever_a_file_holds_it_loads_as_edits_or_is_refused",
+        "extracting/test_dataset.py::test_fuzz",
+        "figures/test_reading.py::test_a_long_run_keeps_its_extrema_in_few_columns",
+        "hooks/autograd/test_gradients.py::test_hundreds_of_traces_leave_nothing_alive",
+        "hooks/test_saving_zoo.py",
+        "init/calibration/test_calibrator.py::test_few_digits_and_a_gradient_inside_the_forward",
+        "runs/reading/test_safe_sqlite.py::test_flipped_bytes_are_read_or_refused",
+        "runs/test_native_packing.py",
+        "test_torch_private.py::test_nethook_works_the_plain_way",
+        "tracing/attention/test_probs.py::test_they_are_those_of_eager_attention",
+        "restoring/test_undo.py::test_an_interrupt_at_any_line_of_putting_back_loses_nothing",
+        (
+            "runs/writing/test_truncate.py::"
+            "test_a_run_that_was_taken_back_is_as_if_it_had_never_gone_further"
+        ),
+    ),
+}
+NAMES: Final = frozenset(name for names in SLOW.values() for name in names)
+
+
+def is_left_out(path: Path, arguments: Sequence[str]) -> bool:
+    """Whether a file or folder is slow, and no argument of the command names it or lies in it."""
+    if not path.is_relative_to(TESTS) or path.relative_to(TESTS).as_posix() not in NAMES:
+        return False
+    named = [(ROOT / argument.partition("::")[0]).resolve() for argument in arguments]
+    return not any(path == wanted or path in wanted.parents for wanted in named)
+
+
+def chosen(tests: Sequence[tuple[str, dict[str, Any]]], arguments: Sequence[str]) -> list[bool]:
+    """Which tests are quick ones, in the order of collection.
+
+    Arguments:
+        tests: of each its id and its parameters, such as
+            `("tests/hooks/test_order.py::test_it[2]", {"size": 2})`.
+        arguments: the files and tests that the command names.
+    """
+    cases: defaultdict[str, list[int]] = defaultdict(list)
+    exhibits: defaultdict[str, list[int]] = defaultdict(list)
+    for index, (name, parameters) in enumerate(tests):
+        function = name.partition("[")[0]
+        if function.removeprefix("tests/") in NAMES and function not in arguments:
+            continue
+        if "exhibit" in parameters:
+            exhibits[parameters["exhibit"].name].append(index)
+        else:
+            cases[function].append(index)
+    taken = {index for indices in cases.values() for index in indices[:CASES]}
+    # The n-th exhibit goes to the n-th of its tests, and round again.
+    taken |= {indices[turn % len(indices)] for turn, indices in enumerate(exhibits.values())}
+    return [index in taken for index in range(len(tests))]
+
+
+def described(item: pytest.Item) -> tuple[str, dict[str, Any]]:
+    """The id and the parameters of a test."""
+    case = getattr(item, "callspec", None)
+    return item.nodeid, case.params if case is not None else {}

@@ -1,0 +1,65 @@
+"""The choice of the quick tests."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.quick import CASES, NAMES, SLOW, TESTS, chosen, is_left_out
+
+SLOW_FILE = "running/test_scripts.py"
+SLOW_TEST = next(name for name in NAMES if "::" in name)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_what_is_left_out_is_there(name: str) -> None:
+    file, _, test = name.partition("::")
+    assert (TESTS / file).exists()
+    assert not test or f"def {test}(" in (TESTS / file).read_text(encoding="utf-8")
+
+
+def test_nothing_is_left_out_twice() -> None:
+    names = [name for names in SLOW.values() for name in names]
+    assert len(names) == len(set(names))
+    folders = [name for name in names if not name.partition("::")[0].endswith(".py")]
+    assert [name for name in names for folder in folders if name.startswith(f"{folder}/")] == []
+
+
+def test_a_slow_file_is_left_out_unless_it_is_named() -> None:
+    path = TESTS / SLOW_FILE
+    assert is_left_out(path, [])
+    assert is_left_out(path, ["tests/running", "tests/hooks/test_order.py"])
+    assert not is_left_out(path, [f"tests/{SLOW_FILE}"])
+    assert not is_left_out(path, [f"tests/{SLOW_FILE}::test_every_script_is_run"])
+    assert not is_left_out(TESTS / "modes", ["tests/modes/test_matrix.py"])
+    assert not is_left_out(TESTS / "running" / "test_verdict.py", [])
+    assert not is_left_out(TESTS.parent / "zoo", [])
+
+
+def test_the_first_cases_of_every_test_are_taken() -> None:
+    tests: list[tuple[str, dict[str, Any]]] = [
+        ("tests/a.py::test_one", {}),
+        *((f"tests/a.py::test_two[{size}]", {"size": size}) for size in range(9)),
+        (f"tests/{SLOW_TEST}[first]", {}),
+    ]
+    assert chosen(tests, []) == [True, *([True] * CASES), *([False] * (9 - CASES)), False]
+    assert chosen(tests, [f"tests/{SLOW_TEST}"])[-1]
+
+
+def test_every_exhibit_is_run_once_and_every_test_of_exhibits_gets_some() -> None:
+    exhibits = [SimpleNamespace(name=f"exhibit {number}") for number in range(30)]
+    tests: list[tuple[str, dict[str, Any]]] = [
+        (f"tests/zoo.py::test_{number}[{exhibit.name}]", {"exhibit": exhibit})
+        for number in range(4)
+        for exhibit in exhibits
+        if not (number == 3 and exhibit is exhibits[0])  # one that some test cannot take
+    ]
+    taken = [test for test, is_taken in zip(tests, chosen(tests, []), strict=True) if is_taken]
+    assert sorted(parameters["exhibit"].name for _, parameters in taken) == sorted(
+        exhibit.name for exhibit in exhibits
+    )
+    assert {name.partition("[")[0] for name, _ in taken} == {
+        name.partition("[")[0] for name, _ in tests
+    }

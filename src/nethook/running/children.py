@@ -86,6 +86,9 @@ class Children:
     def _see_started(self) -> None:
         import subprocess
 
+        # `Popen` itself stays the class that scripts derive from and compare with. Everything of
+        # `subprocess` comes through this method of it; where a Python has none, or another form of
+        # it, processes are started as ever and are not followed.
         popen: Any = subprocess.Popen
         original = popen._execute_child
         signature = inspect.signature(original)

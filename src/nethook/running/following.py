@@ -1,4 +1,17 @@
-"""Following whatever a script trains: models are met at their first call and handed to a watch."""
+"""Following whatever a script trains: models are met at their first call and handed to a watch.
+
+Nobody tells nethook which model is trained. `Newcomers` (a global hook) is on while there may be a
+model that is not watched yet, and off otherwise, since it costs something at every call:
+
+    on   at the start; when a module gets a parameter; when an optimizer steps whose parameters are
+         not all watched
+    off  when everything that an optimizer holds is watched; when looking has cost its share
+
+While it is on, the first call of each module leads to `_judge`: a census of the process (modules
+and optimizers among all objects) says which models are trained. They go to the watcher; what was
+looked at is remembered in `_judged`, so that a second call of the same module costs a look into a
+dict.
+"""
 
 from __future__ import annotations
 
@@ -95,9 +108,12 @@ class Session:
         self._began = time.monotonic()
         self._spent = 0.0
         self._ended = False
-        # By id, with a weak reference to be sure that it is the same object.
+        # By id, with a weak reference to be sure that it is the same object: ids are used again.
+        # A module is judged anew where gradients are on that were off: without an optimizer, that
+        # alone tells training from evaluation.
         self._judged: dict[tuple[int, bool], weakref.ref[nn.Module]] = {}
         self._covered: dict[int, weakref.ref[Any]] = {}
+        # With its steps so far in which something that it holds was not watched; -1: all is done.
         self._optimizers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
         # Models that wait for a first forward to make their parameters: a class, and one of them.
         self._unmade: dict[int, tuple[str, str]] = {}

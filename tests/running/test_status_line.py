@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nethook.running.status_line import Live, status_line
+from nethook.running.status_line import StatusLine, status_line
 from tests.running.made import made
 
 LINE = "nethook: step 3  loss 0.25  gradient norm 0.5  watching took 2.1 %"
@@ -27,7 +27,7 @@ class Stream(io.StringIO):
 
 
 def lines_of(session: Any, stream: Stream) -> str:
-    live = Live(session, stream, every=0.01)
+    live = StatusLine(session, stream, every=0.01)
     for _ in range(2000):
         if stream.getvalue() or session.watcher is None:
             break
@@ -55,6 +55,6 @@ def test_a_stream_that_is_closed_ends_it(tmp_path: Path) -> None:
     session: Any = SimpleNamespace(watcher=SimpleNamespace(paths=[tmp_path / "run.db"]))
     stream = Stream(terminal=False)
     stream.close()
-    live = Live(session, stream, every=0.01)
+    live = StatusLine(session, stream, every=0.01)
     live._thread.join(20)
     assert not live._thread.is_alive()

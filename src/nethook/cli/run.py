@@ -275,9 +275,9 @@ class _Closing:
 
 
 def _live(session: Session) -> Any:
-    from nethook.running.status_line import Live
+    from nethook.running.status_line import StatusLine
 
-    return None if sys.__stderr__ is None else Live(session, sys.__stderr__)
+    return None if sys.__stderr__ is None else StatusLine(session, sys.__stderr__)
 
 
 def _suppressed() -> Any:

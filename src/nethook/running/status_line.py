@@ -17,7 +17,7 @@ _SELDOM: Final = 30.0  # and elsewhere
 _CLEAR: Final = "\r\x1b[K"
 
 
-class Live:
+class StatusLine:
     """A thread that reads the run file and writes a status line, until it is stopped."""
 
     def __init__(self, session: Session, stream: TextIO, *, every: float | None = None) -> None:

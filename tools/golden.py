@@ -52,14 +52,18 @@ def main() -> int:
     versions = {"base": sources_of(options.base), "here": ROOT / "src"}
     failed = 0
     for command in commands(options.scripts):
-        found = {name: recorded(command, src, options.budget) for name, src in versions.items()}
-        differences = list(compared(found["base"], found["here"]))
+        recordings = {
+            name: recorded(command, src, options.budget) for name, src in versions.items()
+        }
+        differences = list(compared(recordings["base"], recordings["here"]))
         if options.budget != "none":
-            differences = [each for each in differences if not each.startswith("run.series")]
+            differences = [
+                difference for difference in differences if not difference.startswith("run.series")
+            ]
         failed += bool(differences)
         print(f"{'DIFFERS' if differences else 'equal':8} {command}", flush=True)
-        for each in differences[:12]:
-            print(f"         {each}")
+        for difference in differences[:12]:
+            print(f"         {difference}")
         if len(differences) > 12:
             print(f"         and {len(differences) - 12} more")
     print(f"\n{failed} differ" if failed else "\nall equal")
@@ -71,31 +75,31 @@ def commands(chosen: list[str]) -> list[str]:
     from tests.running.scripts import CASES
 
     listed = [case.command for case in CASES]
-    return [each for each in listed if not chosen or each.split()[0] in chosen]
+    return [command for command in listed if not chosen or command.split()[0] in chosen]
 
 
 def sources_of(revision: str) -> Path:
     """The sources of a revision with their native kernel, unpacked and built once."""
     commit = subprocess.check_output(["git", "rev-parse", f"{revision}^{{commit}}"], cwd=ROOT)
-    place = KEPT / commit.decode().strip()[:12]
-    done = place / ".built"
+    folder = KEPT / commit.decode().strip()[:12]
+    done = folder / ".built"
     if not done.exists():
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         packed = subprocess.check_output(["git", "archive", revision], cwd=ROOT)
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(place, filter="data")
-        (binding,) = (place / "src").rglob("binding.cpp")
+            archive.extractall(folder, filter="data")
+        (binding,) = (folder / "src").rglob("binding.cpp")
         build = [
-            *("cmake", "-S", str(place), "-B", str(place / "build")),
+            *("cmake", "-S", str(folder), "-B", str(folder / "build")),
             *(f"-DPython_EXECUTABLE={sys.executable}", f"-DNETHOOK_OUTPUT={binding.parent}"),
         ]
         subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
         subprocess.run(
-            ["cmake", "--build", str(place / "build")], check=True, stdout=subprocess.DEVNULL
+            ["cmake", "--build", str(folder / "build")], check=True, stdout=subprocess.DEVNULL
         )
         done.touch()
-    return place / "src"
+    return folder / "src"
 
 
 def recorded(command: str, sources: Path, budget: str) -> dict[str, Any]:
@@ -150,12 +154,12 @@ def contents(path: Path) -> dict[str, Any]:
             "sites": {site.address: site.info for site in run.sites},
             "series": series,
             "scalars": {
-                name: {"step": each.step.tolist(), "value": each.value.tolist()}
-                for name, each in run.scalars.items()
+                name: {"step": scalar.step.tolist(), "value": scalar.value.tolist()}
+                for name, scalar in run.scalars.items()
             },
-            "losses": [vars_of(each) for each in run.losses],
-            "events": [[each.step, each.kind, each.address, each.data] for each in run.events],
-            "findings": [dict(each) for each in run.findings],
+            "losses": [vars_of(loss) for loss in run.losses],
+            "events": [[event.step, event.kind, event.address, event.data] for event in run.events],
+            "findings": [dict(finding) for finding in run.findings],
         }
 
 
@@ -184,8 +188,8 @@ def compared(base: Any, here: Any, path: str = "run") -> Iterator[str]:
         if len(base) != len(here):
             yield f"{path}: {len(base)} entries, and {len(here)} here"
         else:
-            for at, (one, other) in enumerate(zip(base, here, strict=True)):
-                yield from compared(one, other, f"{path}[{at}]")
+            for index, (one, other) in enumerate(zip(base, here, strict=True)):
+                yield from compared(one, other, f"{path}[{index}]")
     elif isinstance(base, float) and isinstance(here, float):
         if base != here and not (math.isnan(base) and math.isnan(here)):
             yield f"{path}: {base!r}, and {here!r} here"

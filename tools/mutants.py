@@ -55,7 +55,7 @@ _OPS_USED = (
 _SCOPES = ("tests/tracing/test_scope.py tests/tracing/tape/test_tape.py",)
 _CELLS = "tests/modes/test_matrix.py -k"
 GUARDS: dict[str, tuple[str, ...]] = {
-    **{f"ops/{each.name}": (_OPS, _OPS_USED) for each in ROOM.glob("ops/*.py")},
+    **{f"ops/{file.name}": (_OPS, _OPS_USED) for file in ROOM.glob("ops/*.py")},
     "ops/watch.py": (_OPS_USED,),
     "attachment.py": _SCOPES,
     "process/export.py": (f"{_CELLS} 'test_cell and Export'",),
@@ -129,8 +129,8 @@ class _Change(NamedTuple):
 def mutants(file: Path) -> Iterator[Mutant]:
     """Every mutant of a file, in the order of its lines."""
     tree = ast.parse(file.read_text(), str(file))
-    found = sorted(_changes(tree), key=lambda each: each[0])
-    for line, text, change in found:
+    changes = sorted(_changes(tree), key=lambda change: change[0])
+    for line, text, change in changes:
         undo = change.swap()
         ast.fix_missing_locations(tree)
         yield Mutant(file, line, text, compile(tree, str(file), "exec"))
@@ -157,7 +157,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[int, str, _Change]]:
 
 def _is_left_alone(child: ast.AST) -> bool:
     if isinstance(child, ast.FunctionDef):
-        decorators = [ast.unparse(each) for each in child.decorator_list]
+        decorators = [ast.unparse(decorator) for decorator in child.decorator_list]
         return child.name == "__repr__" or "overload" in decorators
     if isinstance(child, ast.ClassDef):
         return "Protocol" in [ast.unparse(base) for base in child.bases]
@@ -182,10 +182,10 @@ def _alternatives(node: ast.AST, field: str, child: Any) -> Iterator[tuple[str, 
     if isinstance(child, ast.Compare | ast.BoolOp | ast.BinOp | ast.AugAssign):
         yield from _other_operators(child, shown)
     if isinstance(child, ast.BoolOp):
-        for at, each in enumerate(child.values):
-            rest = [*child.values[:at], *child.values[at + 1 :]]
+        for index, value in enumerate(child.values):
+            rest = [*child.values[:index], *child.values[index + 1 :]]
             new = rest[0] if len(rest) == 1 else ast.BoolOp(child.op, rest)
-            yield f"drop operand {_short(each)}: {shown}", new
+            yield f"drop operand {_short(value)}: {shown}", new
     if isinstance(child, ast.Constant) and not isinstance(node, ast.JoinedStr):
         yield from _other_constants(child, shown)
     if isinstance(child, ast.Name) and child.id in _OTHERS and isinstance(node, ast.Call):
@@ -209,13 +209,13 @@ def _alternatives(node: ast.AST, field: str, child: Any) -> Iterator[tuple[str, 
 
 def _other_operators(child: Any, shown: str) -> Iterator[tuple[str, ast.AST]]:
     operators = child.ops if isinstance(child, ast.Compare) else [child.op]
-    for at, operator in enumerate(operators):
+    for index, operator in enumerate(operators):
         swapped = _SWAPS.get(type(operator))
         if swapped is None:
             continue
         new = copy.copy(child)
         if isinstance(child, ast.Compare):
-            new.ops = [*child.ops[:at], swapped(), *child.ops[at + 1 :]]
+            new.ops = [*child.ops[:index], swapped(), *child.ops[index + 1 :]]
         else:
             new.op = swapped()
         yield f"{type(operator).__name__} -> {swapped.__name__}: {shown}", new
@@ -338,7 +338,7 @@ def tests_for(file: Path, *, own: bool) -> list[list[str]]:
     first = TESTS / Path(named(file)).with_name(f"test_{file.name}")
     runs = [[str(first)]] if first.exists() else []
     if not own:
-        runs += [shlex.split(each) for each in GUARDS.get(named(file), ())]
+        runs += [shlex.split(command) for command in GUARDS.get(named(file), ())]
     if not runs:
         sys.exit(
             f"no tests for {named(file)}: write {first.relative_to(ROOT)}, or name some in GUARDS"
@@ -388,7 +388,7 @@ def _results(group: list[Mutant], runs: list[list[str]]) -> Iterator[tuple[Mutan
         took = _children() - processor, time.perf_counter() - clock
         limits.append(_Limit(10 + 5 * int(took[0]), 60 + 10 * int(took[1])))
     for number, mutant in enumerate(group, 1):
-        words = (run(mutant, *each) for each in zip(runs, limits, strict=True))
+        words = (run(mutant, *pair) for pair in zip(runs, limits, strict=True))
         word = next((word for word in words if word != "survived"), "survived")
         print(f"[{number}/{len(group)}] {word:8}  {mutant}", file=sys.stderr, flush=True)
         yield mutant, word
@@ -411,8 +411,8 @@ def _report(results: list[tuple[Mutant, str]], seconds: float, sample: int) -> N
     print(*survivors, sep="\n")
     which = "all mutants" if sample == 1 else f"one mutant in {sample}"
     hung = sum(word == "hung" for _, word in results)
-    each = seconds / max(len(results), 1)
-    print(f"\n{which}, {hung} of the killed hung; {seconds / 60:.0f} minutes, {each:.1f} s each")
+    average = seconds / max(len(results), 1)
+    print(f"\n{which}, {hung} of the killed hung; {seconds / 60:.0f} minutes, {average:.1f} s each")
 
 
 def _arguments() -> argparse.Namespace:

@@ -39,14 +39,14 @@ def _shown(rule: Rule) -> list[str]:
     head, _, rest = (module.__doc__ or "").partition("\n")
     parts = re.split(r"\n(?=(?:Cause|Evidence|Fix|Silent): )", "\n" + rest.strip())
     lines = [f"**`{rule.code}`**: {head}", ""]
-    for part in filter(None, (each.strip() for each in parts)):
-        label, _, text = " ".join(part.split()).partition(": ")
+    for paragraph in filter(None, (text.strip() for text in parts)):
+        label, _, text = " ".join(paragraph.split()).partition(": ")
         lines += textwrap.wrap(
             f"- {label}: {text}", 100, subsequent_indent="  ", break_on_hyphens=False
         )
     limits = [
-        f"`{each.name}` {getattr(rule.defaults, each.name):g}"
-        for each in dataclasses.fields(rule.defaults)
+        f"`{field.name}` {getattr(rule.defaults, field.name):g}"
+        for field in dataclasses.fields(rule.defaults)
     ]
     reads = [f"`{field}`" for field in sorted(rule.reads)]
     for label, names in (("Thresholds", limits), ("Reads", reads)):

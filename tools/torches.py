@@ -90,11 +90,13 @@ def read(torch: str, file: Path, code: int) -> Result:
         return Result(torch, broken="not run: see what was printed above")
     suite = next(ET.parse(file).getroot().iter("testsuite"))
     cases = list(suite.iter("testcase"))
-    failing = [_name(case) for case in cases if {each.tag for each in case} & {"failure", "error"}]
+    failing = [
+        _name(case) for case in cases if {child.tag for child in case} & {"failure", "error"}
+    ]
     # Not what is left of the sum: a test can fail, and its fixture have an error as well.
-    good = [case for case in cases if not {each.tag for each in case} & ENDS]
+    good = [case for case in cases if not {child.tag for child in case} & ENDS]
     failed, errors, skipped = (
-        int(suite.get(each, 0)) for each in ("failures", "errors", "skipped")
+        int(suite.get(name, 0)) for name in ("failures", "errors", "skipped")
     )
     broken = ""
     if not cases:
@@ -115,11 +117,11 @@ def read(torch: str, file: Path, code: int) -> Result:
 
 def _name(case: ET.Element) -> str:
     """`tests/hooks/test_order.py::test_it` of a test; the module, where it was not collected."""
-    place, name = case.get("classname", ""), case.get("name", "")
-    if not place:
+    module, name = case.get("classname", ""), case.get("name", "")
+    if not module:
         return f"{name.replace('.', '/')}.py"
     # The classname is the module, and then the classes of a test in one.
-    file, classes = place.split("."), list[str]()
+    file, classes = module.split("."), list[str]()
     while len(file) > 1 and not ROOT.joinpath(*file).with_suffix(".py").exists():
         classes.insert(0, file.pop())
     return "::".join(["/".join(file) + ".py", *classes, name])
@@ -130,19 +132,27 @@ def table(results: Sequence[Result]) -> str:
     head = ("torch", "passed", "failed", "errors", "skipped", "time")
     rows = [
         (
-            each.torch,
-            *(str(count) for count in (each.passed, each.failed, each.errors, each.skipped)),
-            f"{each.seconds // 60:.0f}:{each.seconds % 60:02.0f}",
+            result.torch,
+            *(
+                str(count)
+                for count in (result.passed, result.failed, result.errors, result.skipped)
+            ),
+            f"{result.seconds // 60:.0f}:{result.seconds % 60:02.0f}",
         )
-        for each in results
+        for result in results
     ]
     wide = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = [_row(head, wide), "|" + "|".join(f" {'-' * (each - 1)}: " for each in wide) + "|"]
+    lines = [_row(head, wide), "|" + "|".join(f" {'-' * (width - 1)}: " for width in wide) + "|"]
     lines += [_row(row, wide) for row in rows]
-    for each in results:
-        if not each.good:
-            said = [each.broken] if each.broken else []
-            lines += ["", f"torch {each.torch}:", "", *(f"- {it}" for it in [*said, *each.failing])]
+    for result in results:
+        if not result.good:
+            said = [result.broken] if result.broken else []
+            lines += [
+                "",
+                f"torch {result.torch}:",
+                "",
+                *(f"- {it}" for it in [*said, *result.failing]),
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -196,7 +206,7 @@ def main(words: Sequence[str]) -> int:
         TABLE.parent.mkdir(exist_ok=True)
         TABLE.write_text(table(results), encoding="utf-8")
     print(f"\n{table(results)}\nThe table is in {TABLE.relative_to(ROOT)}, too.")
-    return 0 if all(each.good for each in results) else 1
+    return 0 if all(result.good for result in results) else 1
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ SLOW: Final = {
     "run documents and examples": ("test_docs.py", "test_examples.py", "test_notes.py"),
     "train models for long": (
         "examining",
+        "init/test_proof.py",
         "restoring/test_zoo.py::test_a_checkup_leaves_nothing_behind",
         "running/demo/test_demo.py::test_a_run_leaves_a_file_a_verdict_and_the_script",
         "watching/test_resume.py",
@@ -76,6 +77,8 @@ SLOW: Final = {
     "write much, or do something at every line": (
         "figures/reporting/test_report.py::test_endless_texts_and_findings_do_not_make_it_larger",
         "classic/test_instrumented_calls.py",
+        "cli/test_report.py",
+        "cli/test_version.py",
         "editing/test_recipes.py::test_whatever_a_file_holds_it_loads_as_edits_or_is_refused",
         "extracting/test_dataset.py::test_fuzz",
         "figures/test_reading.py::test_a_long_run_keeps_its_extrema_in_few_columns",

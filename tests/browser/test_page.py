@@ -214,10 +214,10 @@ def test_runs_are_chosen_and_compared(visit, site, ids):
             f"button[aria-label='Choose {name} for comparing'][aria-pressed=true]"
         )
     page.click("text=Compare 2 runs")
-    page.wait_for_selector("text=They part at step 61")
+    page.wait_for_selector("text=They diverge at step 61")
     opened.draw_all()
     place = page.locator(".scroll a.address").first
-    assert place.text_content() == "conv1"  # the first layer at which they part
+    assert place.text_content() == "conv1"  # the first layer at which they diverge
     place.click()
     page.wait_for_selector("h1 .address")
     assert "step=61" in page.url

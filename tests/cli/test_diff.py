@@ -12,6 +12,6 @@ def test_diff_exits_as_diff_does(tmp_path):
     assert "They are equal" in same.stdout
     other = run("diff", training(), changed(), "--to", tmp_path / "d.html")
     assert other.exit_code == 1
-    assert "They part at step 61" in other.stdout
+    assert "They diverge at step 61" in other.stdout
     assert other.stdout.endswith(f"{tmp_path / 'd.html'}\n")
     assert (tmp_path / "d.html").exists()

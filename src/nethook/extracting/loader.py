@@ -146,7 +146,7 @@ class _Followed:
         if isinstance(sampler, RandomSampler):
             return said + (
                 "Its shuffling must be the same each time: pass the DataLoader generator="
-                "torch.Generator().manual_seed(0), made anew for every run; or do not shuffle, "
+                "torch.Generator().manual_seed(0), created again for every run; or do not shuffle, "
                 "which features do not need."
             )
         return (

@@ -289,7 +289,7 @@ def compare(
         theme: `light` or `dark`.
 
     Returns:
-        A Plotly figure, with the step marked at which they part first.
+        A Plotly figure, with the step marked at which they diverge first.
     """
     one, two = Reading(first), Reading(second)
     spec = compare_spec(one, two, quantity, find_parting(one.run, two.run))
@@ -322,7 +322,7 @@ def parting_marks(parting: Parting) -> list[Mark]:
         Mark(
             float(point.step),
             "info",
-            f"they part by {point.words}",
+            f"they differ by {point.words}",
             f"{point.address} {point.quantity}",
         )
         for point in parting.points

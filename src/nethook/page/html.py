@@ -144,7 +144,7 @@ EXPLAINED: Final = {
     "calls": "How often the layer was called, in each phase.",
     "threshold": "The number that what was found was held against.",
     "verdict": "What the doctor found while the run was written.",
-    "apart by": "The relative difference that is passed here for the first time.",
+    "difference": "The relative difference that is passed here for the first time.",
 }
 """What a name in a table or a list means, in one sentence: shown when it is pointed at."""
 

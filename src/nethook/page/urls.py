@@ -22,7 +22,7 @@ VIEWS: Final = {
     "depth": "Depth",
     "findings": "Findings",
     "model": "Model",
-    "health": "nethook itself",
+    "health": "Overhead",
 }
 """Views of a run, and what they are called."""
 PHASES: Final = ("train", "eval", "aux")

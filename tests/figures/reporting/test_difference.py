@@ -27,7 +27,7 @@ def test_equal_runs_say_how_much_was_compared() -> None:
 
 
 def test_runs_that_differ_name_step_and_place(other: Difference) -> None:
-    assert other.headline().startswith("They part at step 61, first in ")
+    assert other.headline().startswith("They diverge at step 61, first in ")
     steps = [point.step for point in other.places()]
     assert min(steps) == 61
     assert len({(p.step, p.address, p.quantity) for p in other.places()}) == len(steps)
@@ -36,7 +36,7 @@ def test_runs_that_differ_name_step_and_place(other: Difference) -> None:
 def test_the_text_has_both_losses_and_what_ran(other: Difference) -> None:
     text = other.text()
     assert text.startswith(other.headline())
-    assert "apart by" in text
+    assert "difference" in text
     for name, loss in other.losses():
         assert f"{name}: loss {loss}" in text
 

@@ -171,7 +171,7 @@ def test_the_numbers_at_a_step(views, ids) -> None:
 
 def test_runs_are_compared(views, ids) -> None:
     _, sent = ask(views, "/compare", f"?runs={ids['training']}~{ids['changed']}~{ids['hostile']}")
-    assert "They part at step 61, first in outputs of conv1" in to_json(sent["parts"]["verdict"])
+    assert "They diverge at step 61, first in outputs of conv1" in to_json(sent["parts"]["verdict"])
     names = {trace.get("name", "") for trace in sent["parts"]["curves"]["figure"]["data"]}
     assert any("changed, training" in name for name in names)
 

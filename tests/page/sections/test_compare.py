@@ -14,22 +14,22 @@ def shown_for(*names: str):
 
 def test_two_runs_are_compared_in_words_and_figures() -> None:
     shown = shown_for("training", "changed")
-    assert "They part at step 61" in text_of(shown)
+    assert "They diverge at step 61" in text_of(shown)
     assert [name for name, spec in figures_of(shown).items() if spec and spec["data"]]
 
 
 def test_one_run_alone_asks_for_another() -> None:
     shown = shown_for("training")
-    assert "They part" not in text_of(shown)
+    assert "They diverge" not in text_of(shown)
     assert opened("changed").entry.id in text_of(shown)
 
 
 def test_a_run_that_cannot_be_read_is_named_and_left_out() -> None:
     shown = text_of(shown_for("training", "changed", "broken"))
     assert "broken (cannot be read)" in shown
-    assert "They part at step 61" in shown
+    assert "They diverge at step 61" in shown
 
 
 def test_ids_that_nobody_has_are_left_out() -> None:
     shown = compare(folder(), Comparison(), read_place("/compare", "?runs=nobody~nothing"))
-    assert "They part" not in text_of(shown)
+    assert "They diverge" not in text_of(shown)

@@ -126,7 +126,7 @@ def test_a_shorter_run_is_compared_as_far_as_it_goes(tmp_path):
 def test_a_difference_in_words():
     found = Difference(training(), changed())
     text = found.text()
-    assert text.startswith("They part at step 61, first in outputs of conv1 (mean ")
+    assert text.startswith("They diverge at step 61, first in outputs of conv1 (mean ")
     assert "lr:0.0 at step 0" in text
     assert "training: loss 2.36 →" in text
     places = [(point.step, point.address, point.quantity) for point in found.places()]

@@ -43,7 +43,7 @@ class Difference:
                 f"{parting.windows:,} windows."
             )
         point = parting.points[0]
-        return f"They part at step {point.step:,}, first in {_where(point)}."
+        return f"They diverge at step {point.step:,}, first in {_where(point)}."
 
     def text(self) -> str:
         """All of it, for a terminal."""
@@ -64,7 +64,7 @@ class Difference:
                 for point in self.places()
             ]
             one, two = (shorten(name, 24) for name in self.names)
-            columns = ("apart by", "step", "where", "what", one, two)
+            columns = ("difference", "step", "where", "what", one, two)
             yield Table("", columns, rows, frozenset(["step", one, two])).text().lstrip("\n")
         if losses := self.losses():
             yield "\n".join(f"{line(name)}: loss {text}" for name, text in losses)
@@ -83,7 +83,7 @@ class Difference:
             yield Table("What ran", ("", *map(shorten, self.names)), facts).text()
 
     def places(self) -> list[Point]:
-        """The points at which they part, each place once: with the largest limit passed there."""
+        """The points at which they diverge, each place once: with the largest limit passed there."""
         values = {
             (point.step, point.address, point.quantity): point for point in self.parting.points
         }

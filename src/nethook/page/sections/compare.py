@@ -78,7 +78,7 @@ def compare(folder: Folder, comparison: Comparison, where: Place) -> Shown:
         html.Div(figure("curves", "Loss and gradient norm of all runs", 420), className="card"),
         html.Div(
             [
-                html.Div([html.H2("Where they part"), place("pick", className="tools tight")],
+                html.Div([html.H2("Where they diverge"), place("pick", className="tools tight")],
                          className="row"),
                 place("points"),
                 figure("parting", "How far every layer is from the other run's", 300),
@@ -172,7 +172,7 @@ def _verdict(comparison: Comparison, runs: Sequence[Opened], names: Sequence[str
             facts(losses),
         ],
         className="card verdict info",
-        **attributes(aria_label="Where they part"),
+        **attributes(aria_label="Where they diverge"),
     )
 
 
@@ -200,7 +200,7 @@ def _points(difference: Difference, one: Opened) -> Node:
     if not rows:
         return html.P(said(difference.headline(), 300), className="note")
     first, second = (shorten(name, 24) for name in difference.names)
-    return table(("apart by", "step", "where", "what", first, second), rows, right=(1, 4, 5))
+    return table(("difference", "step", "where", "what", first, second), rows, right=(1, 4, 5))
 
 
 def _parting(difference: Difference, one: Opened, chosen: str) -> Spec:

@@ -41,7 +41,7 @@ def health(opened: Opened, reading: Reading, _: Place) -> Shown:
     """The view of nethook itself."""
     tag = opened.tag
     body = [
-        html.H1("nethook itself"),
+        html.H1("Overhead"),
         html.P("What watching costs, how much it measured, and what happened.", className="sub"),
         place("cost"),
         html.Div(
@@ -58,7 +58,7 @@ def health(opened: Opened, reading: Reading, _: Place) -> Shown:
         "events": Part(tag, lambda: _events(reading)),
         "ran": Part(tag, lambda: _ran(reading)),
     }
-    return Shown("nethook itself – nethook", body, parts)
+    return Shown("Overhead – nethook", body, parts)
 
 
 def _cost(reading: Reading) -> Node:

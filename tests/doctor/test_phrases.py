@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nethook.doctor.phrases import backward_line, number, one_or_many, some, source_line
+from nethook.doctor.phrases import backward_line, one_or_many, some, source_line
 from tests.doctor.synthetic import Made
 
 
@@ -24,13 +24,6 @@ def test_some_sites(sites: list[str], words: str) -> None:
 def test_one_or_many() -> None:
     assert one_or_many(["a"], "gets", "get") == "gets"
     assert one_or_many(["a", "b"], "gets", "get") == "get"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(1.0, "1"), (0.0123456, "0.0123"), (12345.0, "1.23e+04"), (-2.5, "-2.5")]
-)
-def test_numbers_have_three_digits(value: float, text: str) -> None:
-    assert number(value) == text
 
 
 @pytest.mark.parametrize(

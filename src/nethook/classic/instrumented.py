@@ -202,7 +202,7 @@ class _HookedLayer:
         self._rule: OptionalArguments | None = None
         self._arguments: dict[str, Any] = {}
         # As the originals: the calls of every thread.
-        scope = Scope("nethook.InstrumentedModel", tree, threads="all")
+        scope = Scope("nethook.InstrumentedModel", tree, threads="all", stays=True)
         self.hooks = scope.hooks
         scope.open(lambda hooks: put_on(hooks, tree, module, name, after=self._returns))
 

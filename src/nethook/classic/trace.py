@@ -180,7 +180,7 @@ class Trace(UntilClosed):
         self._begun: Stack[tuple[tuple[Any, ...], Any, Any]] = Stack()
         tree = Tree(module) if _tree is None else _tree
         # As the originals: the calls of every thread.
-        scope = Scope("nethook.Trace", tree, threads="all")
+        scope = Scope("nethook.Trace", tree, threads="all", stays=True)
         self.registered_hook = scope.hooks
         scope.open(lambda hooks: self._attach(module, tree, hooks))
 

@@ -83,7 +83,7 @@ class Difference:
             yield Table("What ran", ("", *map(shorten, self.names)), facts).text()
 
     def places(self) -> list[Point]:
-        """The points at which they diverge, each place once: with the largest limit passed there."""
+        """The points at which they diverge, each place once, with its largest limit."""
         values = {
             (point.step, point.address, point.quantity): point for point in self.parting.points
         }

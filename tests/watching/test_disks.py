@@ -13,28 +13,15 @@ import pytest
 import torch
 
 import nethook
-from nethook.errors import NoSuchRunError, RunFileError
-from nethook.runs.reading.run import Run
+from nethook.errors import RunFileError
 from nethook.watching.watch import Watch
 from tests.runs.disks import faulty_library, small_disk
-from tests.watching.trained import STEPS, weights_after
+from tests.watching.trained import STEPS, opened, weights_after
 
 
 @pytest.fixture(scope="module")
 def plain() -> torch.Tensor:
     return weights_after()[0]
-
-
-def opened(path: Path) -> Run | None:
-    """The run with everything read that it has; None where nothing at all could be written."""
-    try:
-        run = nethook.open_run(path)
-    except NoSuchRunError:
-        return None
-    for info in run.catalogue:
-        run.series(info.address, info.quantity)
-    assert run.info
-    return run
 
 
 @pytest.mark.parametrize("free", [0, 300, 550, 650])
@@ -176,7 +163,7 @@ INJECTED = """
 import ctypes, errno, json, sys
 from pathlib import Path
 import torch
-from tests.watching.trained import weights_after
+from tests.watching.trained import opened, weights_after
 faults = ctypes.CDLL(None)
 faults.fail_with.argtypes = [ctypes.c_int, ctypes.c_long]
 plain = weights_after()[0]
@@ -196,7 +183,7 @@ for name in ("ENOSPC", "EDQUOT", "EIO", "EROFS"):
             found, said = None, [f"{type(error).__name__}: {error}"]
         same = found is not None and torch.equal(found, plain)
         faults.fail_with(0, 0)
-        run = here.opened(folder / "a.db")
+        run = opened(folder / "a.db")
         read = None if run is None else len(run.catalogue)
         print(json.dumps([name, after, same, said, read]), flush=True)
 """

@@ -10,6 +10,8 @@ import torch
 from torch import nn
 
 import nethook
+from nethook.errors import NoSuchRunError
+from nethook.runs.reading.run import Run
 from nethook.watching.watch import Watch
 
 STEPS = 24
@@ -37,3 +39,15 @@ def weights_after(
     return torch.cat([each.detach().flatten() for each in model.parameters()]), [
         str(each.message) for each in said
     ]
+
+
+def opened(path: Path) -> Run | None:
+    """The run with everything read that it has; None where nothing at all could be written."""
+    try:
+        run = nethook.open_run(path)
+    except NoSuchRunError:
+        return None
+    for info in run.catalogue:
+        run.series(info.address, info.quantity)
+    assert run.info
+    return run

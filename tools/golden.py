@@ -42,6 +42,15 @@ TIMES: Final = re.compile(
 CHANGED: Final[dict[str, str]] = {
     r"\.findings\[\d+\]\.(message|fix)$": "findings are worded in plain English since 0.1",
 }
+# Scripts of which 0.1.0 recorded something wrong. They are equal against 5908c8a, from before the
+# files were moved.
+MENDED: Final[dict[str, str]] = {
+    "accelerated.py": "0.1.0 counted the first step twice, and step 1 was empty",
+    "hf_trainer.py": "0.1.0 counted the first step twice, and step 1 was empty",
+    "crashes.py": "an event says where an exception interrupted a step",
+    "interrupted.py": "0.1.0 recorded nothing after an interrupted step",
+    "diverges.py": "the event of the first NaN lists what was left out of its file",
+}
 # Windows that a writer was too slow for are merged with the next: that run is made again.
 LAYOUT: Final = re.compile(r"\.series\..*\.(steps|seen|rows)(\[\d+\])*: ")
 TRIES: Final = 4
@@ -64,6 +73,10 @@ def main() -> int:
                 break
         if options.budget != "none":  # what is thinned differs from run to run
             differences = [line for line in differences if ".series." not in line]
+        mended = MENDED.get(command.split()[0]) if options.base == "v0.1.0" else None
+        if differences and mended is not None:
+            print(f"mended   {command}: {mended}", flush=True)
+            continue
         failed += bool(differences)
         print(f"{'DIFFERS' if differences else 'equal':8} {command}", flush=True)
         for difference in differences[:12]:

@@ -22,6 +22,7 @@ from nethook.text.finding_lines import finding_lines
 from nethook.text.paragraphs import WIDTH, Style
 from tests.golden import Golden, replaced
 from tests.running.both import under
+from tests.watching.patient import patient  # noqa: F401 - used by every test
 
 SCRIPTS = Path(__file__).with_name("scripts")
 COMMANDS = ("run", "diagnose", "report", "diff", "export", "ui", "sites", "demo")

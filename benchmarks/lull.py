@@ -47,7 +47,7 @@ def work(name: str, side: str, pipe: Connection) -> None:
     watch = None
     if side != "unwatched":
         import nethook
-        from nethook.watching.clock.fast_path import Lull
+        from nethook.watching.loop.fast_path import Lull
 
         hold_the_doctor()
         if side == "off":

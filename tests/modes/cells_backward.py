@@ -60,7 +60,7 @@ class Hand:
 @contextmanager
 def _first_backward_only() -> Iterator[None]:
     """A step has one backward pass, and all others are taken for something else."""
-    from nethook.watching.clock.loop import _OnBackward
+    from nethook.watching.loop.wrappers import _OnBackward
 
     original = _OnBackward.__call__
 
@@ -69,7 +69,7 @@ def _first_backward_only() -> Iterator[None]:
             return function(*args, **kwargs)
         return original(self, function, *args, **kwargs)
 
-    with patched("nethook.watching.clock.loop._OnBackward.__call__", call):
+    with patched("nethook.watching.loop.wrappers._OnBackward.__call__", call):
         yield
 
 

@@ -33,11 +33,11 @@ from nethook.runs.writing.writer import RunWriter
 from nethook.stats.memory import sizes
 from nethook.stats.shards import is_shared
 from nethook.torch_private import compiled_call_of, is_compiled, parameters_of
-from nethook.watching.clock.loop import Loop, wrap_loop
-from nethook.watching.clock.step_hooks import StepBegins, StepEnds
-from nethook.watching.clock.steps import Steps
 from nethook.watching.facts.facts import Facts, SiteFacts
 from nethook.watching.facts.op_order import OpOrder
+from nethook.watching.loop.optimizers import Steps
+from nethook.watching.loop.step_hooks import StepBegins, StepEnds
+from nethook.watching.loop.wrappers import Loop, wrap_loop
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.rebinding import Resolver
 from nethook.watching.measuring.snapshots import Snapshots, SnapshotTap, checked

@@ -73,7 +73,7 @@ FAR: Final = 32
 """The value of `every` above which quantities no longer take turns but share their steps.
 
 Below, turns keep the cost of single steps even. Above, nearly all steps measure nothing and can go
-the short way (`clock/fast_path.py`); four turns would interrupt that four times, and a step that
+the short way (`loop/fast_path.py`); four turns would interrupt that four times, and a step that
 measures everything costs less than four that measure something.
 """
 

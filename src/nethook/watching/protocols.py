@@ -3,13 +3,13 @@
 No recorder knows the session: each takes a protocol that lists all it needs, and the session has
 it. So whoever changes a recorder sees what it depends on, and a test can hand it a few attributes.
 What the losses, the flight recorder and several rooms need is here; what one room needs is in its
-file `needs` (`clock.needs` names recorders, so it stands above them).
+file `needs` (`loop.needs` names recorders, so it stands above them).
 
 Everything is called on the training thread, inside `fail_open`: an exception costs that part of
 watching, never the script. None of it may wait for a device, draw random numbers, or keep a tensor
 of a graph alive (the flight recorder's ring holds inputs alone).
 
-(a) `torch.autograd.backward` is wrapped (`clock/loop.py`). Before the pass runs, the watch calls
+(a) `torch.autograd.backward` is wrapped (`loop/wrappers.py`). Before the pass runs, the watch calls
     `LossRecorder.backward(roots, scale)`. The roots are the tensors as they were given; the
     graph is whole, so `root.grad_fn` can be walked. The last nodes of the watched models' outputs
     are marked: `node.metadata.get(OUTPUT_MARK)` is an `OutputMark(model, path)` there, on the nodes
@@ -200,7 +200,7 @@ class LossSession(PointSession, Protocol):
         """The numbers of the step that is under way."""
 
 
-# -- for `clock.passes`, which `clock.needs` names ------------------------------------------------
+# -- for `loop.passes`, which `loop.needs` names ------------------------------------------------
 
 
 class Noting(Protocol):
@@ -211,7 +211,7 @@ class Noting(Protocol):
 
 
 class PassSession(Guarded, Protocol):
-    """For `clock.passes`."""
+    """For `loop.passes`."""
 
     step: int
     queue: int

@@ -24,15 +24,15 @@ from nethook.runs.format.window import Window
 from nethook.runs.writing.writer import RunWriter
 from nethook.watching.budget import GRADS, LOOK, OUTPUTS, QUANTITIES, Budget, next_sampled
 from nethook.watching.clock.call_order import CallOrder
-from nethook.watching.clock.fast_path import Lull
-from nethook.watching.clock.interrupted import Interruptions
-from nethook.watching.clock.passes import Passes
-from nethook.watching.clock.steps import PATIENCE
 from nethook.watching.compiled_cost import HiddenCost
 from nethook.watching.facts.averaging import Averaging
 from nethook.watching.facts.telling import tell_clock, tell_failure, tell_modes
 from nethook.watching.fail_open import Guard
 from nethook.watching.flight.recorder import Flight
+from nethook.watching.loop.fast_path import Lull
+from nethook.watching.loop.interrupted import Interruptions
+from nethook.watching.loop.optimizers import PATIENCE
+from nethook.watching.loop.passes import Passes
 from nethook.watching.losses.recorder import Losses
 from nethook.watching.losses.values import LossValues
 from nethook.watching.measuring.batches import Batches

@@ -17,15 +17,15 @@ from torch import nn
 
 from nethook.hooks.hook import Owner
 from nethook.runs import names
-from nethook.watching.clock.step_hooks import StepBegins, StepEnds
-from nethook.watching.clock.steps import Steps
+from nethook.watching.loop.optimizers import Steps
+from nethook.watching.loop.step_hooks import StepBegins, StepEnds
 from nethook.watching.measuring.needs import TapSession
 from nethook.watching.measuring.taps import GradTap, OutputTap, RootBegins, RootEnds
 from nethook.watching.session import Session
 
 if TYPE_CHECKING:
     from nethook.stats.rows import Slot
-    from nethook.watching.clock.track import Track
+    from nethook.watching.loop.track import Track
 
 _ONE_AT_A_TIME = RLock()
 

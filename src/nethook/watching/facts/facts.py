@@ -23,8 +23,8 @@ from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.taps import OutputTap
 
 if TYPE_CHECKING:
-    from nethook.watching.clock.steps import Steps
-    from nethook.watching.clock.track import Track
+    from nethook.watching.loop.optimizers import Steps
+    from nethook.watching.loop.track import Track
 
 ROWS: Final = 512
 """Rows of a weight of which the distinct ones are counted."""

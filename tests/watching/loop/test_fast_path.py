@@ -16,12 +16,12 @@ from torch.nn import functional as F
 
 import nethook
 from nethook.watching import budget
-from nethook.watching.clock import fast_path
-from nethook.watching.clock.fast_path import Lull
 from nethook.watching.fail_open import WatchWarning
 from nethook.watching.flight.loss import LossKeeper
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.flight.ring import PlainCall
+from nethook.watching.loop import fast_path
+from nethook.watching.loop.fast_path import Lull
 from nethook.watching.losses.recorder import Losses
 from tests.watching.loops import batches, mlp, same, state, unwatched
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from nethook.watching.clock.track import Track, closure_of, is_there, settings_of, with_closure
+from nethook.watching.loop.track import Track, closure_of, is_there, settings_of, with_closure
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.parameters import ParameterSet
 from tests.watching.fakes import session

@@ -10,8 +10,8 @@ from torch.overrides import TorchFunctionMode
 
 from nethook.hooks.hook import Owner
 from nethook.watching.budget import OTHER
-from nethook.watching.clock.step_hooks import StepBegins, StepEnds
 from nethook.watching.fail_open import Guard, WatchWarning
+from nethook.watching.loop.step_hooks import StepBegins, StepEnds
 from tests.watching.fakes import session
 
 

@@ -11,7 +11,7 @@ from torch import nn
 import nethook
 from nethook.runs import names
 from nethook.runs.writing.writer import RunWriter
-from nethook.watching.clock.passes import BATCHES, SAMPLES, Passes
+from nethook.watching.loop.passes import BATCHES, SAMPLES, Passes
 from nethook.watching.series import Catalogue
 from tests.watching.fakes import session
 

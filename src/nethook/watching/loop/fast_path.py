@@ -26,8 +26,8 @@ from nethook.hooks.modes import modes_are_active, unrecorded
 from nethook.runs import names
 from nethook.stats.native import binding
 from nethook.torch_private import is_autocast, saved_by, version_of
-from nethook.watching.clock.needs import ClockSession
 from nethook.watching.flight.ring import CAP, PlainCall, random_states
+from nethook.watching.loop.needs import ClockSession
 from nethook.watching.measuring.loop_numbers import (
     BACKWARDS_AT,
     FORWARDS_AT,
@@ -39,8 +39,8 @@ from nethook.watching.measuring.loop_numbers import (
 from nethook.watching.protocols import DUE
 
 if TYPE_CHECKING:
-    from nethook.watching.clock.loop import Loop
-    from nethook.watching.clock.track import Track
+    from nethook.watching.loop.track import Track
+    from nethook.watching.loop.wrappers import Loop
 
 LONGEST: Final = 1.0
 """Seconds until what a step has left behind is folded."""

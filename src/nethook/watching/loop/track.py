@@ -11,7 +11,7 @@ import torch
 from nethook.runs import names
 from nethook.runs.secrets.masking import masked_setting
 from nethook.stats.shards import local_part
-from nethook.watching.clock.needs import ClockSession
+from nethook.watching.loop.needs import ClockSession
 from nethook.watching.measuring.parameters import ParameterSet
 
 

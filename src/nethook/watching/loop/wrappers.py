@@ -33,8 +33,8 @@ from nethook.torch_private import (
     function_modes,
 )
 from nethook.watching import budget
-from nethook.watching.clock.needs import ClockSession
-from nethook.watching.clock.steps import Steps
+from nethook.watching.loop.needs import ClockSession
+from nethook.watching.loop.optimizers import Steps
 from nethook.watching.measuring.parameters import ParametersChangedError
 from nethook.watching.measuring.taps import WatchHook
 

@@ -51,8 +51,8 @@ from nethook.hooks.stack import steps_under_way
 from nethook.runs import names
 from nethook.torch_private import version_of
 from nethook.watching import budget
-from nethook.watching.clock.needs import ClockSession
-from nethook.watching.clock.track import Track, closure_of, is_there, with_closure
+from nethook.watching.loop.needs import ClockSession
+from nethook.watching.loop.track import Track, closure_of, is_there, with_closure
 from nethook.watching.measuring.device_parameters import device_norms
 from nethook.watching.measuring.loop_numbers import STEPS_AT
 from nethook.watching.measuring.parameter_facts import ParameterFacts

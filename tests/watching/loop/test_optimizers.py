@@ -8,7 +8,7 @@ from torch import nn
 
 import nethook
 from nethook.runs import names
-from nethook.watching.clock.steps import PATIENCE
+from nethook.watching.loop.optimizers import PATIENCE
 
 
 class Loop:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nethook.watching.clock import needs
+from nethook.watching.loop import needs
 from tests.watching.members import members, protocols_of, watched
 
 SESSIONS = [name for name in protocols_of(needs) if name.endswith("Session")]

@@ -11,8 +11,8 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.modes import unrecorded
 from nethook.torch_private import dispatch_modes, function_modes
 from nethook.watching import budget
-from nethook.watching.clock.needs import ClockSession
-from nethook.watching.clock.steps import Steps
+from nethook.watching.loop.needs import ClockSession
+from nethook.watching.loop.optimizers import Steps
 from nethook.watching.measuring.taps import WatchHook
 
 _now = time.perf_counter

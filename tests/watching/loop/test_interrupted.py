@@ -18,7 +18,7 @@ from torch.nn import functional as F
 import nethook
 from nethook.hooks.wrapped import wrapped_functions
 from nethook.watching import budget
-from nethook.watching.clock import fast_path
+from nethook.watching.loop import fast_path
 from nethook.watching.measuring.parameters import ParameterSet
 from nethook.watching.session import Session
 from tests.watching.loops import batches, mlp, unwatched

@@ -13,8 +13,8 @@ import torch
 
 from nethook.watching.budget import Budget
 from nethook.watching.clock.call_order import CallOrder
-from nethook.watching.clock.passes import Passes
 from nethook.watching.flight.recorder import Flight
+from nethook.watching.loop.passes import Passes
 from nethook.watching.losses.recorder import Losses
 from nethook.watching.losses.values import LossValues
 from nethook.watching.measuring.device_flags import DeviceFlags

@@ -19,10 +19,10 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.modes import unrecorded
 from nethook.hooks.stack import calls_under_way, handled_error, steps_under_way
 from nethook.runs import names
-from nethook.watching.clock.needs import ClockSession
+from nethook.watching.loop.needs import ClockSession
 
 if TYPE_CHECKING:
-    from nethook.watching.clock.steps import Steps
+    from nethook.watching.loop.optimizers import Steps
 
 _COUNTS: Final = {
     None: "",

@@ -318,10 +318,10 @@ def attempt(seed: int, folder: Path) -> None:
                 interrupts.armed = False
                 interrupts.stop()
             session = watch._session
-            assert session.guard.alive
-            assert session.guard.failures == 0, session.guard._parts
+            assert session.journal.guard.alive
+            assert session.journal.guard.failures == 0, session.journal.guard._failed
             script.round(rounds)  # after all of it, an undisturbed one
-            _check(script, watch.step, session.optimizer_steps)
+            _check(script, watch.step, session.clock.optimizer_steps)
     finally:
         interrupts.stop()
     assert not list(wrapped_functions()), "a wrapper was left behind"

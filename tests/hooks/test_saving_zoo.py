@@ -148,7 +148,7 @@ def test_watched_models_are_saved_as_without(house: ModuleType, tmp_path: Path) 
     parameters = [each for model in models.values() for each in model.parameters()]
     optimizer = torch.optim.SGD(dict.fromkeys(parameters), lr=0.1) if parameters else None
     with nethook.watch(models, optimizer, to=tmp_path / "run.db", budget=None) as watch:
-        watch._session.silent = True
+        watch.be_silent()
         for name, model in models.items():
             with quiet(exhibits[name]):
                 saved = saved_after_a_pass(exhibits[name], model)

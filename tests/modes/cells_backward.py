@@ -60,16 +60,16 @@ class Hand:
 @contextmanager
 def _first_backward_only() -> Iterator[None]:
     """A step has one backward pass, and all others are taken for something else."""
-    from nethook.watching.loop.wrappers import _OnBackward
+    from nethook.watching.hooks.wrappers import _OnBackward
 
     original = _OnBackward.__call__
 
     def call(self: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.session.backwards:
+        if self.session.clock.backwards:
             return function(*args, **kwargs)
         return original(self, function, *args, **kwargs)
 
-    with patched("nethook.watching.loop.wrappers._OnBackward.__call__", call):
+    with patched("nethook.watching.hooks.wrappers._OnBackward.__call__", call):
         yield
 
 
@@ -81,11 +81,11 @@ def _every_gradient() -> Iterator[None]:
     original = GradTap.__call__
 
     def call(self: Any, grad: Any) -> None:
-        self.session.in_backward += 1
+        self.layers.calls.in_backward += 1
         try:
             original(self, grad)
         finally:
-            self.session.in_backward -= 1
+            self.layers.calls.in_backward -= 1
 
     with patched("nethook.watching.measuring.taps.GradTap.__call__", call):
         yield

@@ -59,7 +59,7 @@ def _lived(name: str, change: Change) -> tuple[dict[str, Any], list[str], nn.Mod
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         with nethook.watch(model, optimizer, to=path, budget=None) as watch:
-            watch._session.silent = True
+            watch.be_silent()
             given = batches(name, BEFORE + AFTER)
             train(model, given[:BEFORE], optimizer)
             optimizer = change(model, optimizer) or optimizer
@@ -139,7 +139,7 @@ def _weights_once() -> Any:
     read = ParameterSet.weights
 
     def once(self: Any) -> None:
-        if self.session.step == 0:
+        if self._journal.step == 0:
             read(self)
 
     return patched("nethook.watching.measuring.parameters.ParameterSet.weights", once)

@@ -28,7 +28,7 @@ def no_hooks() -> Iterator[None]:
 @contextmanager
 def no_scaler() -> Iterator[None]:
     """Loss scalers are not seen."""
-    with patched("nethook.watching.loop.wrappers._OnScale.after", lambda *_: None):
+    with patched("nethook.watching.hooks.wrappers._OnScale.after", lambda *_: None):
         yield
 
 
@@ -205,7 +205,7 @@ def watch_fused(name: str) -> None:
 
 @contextmanager
 def _no_skips() -> Iterator[None]:
-    with patched("nethook.watching.loop.wrappers._OnScalerStep.skipped", lambda *_: None):
+    with patched("nethook.watching.hooks.wrappers._OnScalerStep.skipped", lambda *_: None):
         yield
 
 

@@ -400,9 +400,9 @@ def _watch_and_fork(name: str) -> None:
 
             def trained(batch: Any = batch, session: Any = session) -> int:
                 train(model, [batch], optimizer)
-                return session.totals["forwards"]
+                return session.clock.totals["forwards"]
 
-            assert _forked(trained) == session.totals["forwards"]
+            assert _forked(trained) == session.clock.totals["forwards"]
 
 
 @contextmanager
@@ -413,7 +413,7 @@ def nethook_watch(model: nn.Module, optimizer: Any) -> Iterator[Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         watch = nethook.watch(model, optimizer, to=Path(folder) / "run.db", budget=None)
-        watch._session.silent = True
+        watch.be_silent()
         with watch:
             yield watch
 
@@ -453,7 +453,7 @@ class _Alive(_Samples):
 
     def __init__(self, model: nn.Module, x: torch.Tensor, watch: Any) -> None:
         super().__init__(model, x)
-        self._guard = watch._session.guard
+        self._guard = watch._session.journal.guard
 
     def __getitem__(self, at: int) -> torch.Tensor:
         super().__getitem__(at)

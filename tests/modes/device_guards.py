@@ -20,4 +20,4 @@ def waits_for_numbers() -> Any:
 
 def no_such_device() -> Any:
     """Everything is measured as if it lay on the CPU."""
-    return patched("nethook.watching.measuring.parameters._away", lambda session, others: [])
+    return patched("nethook.watching.measuring.parameters._away", lambda journal, others: [])

@@ -27,8 +27,8 @@ def _watch(path: Path, device: Any) -> dict[str, int]:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     given = [(x.to(device), y.to(device)) for x, y in batches("mlp")]
     watch = nethook.watch(model, optimizer, to=path, budget=None)
-    watch._session.silent = True
-    watch._session.budget.may_write = lambda: False  # the window goes on until the end,
+    watch.be_silent()
+    watch._session.schedule.budget.may_write = lambda: False  # the window goes on until the end,
     watch._session.window._show = lambda: None  # and is not shown after five seconds, as it is
     with standin.counting() as waits:
         for x, y in given:
@@ -45,7 +45,7 @@ def _nan(path: Path) -> Any:
     model = network("mlp").to(standin.DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     watch = nethook.watch(model, optimizer, to=path, budget=None)
-    watch._session.silent = True
+    watch.be_silent()
     for step, (x, y) in enumerate(batches("mlp", 2)):
         if step:
             model[1].forward = lambda given: (given - 1000).sqrt()

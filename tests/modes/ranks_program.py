@@ -112,7 +112,7 @@ def no_shards_known() -> Any:
 
 def nothing_off() -> Any:
     """The twin of these is made when they are read."""
-    return patched("nethook.watching.session.QUEUE", 6)
+    return patched("nethook.watching.measuring.window.QUEUE", 6)
 
 
 # -- DDP ------------------------------------------------------------------------------------------
@@ -454,7 +454,7 @@ def _die(rank: int, place: Path) -> None:
     for x, y in batches("mlp", 5):
         _step(model, optimizer, x, y)
     if rank == 1:
-        watch._session.writer.flush()  # as it is every second
+        watch._session.journal.writer.flush()  # as it is every second
         time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGKILL)
     watch.close()

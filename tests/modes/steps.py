@@ -57,7 +57,7 @@ def watching(model: Any, optimizer: Any = None, **options: Any) -> Iterator[Rows
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         with nethook.watch(model, optimizer, to=path, **options) as watch:
-            watch._session.silent = True
+            watch.be_silent()
             yield rows
         rows.update(recorded(path))
 

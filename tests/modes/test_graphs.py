@@ -22,16 +22,16 @@ def test_two_graphs_in_two_hundred_steps(tmp_path: Path) -> None:
         optimizer = torch.optim.SGD(model.parameters(), 0.01)
         compiled = c.whole(model)
         with nethook.watch(compiled, optimizer, to=tmp_path / "run.db", budget=None) as watch:
-            session = watch._session
-            session.silent = True
+            schedule = watch._session.schedule
+            watch.be_silent()
             for step in range(200):
                 optimizer.zero_grad()
                 was = shown.on
                 c.loss(compiled(x), y).backward()
                 optimizer.step()
                 # As a budget does it, only more often.
-                session.on_outputs = session.on_grads = step % 3 == 0
-                shown.ask(session, session.on_outputs)
+                schedule.outputs = schedule.grads = step % 3 == 0
+                shown.ask(schedule, schedule.outputs)
                 changes += shown.on is not was
         assert c.graphs() == 2
         assert changes > 100
@@ -44,10 +44,10 @@ def test_a_copy_of_a_watched_model_has_no_taps(tmp_path: Path) -> None:
     with c.fresh():
         model = network("mlp")
         with nethook.watch(model, to=tmp_path / "run.db") as watch:
-            watch._session.silent = True
+            watch.be_silent()
             other = copy.deepcopy(model)
             assert torch.equal(c.whole(other)(x), model(x))
-            assert watch._session.totals["forwards"] == 1
+            assert watch._session.clock.totals["forwards"] == 1
 
 
 def test_settings_of_torch_are_as_before(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_settings_of_torch_are_as_before(tmp_path: Path) -> None:
     before = config.skip_nnmodule_hook_guards
     model = network("mlp")
     with contextlib.suppress(KeyError), nethook.watch(model, to=tmp_path / "run.db") as watch:
-        watch._session.silent = True
+        watch.be_silent()
         assert config.skip_nnmodule_hook_guards is False
         raise KeyError
     assert config.skip_nnmodule_hook_guards is before

@@ -1,4 +1,4 @@
-"""The few things that a recorder needs of a session, written down as they come."""
+"""A journal for recorders, written down as it comes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from nethook.stats.fields import INDEX
+from nethook.watching.clock.clock import Clock
+from nethook.watching.journal import Options
 from nethook.watching.series import Catalogue, Sheet
 
 
@@ -13,6 +15,7 @@ class Raising:
     """A guard that hides nothing."""
 
     alive = True
+    silent = False
 
     def failed(self, part, error, turn_off):
         raise error
@@ -38,6 +41,9 @@ class Writer:
     def log(self, name, value, step, *, keep=0) -> None:
         self.points.append((name, value, step))
 
+    def log_points(self, name, points, *, keep=0) -> None:
+        self.points += [(name, value, step) for step, _, value in points]
+
     def info(self, **facts) -> None:
         self.infos |= facts
 
@@ -52,18 +58,21 @@ class Writer:
         self.pictures.append((address, step, values))
 
 
-def session(**more: Any) -> Any:
-    """What most recorders ask for; `more` adds to it, or takes the place of it."""
+def journal(**more: Any) -> Any:
+    """A journal without a file; `more` adds to it, or takes the place of it.
+
+    Its schedule is one in which everything is due in every step.
+    """
     writer = Writer()
     catalogue = Catalogue(writer, 64)  # type: ignore[arg-type]
+    clock = Clock()
     made = SimpleNamespace(
-        writer=writer, catalogue=catalogue, train=Sheet(catalogue), row=catalogue.row, step=0,
-        first_step=0, guard=Raising(), training=True, forwards=0, backwards=0, depth=0, looks=True,
-        samples=True, skipped=False, world=1, wanted=("params", "updates", "param_grads"),
-        snapshot_cap=1 << 20, spent=[0.0] * 5, flags=[], totals={}, on_step=[], on_window=[],
-        on_gradients=[], op_lists={},
+        writer=writer, catalogue=catalogue, train=Sheet(catalogue), off=Sheet(catalogue),
+        has_off=True, row=catalogue.row, clock=clock, guard=Raising(), flags=[], eventful=False,
+        options=Options(("params", "updates", "param_grads"), snapshot_cap=1 << 20),
+        schedule=schedule(), step=0, phase="train",
     )  # fmt: skip
-    made.sampled = lambda: made.samples
+    made.sampled = lambda: made.schedule.samples
     made.flag = lambda address, quantity, module, inputs, value: made.flags.append(
         (address, quantity)
     )
@@ -75,7 +84,23 @@ def session(**more: Any) -> Any:
     return made
 
 
-def field(session: Any, address: str, quantity: str, name: str) -> float:
+def schedule(**more: Any) -> Any:
+    """Everything is due."""
+    made = SimpleNamespace(
+        outputs=True, grads=True, param_grads=True, params=True, looks=True, samples=True,
+        quiet=False, spent=[0.0] * 5, hook_seconds=0.0, until=0, measures=True,
+        hidden=SimpleNamespace(known=False), budget=SimpleNamespace(share=None, overhead=0.0),
+    )  # fmt: skip
+    made.__dict__.update(more)
+    return made
+
+
+def at(of: Any, step: int) -> None:
+    """Says which step it is."""
+    of.step = of.clock.step = step
+
+
+def field(of: Any, address: str, quantity: str, name: str) -> float:
     """One number of the row of a series."""
-    session.train.rows.collect()
-    return float(session.train.rows.matrix[session.row(address, quantity), INDEX[name]])
+    of.train.rows.collect()
+    return float(of.train.rows.matrix[of.row(address, quantity), INDEX[name]])

@@ -12,10 +12,11 @@ from torch import nn
 from torch.nn import functional as F
 
 from nethook.addresses.nested import tensors
+from nethook.watching.flight.flag import Flag
 from nethook.watching.flight.ranges import is_finite
 from nethook.watching.flight.recorder import Flight
-from nethook.watching.protocols import OUTPUT_MARK, Flag, OutputMark
-from tests.watching.fakes import Raising
+from nethook.watching.losses.marks import OUTPUT_MARK, OutputMark
+from tests.watching.fakes import Raising, schedule
 
 Batch = tuple[Any, Any]
 
@@ -255,6 +256,7 @@ class Loop:
         self.path = path
         self.step = 0
         self.phase = "train"
+        self.schedule = schedule()
         self.events: list[tuple[str, str, str, dict[str, Any]]] = []
         self.flight = Flight(self, batches)
 
@@ -298,7 +300,7 @@ class Loop:
         if scaler is not None:
             skipped = bool(scaler._found_inf_per_device(optimizer)[torch.device("cpu")])
         if not skipped:
-            self.flight.before_step(optimizer, skipped)
+            self.flight.step_begins(optimizer, skipped)
         if scaler is None:
             optimizer.step()
         else:

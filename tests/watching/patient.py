@@ -16,9 +16,10 @@ def patient(monkeypatch):
 
     def wait(self):
         deadline = time.monotonic() + 10
-        while self.writer.waiting and time.monotonic() < deadline:
+        writer = self.journal.writer
+        while writer.waiting and time.monotonic() < deadline:
             # A few windows do not wake the writer, which would sleep until it is time to commit.
-            self.writer._queue._bell.put(None)
+            writer._queue._bell.put(None)
             time.sleep(0.0005)
         end_step(self)
 

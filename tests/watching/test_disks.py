@@ -49,7 +49,7 @@ def test_a_run_begins_when_a_full_disk_has_room(tmp_path: Path, plain: torch.Ten
 
         def make_room(step: int, watch: Watch) -> None:
             if step == 12:
-                assert "full" in str(watch._session.writer.problem)
+                assert "full" in str(watch._session.journal.writer.problem)
                 ballast.unlink()
 
         found, said = weights_after(disk / "a.db", make_room)
@@ -66,7 +66,7 @@ def test_a_run_begins_when_a_full_disk_has_room(tmp_path: Path, plain: torch.Ten
 def test_a_folder_that_is_removed(tmp_path: Path, plain: torch.Tensor) -> None:
     def remove(step: int, watch: Watch) -> None:
         if step == 12:
-            watch._session.writer.flush()
+            watch._session.journal.writer.flush()
             shutil.rmtree(tmp_path / "runs")
 
     found, said = weights_after(tmp_path / "runs" / "a.db", remove)
@@ -148,7 +148,7 @@ def test_a_live_run_is_read_through_a_link(tmp_path: Path) -> None:
 
     def look(step: int, watch: Watch) -> None:
         if step in (5, 20):
-            watch._session.writer.flush()
+            watch._session.journal.writer.flush()
             with nethook.open_run(tmp_path / "latest.db") as run:
                 steps.append(int(run.series("0").last_step[-1]))
 
@@ -173,7 +173,7 @@ for name in ("ENOSPC", "EDQUOT", "EIO", "EROFS"):
         number = getattr(errno, name)
         def begin(step, watch):
             if after < 0 and step == 12:
-                watch._session.writer.flush()
+                watch._session.journal.writer.flush()
                 faults.fail_with(number, 0)
         if after >= 0:
             faults.fail_with(number, after)

@@ -30,7 +30,8 @@ ROOMS = (
     "loop.interrupted",
     "losses.values",
     "losses.recorder",
-    "loop.wrappers",
+    "hooks.root_hooks",
+    "hooks.wrappers",
     "measuring.loop_numbers",
     "measuring.window",
     "facts.op_order",
@@ -43,7 +44,17 @@ ROOMS = (
     "session",
     "measuring.snapshots",
     "measuring.taps",
-    "facts.telling",
+    "journal",
+    "schedule",
+    "recorder",
+    "recorders",
+    "clock.calls",
+    "clock.clock",
+    "clock.step_end",
+    "clock.turns",
+    "loop.closures",
+    "measuring.gradient_scale",
+    "measuring.modes",
     "loop.track",
 )
 # What the loss record and the flight recorder call: each of these two fails alone.
@@ -56,6 +67,7 @@ PARTS = (
     "flight.ring",
     "losses.calls",
     "losses.graph",
+    "losses.marks",
     "losses.kinds",
     "losses.numbers",
     "losses.record",
@@ -67,17 +79,13 @@ ELSEWHERE = (
     "fail_open",
     "flight.replaying",
     "flight.replay_ops",
-    "loop.needs",
-    "facts.needs",
-    "measuring.needs",
-    "protocols",
     "watch",
+    "flight.flag",
     # Other loops than this one: of ranks, devices and threads; the hooks around steps.
     "facts.averaging",
     "measuring.device_parameters",
     "measuring.device_flags",
-    "loop.fast_path",
-    "loop.step_hooks",
+    "hooks.step_hooks",
     "threads",
     # Other runs than this one: that go on in a file, or whose steps are cut short.
     "facts.earlier",
@@ -93,7 +101,7 @@ GUARDS = {
     "turn_off",
     "guarded",
     "on",
-    "tell_failure",
+    "_tell_failure",
     "_give_up",
     "_saw_loss",
 }
@@ -328,7 +336,7 @@ def test_what_a_forked_child_does_is_not_watched(tmp_path):
     with nethook.watch(model, optimizer, to=tmp_path / "run.db") as watch:
         child = os.fork()
         if child == 0:  # nothing of pytest may run in here
-            alive = watch._session.guard.alive
+            alive = watch._session.journal.guard.alive
             ours = len(nethook.audit(model).ours)
             os._exit(10 if alive or ours else 0)
         _, status = os.waitpid(child, 0)

@@ -35,7 +35,7 @@ def test_fifty_steps_are_the_same_to_the_last_bit(name, tmp_path):
     assert not [event for event in run.events if event.kind == "watch-failed"]
     expected = {"lbfgs": steps // 3}.get(name, steps)
     assert run.info["totals"]["steps"] == expected
-    assert not nethook.audit(next(iter(watches[0]._session.models().values()))).ours
+    assert not nethook.audit(next(iter(watches[0]._session.models.values()))).ours
 
 
 @pytest.mark.parametrize("name", ["cnn_sgd", "accumulation", "gan", "checkpointed", "autocast"])

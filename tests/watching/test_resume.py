@@ -334,7 +334,7 @@ def test_totals_go_to_the_file_with_the_windows(tmp_path: Path) -> None:
 
     def look(watch: nethook.Watch) -> None:
         if watch.step == 40:  # as a kill would leave it
-            watch._session.writer.flush()
+            watch._session.journal.writer.flush()
             found.update(nethook.open_run(path).info["totals"])
 
     trained(path, *made(), 45, seed=1, after=look)

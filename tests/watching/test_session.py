@@ -8,8 +8,9 @@ from torch import nn
 
 import nethook
 from nethook.runs import names
-from nethook.watching.budget import QUANTITIES
-from nethook.watching.protocols import OUTPUT_MARK, UNDER_WAY
+from nethook.watching.clock.clock import UNDER_WAY
+from nethook.watching.losses.marks import OUTPUT_MARK
+from nethook.watching.recorder import Recorder
 from tests.watching.members import watched
 
 
@@ -19,19 +20,38 @@ def session(tmp_path):
         yield session
 
 
+class Noting(Recorder):
+    """Notes the ends of steps; the first time it may be interrupted."""
+
+    def __init__(self, session, interrupted=False) -> None:
+        self.seen = []
+        self.interrupted = interrupted
+        session.recorders.add(self)
+
+    def end_step(self, step):
+        self.seen.append(step)
+        if self.interrupted and len(self.seen) == 1:
+            raise KeyboardInterrupt
+
+
+def test_it_has_few_attributes(session):
+    assert len(vars(session)) <= 12
+
+
 def test_the_outermost_call_decides_the_phase(session):
+    clock, calls = session.clock, session.clock.calls
     model, x = nn.Linear(3, 2), (torch.ones(1, 3),)
     session.call_begins("", model, x, {})
-    assert (session.depth, session.training, session.phase) == (1, True, "train")
+    assert (calls.depth, calls.training, clock.phase) == (1, True, "train")
     with torch.no_grad():
         session.call_begins("", model, x, {})
-    assert (session.depth, session.training) == (2, True)
+    assert (calls.depth, calls.training) == (2, True)
     for _ in range(2):
         session.call_ends("", model, x, torch.ones(1))
-    assert (session.depth, session.forwards) == (0, 1)
+    assert (calls.depth, clock.forwards) == (0, 1)
     with torch.no_grad():
         session.call_begins("", model.eval(), x, {})
-    assert (session.training, session.phase) == (False, "eval")
+    assert (calls.training, clock.phase) == (False, "eval")
 
 
 def test_outputs_are_marked_by_model_and_path(session):
@@ -46,61 +66,64 @@ def test_outputs_are_marked_by_model_and_path(session):
 
 
 def test_a_step_ends_with_everything_in_its_order_and_the_next_is_fresh(session):
-    seen = []
-    session.on_step.append(seen.append)
-    session.called = True
-    session.forwards = session.backwards = 2
-    session.skipped = True
+    clock, noting = session.clock, Noting(session)
+    clock.calls.called = True
+    clock.forwards = clock.backwards = 2
+    clock.skipped = True
     session.end_step()
-    assert (seen, session.step, session.ending) == ([0], 1, 0)
-    assert (session.forwards, session.backwards, session.skipped) == (0, 0, False)
-    assert session.totals["steps"] == 1
+    assert (noting.seen, clock.step, clock.ending) == ([0], 1, 0)
+    assert (clock.forwards, clock.backwards, clock.skipped) == (0, 0, False)
+    assert clock.totals["steps"] == 1
 
 
 def test_an_end_that_was_interrupted_is_done_later_and_nothing_twice(session):
-    seen = []
-
-    def interrupted(step):
-        seen.append(step)
-        if len(seen) == 1:
-            raise KeyboardInterrupt
-
-    session.on_step.append(interrupted)
+    clock, noting = session.clock, Noting(session, interrupted=True)
     with pytest.raises(KeyboardInterrupt):
         session.end_step()
-    assert (session.ending, session.step) == (UNDER_WAY, 0)
+    assert (clock.ending, clock.step) == (UNDER_WAY, 0)
     session.end_step()
-    assert (session.ending, session.step, session.totals["steps"]) == (0, 1, 1)
-    assert seen == [0, 0]  # the part that was interrupted is done again
+    assert (clock.ending, clock.step, clock.totals["steps"]) == (0, 1, 1)
+    assert noting.seen == [0, 0]  # the part that was interrupted is done again
 
 
-def test_samples_are_taken_at_first_and_then_16_times_in_each_doubling(session):
-    sampled = []
-    for _ in range(130):
-        if session.sampled():
-            sampled.append(session.step)
-        session.end_step()
-    assert sampled == [*range(16), *range(16, 32), *range(32, 64, 2), *range(64, 130, 4)]
+@pytest.mark.parametrize(
+    ("clock", "text"),
+    [
+        ("optimizer", "a step is a step of the optimizers"),
+        ("backward", "a step is a backward pass, for no optimizer"),
+        ("forward", "a step is a call of the model"),
+    ],
+)
+def test_what_counts_as_a_step_is_told(clock, text, session):
+    session.change_clock(clock)
+    assert (session.clock.kind, session.journal.eventful) == (clock, True)
+    session.journal.writer.flush()
+    with nethook.open_run(session.journal.run_path()) as run:
+        [event] = [each for each in run.events if each.kind == names.CLOCK]
+        assert event.message.startswith(text)
+        assert event.data == {"clock": clock}
+        assert run.info["clock"] == clock
 
 
-def test_what_is_not_wanted_is_never_due(tmp_path):
+@pytest.mark.parametrize("moves", ["in place", "data", "never"])
+def test_weights_that_are_updated_by_hand_are_steps(moves, tmp_path):
+    """Although there is an optimizer, which is never asked to step."""
     model = nn.Linear(3, 2)
-    with nethook.watch(
-        model, to=tmp_path / "run.db", quantities=("outputs",), budget=None
-    ) as watch:
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None) as watch:
         watch.be_silent()
-        of = watch._session
-        due = (of.on_outputs, of.on_grads, of.on_param_grads, of.on_params)
-        assert dict(zip(QUANTITIES, due, strict=True)) == {
-            "outputs": True, "grads": False, "param_grads": False, "params": False,
-        }  # fmt: skip
-
-
-def test_an_event_closes_the_window_and_a_note_does_not(session):
-    session.note_event("note", "quietly")
-    assert not session.window.early
-    session.event("note", "loudly")
-    assert session.window.early
+        for _ in range(6):
+            model.zero_grad()
+            model(torch.ones(4, 3)).square().mean().backward()
+            for parameter in model.parameters():
+                if moves == "in place":
+                    with torch.no_grad():
+                        parameter -= 0.1 * parameter.grad
+                elif moves == "data":
+                    parameter.data -= 0.1 * parameter.grad
+    with nethook.open_run(tmp_path / "run.db") as run:
+        assert run.info["totals"]["steps"] == (1 if moves == "never" else 6)
+        assert run.info["clock"] == "backward"
 
 
 def test_a_step_that_changed_no_weights_is_kept_and_not_counted(tmp_path):

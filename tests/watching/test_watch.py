@@ -276,11 +276,12 @@ def test_memory_is_bounded_and_stated(made, tmp_path):
     with nethook.watch(*made, to=tmp_path / "run.db", budget=None) as watch:
         steps(*made, 3)
         session = watch._session
-        before = (session.catalogue.capacity, len(session.catalogue.keys))
+        catalogue = session.journal.catalogue
+        before = (catalogue.capacity, len(catalogue.keys))
         steps(*made, 40)
-        assert (session.catalogue.capacity, len(session.catalogue.keys)) == before
-        assert len(session.pending) == 0
-        assert all(len(known) == 0 for known in session.loss_values.sums.values())
+        assert (catalogue.capacity, len(catalogue.keys)) == before
+        assert len(session.recorders.numbers.pending) == 0
+        assert all(len(known) == 0 for known in session.recorders.loss_values.sums.values())
     memory = nethook.open_run(tmp_path / "run.db").info["memory"]
     weights = sum(p.nbytes for p in made[0].parameters())
     assert weights <= memory["snapshot"] <= weights + 64 * 4
@@ -291,7 +292,9 @@ def test_memory_is_bounded_and_stated(made, tmp_path):
 def test_above_the_cap_parameters_take_turns(made, tmp_path, capsys):
     model, optimizer = made
     with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None) as watch:
-        watch._session.snapshot_cap = 400  # one weight matrix of 320 bytes and a bias, or the other
+        watch._session.journal.options.snapshot_cap = (
+            400  # one weight matrix of 320 bytes and a bias, or the other
+        )
         steps(model, optimizer, 6)
     run = nethook.open_run(tmp_path / "run.db")
     assert "each update once in 2 of these (0 MB of weights kept" in capsys.readouterr().err
@@ -342,11 +345,11 @@ def test_taps_that_rest_are_off_and_come_back_where_they_were(made, tmp_path, th
         order = [type(each).__name__ for each in model[0]._forward_hooks.values()]
         assert order == ["function", "OutputTap", "function"]
         steps(model, optimizer, 20)
-        assert not watch._session.resting.awake
+        assert not watch._session.schedule.resting.awake
         assert len(model[0]._forward_hooks) == 2
-        watch._session.resting.wake()
+        watch._session.schedule.resting.wake()
         assert [type(each).__name__ for each in model[0]._forward_hooks.values()] == order
-        watch._session.resting.rest()
+        watch._session.schedule.resting.rest()
         model.eval()
         with torch.no_grad():
             F.cross_entropy(model(torch.randn(4, 10)), torch.zeros(4, dtype=torch.int64))
@@ -368,7 +371,7 @@ def test_a_model_that_is_called_by_its_parts_keeps_its_taps(made, tmp_path, thin
             optimizer.zero_grad()
             F.cross_entropy(model[2](model[1](model[0](x))), y).backward()
             optimizer.step()
-        assert watch._session.resting.awake
+        assert watch._session.schedule.resting.awake
     run = nethook.open_run(tmp_path / "run.db")
     assert run.series("@loop", "backwards")["mean"].tolist() == [1.0] * len(
         run.series("@loop", "backwards")
@@ -382,14 +385,14 @@ def test_a_gradient_that_is_not_finite_is_seen_in_a_step_without_measurements(
     with nethook.watch(model, optimizer, to=tmp_path / "run.db", **thin) as watch:
         steps(model, optimizer, 20)
         session = watch._session
-        while session.looks:
+        while session.schedule.looks:
             steps(model, optimizer, 1)
         x, y = batches(1)[0]
         optimizer.zero_grad()
         hidden = model[0](x)
         loss = F.cross_entropy(model(x), y) + 0.0 * (hidden - hidden).sqrt().sum()
         loss.backward()  # the loss is finite, the root's slope at 0 is not
-        step = session.step
+        step = session.clock.step
         optimizer.step()
     run = nethook.open_run(tmp_path / "run.db")
     (event,) = [event for event in run.events if event.kind == "non-finite"]

@@ -29,7 +29,7 @@ with nethook.watch(model, optimizer, to=path, budget=None) as watch:
         nn.functional.cross_entropy(model(x), y).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 0.1)
         optimizer.step()
-        watch._session.writer.flush()
+        watch._session.journal.writer.flush()
 run = nethook.open_run(path)
 found = {"failed": [event.message for event in run.events if event.kind == "watch-failed"]}
 for info in run.catalogue:

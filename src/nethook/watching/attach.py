@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,25 +32,32 @@ from nethook.runs.writing.writer import RunWriter
 from nethook.stats.memory import sizes
 from nethook.stats.shards import is_shared
 from nethook.torch_private import compiled_call_of, is_compiled, parameters_of
+from nethook.watching.clock.clock import Clock
 from nethook.watching.facts.facts import Facts, SiteFacts
 from nethook.watching.facts.op_order import OpOrder
-from nethook.watching.loop.optimizers import Steps
-from nethook.watching.loop.step_hooks import StepBegins, StepEnds
-from nethook.watching.loop.wrappers import Loop, wrap_loop
+from nethook.watching.hooks.root_hooks import RootBegins, RootEnds
+from nethook.watching.hooks.step_hooks import StepBegins, StepEnds
+from nethook.watching.hooks.wrappers import wrap_loop
+from nethook.watching.journal import Journal, Options
+from nethook.watching.loop.optimizers import Optimizers
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.rebinding import Resolver
 from nethook.watching.measuring.snapshots import Snapshots, SnapshotTap, checked
-from nethook.watching.measuring.taps import OutputTap, RootBegins, RootEnds, described
+from nethook.watching.measuring.taps import OutputTap, described
 from nethook.watching.measuring.window import QUEUE
+from nethook.watching.recorder import Recorder
+from nethook.watching.schedule import Schedule
 from nethook.watching.session import Session
 from nethook.watching.threads import (
+    CallsOfThreads,
+    OptimizersOfThreads,
     SessionOfThreads,
     SharedOutputTap,
     SharedRootBegins,
     SharedRootEnds,
     SharedStepBegins,
     SharedStepEnds,
-    StepsOfThreads,
+    TurnsOfThreads,
 )
 
 OWNER = "nethook.watch"
@@ -158,10 +164,16 @@ def attach(
     )  # fmt: skip
 
     def put_on(hooks: Attachment) -> tuple[Session, Attachment]:
-        session = (Session if threads == "own" else SessionOfThreads)(
-            writer, models, wanted=wanted, budget=budget, phases=phases,
-            capacity=series + 128 + 64 * len(models), batches=batches, world=world,
+        own = threads == "own"
+        first = writer.next_step
+        clock = (
+            Clock(first) if own else Clock(first, calls=CallsOfThreads(), turns=TurnsOfThreads())
+        )
+        journal = Journal(
+            writer, clock, Schedule(budget, wanted, first), Options(wanted, phases, world),
+            capacity=series + 128 + 64 * len(models),
         )  # fmt: skip
+        session = (Session if own else SessionOfThreads)(journal, models, batches)
         _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
         _put_snapshots(session, hooks, trees, checked(snapshots))
         return session, hooks
@@ -214,8 +226,9 @@ def _rank() -> tuple[int, int]:
 def _put_snapshots(
     session: Session, hooks: Attachment, trees: Mapping[str, Tree], wanted: Mapping[str, int]
 ) -> None:
-    store = Snapshots(session)
-    session.on_window.append(store.fetch)
+    journal = session.journal
+    store = Snapshots(journal)
+    session.recorders.add(store)
     routers = RouterPair(hooks)
     for pattern, samples in wanted.items():
         name, _, rest = pattern.partition(".") if "" not in trees else ("", "", pattern)
@@ -229,7 +242,7 @@ def _put_snapshots(
         prefix = f"{name}." if name else ""
         for _, site in select_sites(tree, rest):
             address = f"{prefix}{site.address}".rstrip(".")
-            tap = SnapshotTap(hooks.owner, address, session, store, samples)
+            tap = SnapshotTap(hooks.owner, address, journal, store, samples)
             target = routers if id(site.module) in routed else hooks
             target.forward(site.module, tap)
 
@@ -254,18 +267,20 @@ class _Builder:
         self._optimizers = optimizers
         self._routers = RouterPair(hooks)
         self._sites: list[SiteFacts] = []
+        self._op_lists: dict[str, Any] = {}
 
     def build(self) -> None:
         """Everything."""
         session, hooks = self._session, self._hooks
-        session.on_give_up += [hooks.remove, session.passes.turn_off]
+        journal, schedule, recorders = session.journal, session.schedule, session.recorders
+        journal.on_give_up.insert(0, hooks.remove)
         # A graph that was compiled with hooks in it is compiled anew without them.
-        if session.budget.share is not None and not any(map(_compiled, self._trees.values())):
-            session.resting = Resting(hooks.owner)
+        if schedule.budget.share is not None and not any(map(_compiled, self._trees.values())):
+            schedule.resting = Resting(hooks.owner)
         check_hooks_in_graphs(hooks)
         export_without_hooks(hooks)
-        hooks.add(_Shown(session))
-        hidden = session.hidden
+        hooks.add(_Shown(schedule))
+        hidden = schedule.hidden
         hooks.add(WhenCompiling(lambda: hidden.compiles(True), lambda: hidden.compiles(False)))
         for name, tree in self._trees.items():
             self._model(name, tree)
@@ -277,15 +292,22 @@ class _Builder:
                 if id(site.tensor) not in seen_ids:
                     seen_ids.add(id(site.tensor))
                     facts.append(self._parameter(name, site))
-        resolver = Resolver(session, session.models(), [entry for entry, _, _ in facts])
-        every = isinstance(session, SessionOfThreads)
         listed = [entry for entry, _, _ in facts]
-        steps = (StepsOfThreads if every else Steps)(session, listed, self._optimizers, resolver)
-        begins, ends = (SharedStepBegins, SharedStepEnds) if every else (StepBegins, StepEnds)
-        on_every_step(hooks, begins(hooks.owner, session, steps), ends(hooks.owner, session, steps))
-        session.interruptions.follow(steps, hooks.owner)
-        wrap_loop(hooks, Loop(session, steps, steps.wanted))
-        Facts(session, self._sites, facts, steps)
+        resolver = Resolver(journal, session.models, listed)
+        optimizers = (OptimizersOfThreads if session.locked else Optimizers)(
+            journal, recorders.numbers, recorders.flight, recorders.device_flags, listed,
+            self._optimizers, resolver,
+        )  # fmt: skip
+        known = Facts(
+            journal, optimizers, recorders.device_flags, recorders.numbers.pending, self._sites,
+            facts,
+        )  # fmt: skip
+        session.follow(optimizers, known, hooks.owner)
+        begins, ends = (
+            (SharedStepBegins, SharedStepEnds) if session.locked else (StepBegins, StepEnds)
+        )
+        on_every_step(hooks, begins(hooks.owner, session), ends(hooks.owner, session))
+        wrap_loop(hooks, session)
 
     def _model(self, name: str, tree: Tree) -> None:
         session, hooks = self._session, self._hooks
@@ -293,7 +315,7 @@ class _Builder:
         routed = routed_modules(tree)
         root = _entry(tree)
         hooks.owner.roots += (weakref.ref(root),)
-        every = isinstance(session, SessionOfThreads)
+        every = session.locked
         begins = (SharedRootBegins if every else RootBegins)(hooks.owner, name, session, name, root)
         ends = (SharedRootEnds if every else RootEnds)(hooks.owner, name, session, name, root)
         outside = around_compiled_call(root, hooks, begins, ends)
@@ -301,18 +323,20 @@ class _Builder:
             (self._routers if id(root) in routed else hooks).forward_pre(root, begins)
         leaves = {id(site.module) for site in tree.leaves()}
         taps: dict[int, OutputTap] = {}
-        if "outputs" in session.wanted or "grads" in session.wanted:
+        wanted = session.journal.options.wanted
+        if "outputs" in wanted or "grads" in wanted:
             for site in self._chosen[name]:
                 address = f"{prefix}{site.address}".rstrip(".")
-                tap = (SharedOutputTap if every else OutputTap)(hooks.owner, address, session, site)
+                layers = session.recorders.layers
+                tap = (SharedOutputTap if every else OutputTap)(hooks.owner, address, layers, site)
                 taps[id(site.module)] = tap
                 if id(site.module) in routed:
                     self._routers.forward(site.module, _Routed(tap))
                 else:
-                    hooks.forward(site.module, tap, resting=session.resting)
-        session.on_first_call.append(functools.partial(_after_redistribution, list(taps.values())))
+                    hooks.forward(site.module, tap, resting=session.schedule.resting)
+        session.recorders.add(_AfterRedistribution(list(taps.values())))
         if id(root) in taps:
-            session.batches.leaves.add(name)
+            session.recorders.batches.leaves.add(name)
         if not outside:
             if id(root) in routed:
                 self._routers.forward(root, ends)
@@ -325,7 +349,8 @@ class _Builder:
             self._sites.append(SiteFacts(address, site, leaf, own, taps.get(id(site.module))))
         if not _compiled(tree):
             ops = Attachment(Owner(OWNER))
-            order = OpOrder(session, prefix, ops)
+            order = OpOrder(session.journal, prefix, ops, self._op_lists)
+            session.recorders.add(order)
             watch_ops(tree, ops, order)
             # Its hooks are on every module: code that is compiled with them would be compiled
             # again when they go.
@@ -347,15 +372,21 @@ class _Builder:
         return ParameterFacts(f"{prefix}{site.address}", tensor), site, fixed
 
 
-def _after_redistribution(taps: Sequence[OutputTap]) -> None:
+class _AfterRedistribution(Recorder):
     """A layer that was made parallel after it was tapped returns a sum over ranks to our hook.
 
     A hook of torch's, registered later, makes of it what the caller gets: ours goes behind it.
     """
-    for tap in taps:
-        module = tap.module()
-        if module is not None and any(map(is_shared, parameters_of(module).values())):
-            put_last(module, tap)
+
+    def __init__(self, taps: Sequence[OutputTap]) -> None:
+        self._taps = taps
+
+    def first_call(self) -> None:
+        """Layers are what they will be."""
+        for tap in self._taps:
+            module = tap.module()
+            if module is not None and any(map(is_shared, parameters_of(module).values())):
+                put_last(module, tap)
 
 
 def _entry(tree: Tree) -> nn.Module:
@@ -387,13 +418,13 @@ def _compiled(tree: Tree) -> bool:
 class _Shown:
     """A handle: compiled graphs show what is inside while it is on."""
 
-    __slots__ = ("_session",)
+    __slots__ = ("_schedule",)
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
 
     def remove(self) -> None:
-        shown.leave(self._session)
+        shown.leave(self._schedule)
 
 
 class _Routed(OutputTap):

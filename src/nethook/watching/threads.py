@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from threading import RLock, get_ident, local
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
 from nethook.hooks.hook import Owner
 from nethook.runs import names
-from nethook.watching.loop.optimizers import Steps
-from nethook.watching.loop.step_hooks import StepBegins, StepEnds
-from nethook.watching.measuring.needs import TapSession
-from nethook.watching.measuring.taps import GradTap, OutputTap, RootBegins, RootEnds
+from nethook.stats.rows import Slot
+from nethook.watching.clock.calls import Calls
+from nethook.watching.clock.turns import Turns
+from nethook.watching.hooks.root_hooks import RootBegins, RootEnds
+from nethook.watching.hooks.step_hooks import StepBegins, StepEnds
+from nethook.watching.loop.optimizers import Optimizers
+from nethook.watching.loop.track import Track
+from nethook.watching.measuring.taps import GradTap, Layers, OutputTap
 from nethook.watching.session import Session
-
-if TYPE_CHECKING:
-    from nethook.stats.rows import Slot
-    from nethook.watching.loop.track import Track
 
 _ONE_AT_A_TIME = RLock()
 
@@ -33,11 +33,16 @@ _ONE_AT_A_TIME = RLock()
 class SessionOfThreads(Session):
     """A watch of all threads."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    lock = _ONE_AT_A_TIME
+    locked = True
+
+
+class CallsOfThreads(Calls):
+    """Calls of each thread."""
+
+    def __init__(self) -> None:
         self._here = local()
-        super().__init__(*args, **kwargs)
-        self.lock = _ONE_AT_A_TIME
-        self.locked = True
+        super().__init__()
 
     @property
     def called(self) -> bool:
@@ -67,30 +72,12 @@ class SessionOfThreads(Session):
         self._here.training = training
 
 
-class StepsOfThreads(Steps):
-    """The optimizers of a watch of all threads: two may step at once, neither inside the other."""
+class TurnsOfThreads(Turns):
+    """The turns of optimizers of which two may step at once, neither inside the other."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self) -> None:
         self._here = local()
-        self._threads: dict[int, int] = {}  # id of an optimizer -> the thread that it steps in
-        super().__init__(*args, **kwargs)
-
-    def begins(
-        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """An optimizer is about to step, in this thread."""
-        self._threads[id(optimizer)] = get_ident()
-        return super().begins(optimizer, args, kwargs)
-
-    def backward_begins(self, first: bool, tracks: Iterable[Track] | None = None) -> None:
-        """Looks at gradients of this thread alone.
-
-        A pass of another thread may be writing its own, without the interpreter: to read these
-        meanwhile would break the memory of the process.
-        """
-        here = get_ident()
-        mine = [track for key, track in self.tracks.items() if self._threads.get(key) == here]
-        super().backward_begins(first, mine)
+        super().__init__()
 
     @property
     def inside(self) -> int:
@@ -102,12 +89,12 @@ class StepsOfThreads(Steps):
         self._here.inside = inside
 
     @property
-    def begun(self) -> Track | None:
+    def begun(self) -> int | None:
         """Whose step is under way in this thread, the outermost."""
         return getattr(self._here, "begun", None)
 
     @begun.setter
-    def begun(self, begun: Track | None) -> None:
+    def begun(self, begun: int | None) -> None:
         self._here.begun = begun
 
     @property
@@ -118,6 +105,29 @@ class StepsOfThreads(Steps):
     @thread.setter
     def thread(self, thread: int) -> None:
         """Nothing: it is this one."""
+
+
+class OptimizersOfThreads(Optimizers):
+    """The optimizers of a watch of all threads."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._threads: dict[int, int] = {}  # id of an optimizer -> the thread that it steps in
+        super().__init__(*args, **kwargs)
+
+    def step_begins(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer is about to step, in this thread."""
+        self._threads[id(optimizer)] = get_ident()
+        super().step_begins(track, optimizer)
+
+    def backward_begins(self, first: bool, tracks: Iterable[Track] | None = None) -> None:
+        """Looks at gradients of this thread alone.
+
+        A pass of another thread may be writing its own, without the interpreter: to read these
+        meanwhile would break the memory of the process.
+        """
+        here = get_ident()
+        mine = [track for key, track in self.tracks.items() if self._threads.get(key) == here]
+        super().backward_begins(first, mine)
 
 
 class SharedStepBegins(StepBegins):
@@ -165,9 +175,9 @@ class SharedOutputTap(OutputTap):
 
     __slots__ = ()
 
-    def grad_tap(self, owner: Owner, address: str, session: TapSession, slot: Slot) -> GradTap:
+    def grad_tap(self, owner: Owner, address: str, layers: Layers, slot: Slot) -> GradTap:
         """The tap on the gradient of what the module returns."""
-        return SharedGradTap(owner, address, session, slot)
+        return SharedGradTap(owner, address, layers, slot)
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
         """Measures a call."""
@@ -215,5 +225,5 @@ def tell_others(session: Session, owner: Owner) -> str:
         "another thread called the model while it was watched; only one thread is followed: "
         'nethook.watch(…, threads="all") follows all'
     )
-    session.note_event(names.THREAD, text)
+    session.journal.note_event(names.THREAD, text)
     return text

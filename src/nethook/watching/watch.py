@@ -155,19 +155,19 @@ class Watch:
                 f"nethook: step=0 starts {line(self.path)} over: what it had of steps 0 to "
                 f"{dropped[1]:,} was dropped"
             )
-        self._diagnosis = Diagnosis(self._session.writer, self._session.budget)
+        self._diagnosis = Diagnosis(self._session.journal.writer, self._session.schedule.budget)
         for module in models.values():
             _WATCHED[module] = weakref.ref(self)
 
     @property
     def path(self) -> Path:
         """The run file."""
-        return self._session.writer.path
+        return self._session.journal.writer.path
 
     @property
     def overhead(self) -> float:
         """What watching has cost so far, as a share of the training's own time."""
-        return self._session.budget.overhead
+        return self._session.schedule.budget.overhead
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -177,22 +177,22 @@ class Watch:
     @property
     def problem(self) -> str | None:
         """Why nothing is being written at the moment, or was to the end; None where all is well."""
-        return self._session.writer.problem
+        return self._session.journal.writer.problem
 
     @property
     def step(self) -> int:
         """The step that is under way, from 0."""
-        return self._session.step
+        return self._session.clock.step
 
     @property
     def resumed(self) -> bool:
         """Whether this goes on in a run that was there before."""
-        return bool(self._session.writer.earlier)
+        return bool(self._session.journal.writer.earlier)
 
     @property
     def dropped(self) -> tuple[int, int] | None:
         """The first and the last step whose earlier record was dropped to go on, if any."""
-        return self._session.writer.dropped
+        return self._session.journal.writer.dropped
 
     @property
     def closed(self) -> bool:
@@ -213,7 +213,7 @@ class Watch:
                     "Pass one number per name, such as loss.item()."
                 ) from None
         for name, number in values.items():
-            self._session.writer.log(name, number, self._session.step)
+            self._session.journal.writer.log(name, number, self._session.clock.step)
 
     def live(self, *, theme: str = "light") -> Live:
         """Shows the overview of this run in the cell of a notebook, and keeps it up to date.
@@ -230,15 +230,15 @@ class Watch:
 
     def be_silent(self) -> None:
         """Says nothing on standard error from now on: what is to be said is in the run's events."""
-        self._session.silent = self._session.guard.silent = True
+        self._session.journal.guard.silent = True
 
     def keep(self, **facts: object) -> None:
         """Keeps facts about the run, as plain data: `run.info` has them."""
-        self._session.writer.info(**facts)
+        self._session.journal.writer.info(**facts)
 
     def outlive_script(self) -> None:
         """Somebody will close this after everything that the script registered with `atexit`."""
-        self._session.writer.stay_open()
+        self._session.journal.writer.stay_open()
 
     def close(self) -> None:
         """Ends watching: takes every hook off and writes the rest. A second call does nothing."""
@@ -253,12 +253,12 @@ class Watch:
         finally:  # also where an interrupt came in between
             self._hooks.remove()
             session.passes.turn_off()
-            session.guard.alive = False
-            session.writer.close()
+            session.journal.guard.alive = False
+            session.journal.writer.close()
             self._ended = True
         if self.problem is not None:
             text += f"; not all of it could be written ({self.problem})"
-        if text and not session.silent:
+        if text and not session.journal.guard.silent:
             _say(text)
 
     def _write_rest(self) -> str:
@@ -266,39 +266,38 @@ class Watch:
         session = self._session
         text = ""
         try:
-            session.budget.writer_took(session.writer.seconds)
-            if session.guard.alive:
+            session.schedule.budget.writer_took(session.journal.writer.seconds)
+            if session.journal.guard.alive:
                 session.finish()
-                session.losses.close()
-                session.flight.close()
             text = self._summary()
             others = tell_others(session, self._hooks.owner)
-            if others and not session.totals["forwards"]:
+            if others and not session.clock.totals["forwards"]:
                 text += f"; {others}"  # nothing was seen, and this is why
-            session.writer.event(
-                names.CLOSED, max(0, session.step - 1), text, "", session.budget.as_dict()
-            )  # fmt: skip
+            last, cost = max(0, session.clock.step - 1), session.schedule.budget.as_dict()
+            session.journal.writer.event(names.CLOSED, last, text, "", cost)
         except Exception as error:
-            session.guard.failed("closing", error, None)
-        session.guard.alive = False
+            session.journal.guard.failed("closing", error, None)
+        session.journal.guard.alive = False
         self._diagnosis.close()
         return text
 
     def _summary(self) -> str:
         session = self._session
-        steps = session.totals["steps"]
-        share = session.budget.overhead
+        steps = session.clock.totals["steps"]
+        share = session.schedule.budget.overhead
         shown = f"{share:.1%}" if math.isfinite(share) else "?"
-        every = session.budget.every
+        every = session.schedule.budget.every
         thin = "" if every == 1 else f", at the end each quantity once in {every} steps"
-        turns = session.snapshot_turns()
+        turns = session.optimizers.turns
         # The weights of before a step are kept up to a cap: larger models are measured in parts.
-        kept = f"{session.snapshot_cap / (1 << 20):,.0f} MB of weights kept at a time"
+        kept = (
+            f"{session.journal.options.snapshot_cap / (1 << 20):,.0f} MB of weights kept at a time"
+        )
         capped = "" if turns == 1 else f", each update once in {turns} of these ({kept})"
         counted = f"{steps:,} {'step' if steps == 1 else 'steps'}"
         return (
-            f"nethook: {counted} of {len(session.catalogue.keys):,} series in "
-            f"{line(session.writer.path)}; watching cost {shown}{thin}{capped}"
+            f"nethook: {counted} of {len(session.journal.catalogue.keys):,} series in "
+            f"{line(session.journal.writer.path)}; watching cost {shown}{thin}{capped}"
         )
 
     def __enter__(self) -> Self:
@@ -316,10 +315,10 @@ class Watch:
 
     def __repr__(self) -> str:
         session: Session = self._session
-        state = "closed" if self._closed else ("on" if session.guard.alive else "failed")
+        state = "closed" if self._closed else ("on" if session.journal.guard.alive else "failed")
         return (
-            f"<Watch {str(self.path)!r}: {state}, step {session.step:,}, "
-            f"overhead {session.budget.overhead:.1%}>"
+            f"<Watch {str(self.path)!r}: {state}, step {session.clock.step:,}, "
+            f"overhead {session.schedule.budget.overhead:.1%}>"
         )
 
 

@@ -8,9 +8,9 @@ from torch import nn
 
 from nethook.runs.names import GRADS, OUTPUTS, PARAM_GRADS, PARAMS
 from nethook.watching.flight.culprit import Suspect, look_at, pin
+from nethook.watching.flight.flag import Flag
 from nethook.watching.flight.loss import LossCause
 from nethook.watching.flight.ranges import range_of
-from nethook.watching.protocols import Flag
 
 NAN, INF = float("nan"), float("inf")
 

@@ -8,14 +8,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from nethook.watching.flight.loss import LossKeeper, cause_of, compute_again, keep_loss
-from nethook.watching.protocols import mark_node
+from nethook.watching.losses.marks import Marks
 
 NAN, INF = float("nan"), float("inf")
 
 
 def output(*shape: int) -> torch.Tensor:
     out = nn.Linear(4, shape[-1])(torch.randn(*shape[:-1], 4))
-    mark_node(out.grad_fn, {}, ("", ()))
+    Marks().put(out.grad_fn, "", ())
     return out
 
 
@@ -88,7 +88,7 @@ def test_targets_that_are_not_finite():
 
 def test_an_output_that_is_not_finite():
     out = nn.Linear(4, 3)(torch.full((2, 4), INF))
-    mark_node(out.grad_fn, {}, ("", ()))
+    Marks().put(out.grad_fn, "", ())
     cause = cause_of(F.mse_loss(out, torch.ones(2, 3)).grad_fn)
     assert (cause.prediction_finite, cause.target_finite) == (False, True)
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from nethook.watching.flight.loss import LossKeeper, cause_of, compute_again, keep_loss
 from nethook.watching.flight.ranges import is_finite, range_of, ranges_of
 from nethook.watching.flight.reasons import backward_reason, forward_reason
-from nethook.watching.protocols import OUTPUT_MARK, OutputMark
+from nethook.watching.losses.marks import OUTPUT_MARK, OutputMark
 
 T = torch.tensor
 INF, NAN = float("inf"), float("nan")

@@ -8,8 +8,8 @@ from torch import nn
 
 from nethook.stats.transfers import Transfers
 from nethook.watching.flight.file import flight_path, load
+from nethook.watching.flight.flag import Flag
 from nethook.watching.flight.recorder import Flight
-from nethook.watching.protocols import Flag
 from tests.stats.late_device import Elsewhere, Event, device
 from tests.watching import flight_cases as cases
 from tests.watching.flight_runs import train, watched
@@ -119,7 +119,7 @@ def test_a_full_disk_is_said(tmp_path):
 
 def test_sites_that_were_not_looked_at_are_not_called_finite(tmp_path):
     loop = cases.Loop(cases.log_of_zero(), tmp_path / "run.db")
-    loop.on_outputs = False
+    loop.schedule.outputs = False
     loop._attach = list
     [(_, message, address, data)] = loop.run()
     assert (data["case"], address) == ("forward", "")

@@ -17,8 +17,7 @@ from torch.nn import functional as F
 
 import nethook
 from nethook.hooks.wrapped import wrapped_functions
-from nethook.watching import budget
-from nethook.watching.loop import fast_path
+from nethook.watching import budget, schedule
 from nethook.watching.measuring.parameters import ParameterSet
 from nethook.watching.session import Session
 from tests.watching.loops import batches, mlp, unwatched
@@ -187,7 +186,7 @@ def thinned(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(budget, "ALLOWANCE", -1e3)
         patch.setattr(budget, "WHOLE", -1e3)
-        patch.setattr(fast_path, "LONGEST", 1e3)
+        patch.setattr(schedule, "LONGEST", 1e3)
         yield
 
 
@@ -429,7 +428,7 @@ def test_a_call_inside_another_that_is_interrupted_leaves_the_outer_one(tmp_path
     path = tmp_path / "run.db"
     with nethook.watch({"all": model, "in": model.inner}, optimizer, to=path, budget=None) as watch:
         train(watch, model, optimizer, 4)
-        assert watch._session.depth <= 1
+        assert watch._session.clock.calls.depth <= 1
     with nethook.open_run(path) as run:
         assert run.info["totals"]["steps"] == 4
         forwards = run.series("@loop", "forwards")  # where the writer is behind, windows merge

@@ -12,33 +12,37 @@ import nethook
 from nethook.runs import names
 from nethook.runs.writing.writer import RunWriter
 from nethook.watching.loop.passes import BATCHES, SAMPLES, Passes
-from nethook.watching.series import Catalogue
-from tests.watching.fakes import session
+from nethook.watching.losses.values import LossValues
+from nethook.watching.recorder import Recorders
+from nethook.watching.series import Catalogue, Sheet
+from tests.watching.fakes import journal
 
 
 @pytest.fixture
 def of(tmp_path):
     writer = RunWriter(tmp_path / "run.db")
     catalogue = Catalogue(writer, 16)
-    of = session(
-        writer=writer, catalogue=catalogue, row=catalogue.row, phases=("train", "eval"), queue=6,
-        totals={"evaluations": 0}, order=SimpleNamespace(note=lambda call: of.calls.append(call)),
-        calls=[], handed=[],
+    of = journal(
+        writer=writer, catalogue=catalogue, row=catalogue.row, off=Sheet(catalogue), calls=[],
+        handed=[],
     )  # fmt: skip
+    of.order = SimpleNamespace(note=of.calls.append)
     of.losses = SimpleNamespace(no_grad_loss=lambda *args: True)
     of.hand_in = of.handed.append
+    of.passes = Passes(of, of.losses, of.order)
+    of.values = LossValues(of, None)
+    of.recorders = Recorders()
     yield of
     writer.close()
 
 
 def phase_of(of, module: nn.Module, batches: list[torch.Tensor], calls: int = 1) -> str:
-    passes = Passes(of)
     ended = []
-    passes.on_end.append(ended.append)
+    of.recorders.pass_ended[:] = [ended.append]
     for batch in batches:
         for _ in range(calls):
-            passes.begin(module, (batch,))
-    passes.end()
+            of.passes.begin(module, (batch,))
+    of.passes.end(of.recorders)
     return ended[0]
 
 
@@ -48,13 +52,13 @@ def batches(count: int, samples: int = 8) -> list[torch.Tensor]:
 
 def test_evaluation_mode_makes_an_evaluation(of):
     assert phase_of(of, nn.Identity().eval(), batches(1)) == "eval"
-    assert of.totals["evaluations"] == 1
+    assert of.clock.totals["evaluations"] == 1
 
 
 def test_in_training_mode_a_run_of_different_batches_does(of):
     assert phase_of(of, nn.Identity(), batches(BATCHES)) == "eval"
     assert phase_of(of, nn.Identity(), batches(BATCHES - 1)) == "aux"
-    assert of.totals["evaluations"] == 1
+    assert of.clock.totals["evaluations"] == 1
 
 
 def test_one_batch_that_is_asked_about_often_does_not(of):
@@ -66,25 +70,23 @@ def test_states_of_an_environment_do_not(of):
 
 
 def test_a_loss_that_is_taken_of_it_does(of):
-    passes = Passes(of)
     ended = []
-    passes.on_end.append(ended.append)
-    passes.begin(nn.Identity(), (torch.ones(1, 2),))
+    of.recorders.pass_ended.append(ended.append)
+    of.passes.begin(nn.Identity(), (torch.ones(1, 2),))
     with torch.no_grad():
         torch.nn.functional.mse_loss(torch.ones(2), torch.zeros(2))
-    passes.end()
+    of.passes.end(of.recorders)
     assert ended == ["eval"]
     original = torch.nn.functional.mse_loss
     assert not hasattr(original, "__wrapped__")  # nothing is wrapped any more
 
 
 def test_numbers_of_a_pass_are_those_of_its_phase(of):
-    passes = Passes(of)
-    passes.begin(nn.Identity().eval())
-    passes.loss("val", 2.0)
-    passes.loss("val", torch.tensor(4.0))
-    passes.end()
-    passes.finish()
+    of.passes.begin(nn.Identity().eval())
+    of.values.add("val", 2.0, "eval")
+    of.values.add("val", torch.tensor(4.0), "eval")
+    of.passes.end(of.recorders)
+    of.passes.finish()
     of.writer.close()
     with nethook.open_run(of.writer.path) as run:
         course = run.series(names.loss_address("val"), names.LOSS, phase="eval")
@@ -92,19 +94,17 @@ def test_numbers_of_a_pass_are_those_of_its_phase(of):
 
 
 def test_phases_that_nobody_wants_are_forgotten(of):
-    of.phases = ("train",)
-    passes = Passes(of)
-    passes.begin(nn.Identity().eval())
-    passes.loss("val", 2.0)
-    passes.end()
-    passes.finish()
+    of.options.phases = ("train",)
+    of.passes.begin(nn.Identity().eval())
+    of.values.add("val", 2.0, "eval")
+    of.passes.end(of.recorders)
+    of.passes.finish()
     assert of.handed == []
-    assert not passes.sheet.seen.any()
+    assert not of.off.seen.any()
 
 
 def test_a_pass_is_one_call_in_the_order_of_calls(of):
-    passes = Passes(of)
     for _ in range(3):
-        passes.begin(nn.Identity())
-    passes.end()
-    assert (of.calls, passes.calls) == (["evaluation"], 3)
+        of.passes.begin(nn.Identity())
+    of.passes.end(of.recorders)
+    assert of.calls == ["evaluation"]

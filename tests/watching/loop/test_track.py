@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from nethook.watching.loop.track import Track, closure_of, is_there, settings_of, with_closure
+from nethook.watching.loop.track import Track, is_there, settings_of
+from nethook.watching.measuring.loop_numbers import Pending
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.parameters import ParameterSet
-from tests.watching.fakes import session
+from tests.watching.fakes import at, journal, schedule
 
 
 def tracked(optimizer: type = torch.optim.SGD, **options):
@@ -17,7 +18,7 @@ def tracked(optimizer: type = torch.optim.SGD, **options):
     optimizer = optimizer(model.parameters(), **options)
     track = Track("0", optimizer)
     facts = [ParameterFacts(name, tensor) for name, tensor in model.named_parameters()]
-    track.set = ParameterSet(session(), facts)
+    track.set = ParameterSet(of := journal(), of, facts)
     return model, optimizer, track
 
 
@@ -52,20 +53,21 @@ def test_where_versions_tell_no_weights_are_copied():
 
 def test_rates_are_points_when_they_change():
     _, optimizer, track = tracked(lr=0.1)
-    of = session(samples=False)
-    for of.step, rate in enumerate((0.1, 0.1, 0.05)):
+    of = journal(schedule=schedule(samples=False))
+    for step, rate in enumerate((0.1, 0.1, 0.05)):
+        at(of, step)
         optimizer.param_groups[0]["lr"] = rate
-        track.note_rates(of, optimizer)
+        track.note_rates(of, Pending(of), optimizer)
     assert [(value, step) for _, value, step in of.writer.points] == [(0.1, 0), (0.05, 2)]
 
 
 def test_settings_are_told_once_and_when_they_change():
     _, optimizer, track = tracked(torch.optim.Adam, lr=0.1, betas=(0.8, 0.9))
-    of = session()
-    track.note_rates(of, optimizer)
-    track.note_rates(of, optimizer)
+    of = journal()
+    track.note_rates(of, Pending(of), optimizer)
+    track.note_rates(of, Pending(of), optimizer)
     optimizer.param_groups[0]["weight_decay"] = 0.01
-    track.note_rates(of, optimizer)
+    track.note_rates(of, Pending(of), optimizer)
     groups = [data["groups"][0] for *_, data in of.writer.events]
     assert [group["weight_decay"] for group in groups] == [0, 0.01]
     assert list(groups[0]["betas"]) == [0.8, 0.9]
@@ -77,21 +79,6 @@ def test_settings_have_neither_parameters_nor_rates():
     assert plain["eps"] == 0.5
     assert plain["t"] == "tensor"
     assert not {"params", "lr"} & set(plain)
-
-
-def test_a_closure_is_found_and_replaced_wherever_it_was_given():
-    def closure():
-        return 1
-
-    def other():
-        return 2
-
-    assert closure_of(("optimizer", closure), {}) is closure
-    assert closure_of(("optimizer",), {"closure": closure}) is closure
-    assert closure_of(("optimizer",), {}) is None
-    assert closure_of(("optimizer", 3), {}) is None
-    assert with_closure(("optimizer", closure, 5), {}, other) == (("optimizer", other, 5), {})
-    assert with_closure(("o",), {"closure": closure}, other) == (("o",), {"closure": other})
 
 
 @pytest.mark.parametrize(("grad", "there"), [(torch.zeros(3), False), (torch.ones(3), True)])

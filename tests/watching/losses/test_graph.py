@@ -20,12 +20,12 @@ from nethook.watching.losses.graph import (
     straight_behind,
     terms_of,
 )
-from nethook.watching.protocols import OutputMark, mark_node
+from nethook.watching.losses.marks import Marks, OutputMark
 
 
 def output(shape: tuple[int, ...] = (4, 3)) -> torch.Tensor:
     out = nn.Linear(2, shape[-1])(torch.randn(*shape[:-1], 2))
-    mark_node(out.grad_fn, {}, ("G", ()))
+    Marks().put(out.grad_fn, "G", ())
     return out
 
 
@@ -102,7 +102,7 @@ def test_another_graph_is_not_followed():
 
 def test_a_loss_that_the_model_returns_itself_is_no_output():
     loss = F.mse_loss(output(), T)
-    mark_node(loss.grad_fn, {}, ("G", ("loss",)))
+    Marks().put(loss.grad_fn, "G", ("loss",))
     assert mark_of(loss.grad_fn) is None
     assert mark_of(output().grad_fn) == OutputMark("G", ())
 

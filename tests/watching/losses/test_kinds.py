@@ -15,7 +15,7 @@ from nethook.watching.losses.kinds import (
     operands_of,
     unbroadcast,
 )
-from nethook.watching.protocols import mark_node
+from nethook.watching.losses.marks import Marks
 
 WEIGHT = nn.Parameter(torch.ones(3))
 
@@ -23,7 +23,7 @@ WEIGHT = nn.Parameter(torch.ones(3))
 def output() -> torch.Tensor:
     torch.manual_seed(0)
     out = nn.Linear(2, 3)(torch.randn(4, 2))
-    mark_node(out.grad_fn, {}, ("", ()))
+    Marks().put(out.grad_fn, "", ())
     return out
 
 
@@ -79,7 +79,7 @@ def test_options_are_those_of_the_call():
 
 def test_a_model_that_ends_in_a_log_softmax_has_nll():
     logs = F.log_softmax(nn.Linear(2, 3)(torch.randn(4, 2)), 1)
-    mark_node(logs.grad_fn, {}, ("", ()))
+    Marks().put(logs.grad_fn, "", ())
     assert first(F.nll_loss(logs, Y))[1].kind == "nll"
     assert first(F.nll_loss(F.log_softmax(output(), 1), Y))[1].kind == "cross_entropy"
 

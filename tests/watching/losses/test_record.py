@@ -11,8 +11,8 @@ from torch.nn import functional as F
 
 from nethook.watching.losses.graph import follow
 from nethook.watching.losses.kinds import Operands
+from nethook.watching.losses.marks import Marks
 from nethook.watching.losses.record import analyse, shapes
-from nethook.watching.protocols import mark_node
 
 Y, T = torch.tensor([0, 1, 2, 0]), torch.rand(4, 3)
 LAYER = nn.Linear(2, 3)
@@ -20,7 +20,7 @@ LAYER = nn.Linear(2, 3)
 
 def output() -> torch.Tensor:
     out = LAYER(torch.randn(4, 2))
-    mark_node(out.grad_fn, {}, ("", ()))
+    Marks().put(out.grad_fn, "", ())
     return out
 
 

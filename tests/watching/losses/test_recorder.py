@@ -16,9 +16,9 @@ from torch.utils.checkpoint import checkpoint
 
 from nethook.addresses.paths import Item
 from nethook.watching.losses import recorder as losses_module
+from nethook.watching.losses.marks import OUTPUT_MARK, OutputMark
 from nethook.watching.losses.recorder import WAYS, Losses
-from nethook.watching.protocols import OUTPUT_MARK, OutputMark
-from tests.watching.fakes import Raising
+from tests.watching.fakes import Raising, schedule
 
 
 class Watching:
@@ -30,10 +30,11 @@ class Watching:
         self.step = 0
         self.phase = "train"
         self.samples = True
+        self.schedule = schedule()
         self.values: list[tuple[str, Any, str]] = []
         self.records: list[tuple[str, dict[str, Any], str]] = []
 
-    def loss_value(self, name: str, value: Any, phase: str) -> None:
+    def add(self, name: str, value: Any, phase: str) -> None:
         self.values.append((name, value, phase))
 
     def loss_record(self, name: str, data: Any, phase: str) -> None:
@@ -63,7 +64,7 @@ def record(loss, model=None, scale=None) -> dict[str, Any]:
     """The record of `loss(output)`."""
     watching = Watching()
     root = loss(mark((network() if model is None else model)(X)))
-    Losses(watching).backward([root], scale)
+    Losses(watching, watching).backward([root], scale)
     root.sum().backward()
     assert len(watching.records) == 1
     if root.dim() == 0:
@@ -265,7 +266,7 @@ def test_a_loss_that_the_model_returns_itself():
     loss, logits = WithLoss()(X)
     loss.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", (Item(0),))
     logits.grad_fn.metadata[OUTPUT_MARK] = OutputMark("", (Item(1),))
-    Losses(watching).backward([loss / 2], None)
+    Losses(watching, watching).backward([loss / 2], None)
     [(_, found, _)] = watching.records
     assert (found["model"], found["path"]) == ("", "[1]")
     assert found["kind"] == "cross_entropy"
@@ -274,7 +275,7 @@ def test_a_loss_that_the_model_returns_itself():
 
 def test_without_a_marked_output_the_chain_is_what_there_is():
     watching = Watching()
-    Losses(watching).backward([F.mse_loss(network()(X).relu(), TARGET)], None)
+    Losses(watching, watching).backward([F.mse_loss(network()(X).relu(), TARGET)], None)
     [(_, found, _)] = watching.records
     assert names(found) == "MseLoss ← Relu ← Addmm"
     assert "model" not in found
@@ -291,7 +292,7 @@ def test_a_compiled_model():
 
 def test_a_root_that_is_no_number_and_one_without_a_graph():
     watching = Watching()
-    recorder = Losses(watching)
+    recorder = Losses(watching, watching)
     recorder.backward([mark(network()(X)), torch.ones((), requires_grad=True)], None)
     assert watching.values == []
     assert [data["value"] for _, data, _ in watching.records] == [None]
@@ -302,7 +303,7 @@ def test_a_root_that_is_no_number_and_one_without_a_graph():
 
 def test_two_lines_are_two_losses_and_each_keeps_its_name():
     watching = Watching()
-    recorder = Losses(watching)
+    recorder = Losses(watching, watching)
     for _ in range(3):
         output = mark(network()(X))
         recorder.backward([F.mse_loss(output, TARGET)], None)
@@ -315,7 +316,7 @@ def test_two_lines_are_two_losses_and_each_keeps_its_name():
 
 def test_another_way_on_the_same_line_is_another_loss_until_there_are_too_many():
     watching = Watching()
-    recorder = Losses(watching)
+    recorder = Losses(watching, watching)
     for power in range(2 * WAYS):
         loss = F.mse_loss(mark(network()(X)), TARGET)
         for _ in range(power):
@@ -335,7 +336,7 @@ def test_the_graph_is_looked_at_in_full_only_when_it_changed_or_samples_are_take
     )
     watching = Watching()
     watching.samples = False
-    recorder = Losses(watching)
+    recorder = Losses(watching, watching)
 
     def step(loss):
         before = len(looked)
@@ -355,7 +356,7 @@ def test_the_graph_is_looked_at_in_full_only_when_it_changed_or_samples_are_take
 
 def test_of_micro_batches_the_first_is_sampled():
     watching = Watching()
-    recorder = Losses(watching)
+    recorder = Losses(watching, watching)
     for watching.step in (0, 1):
         for _ in range(4):
             recorder.backward([F.mse_loss(mark(network()(X)), TARGET) / 4], None)
@@ -364,7 +365,7 @@ def test_of_micro_batches_the_first_is_sampled():
 
 def test_records_become_fewer_as_the_run_goes_on():
     watching = Watching()
-    recorder = Losses(watching)
+    recorder = Losses(watching, watching)
     for watching.step in range(300):
         recorder.backward([F.mse_loss(mark(network()(X)), TARGET)], None)
     assert len(watching.values) == 300
@@ -375,7 +376,7 @@ def test_records_become_fewer_as_the_run_goes_on():
 
 
 def test_nothing_of_the_graph_is_kept():
-    recorder = Losses(Watching())
+    recorder = Losses(made := Watching(), made)
     output = mark(network()(X))
     loss = F.mse_loss(output, TARGET.clone())
     kept = weakref.ref(loss.grad_fn._saved_target.untyped_storage())
@@ -397,7 +398,7 @@ def test_hooks_for_saved_tensors_are_not_run():
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
         loss = F.cross_entropy(mark(network()(X)), CLASSES)
     watching = Watching()
-    Losses(watching).backward([loss], None)
+    Losses(watching, watching).backward([loss], None)
     assert unpacked == []
     [(_, found, _)] = watching.records
     assert (found["kind"], "target" in found) == ("cross_entropy", False)
@@ -411,7 +412,7 @@ def test_a_checkpointed_loss_is_not_computed_anew():
         return F.cross_entropy(output, CLASSES)
 
     root = checkpoint(loss, mark(network()(X)), use_reentrant=False)
-    Losses(Watching()).backward([root], None)
+    Losses(made := Watching(), made).backward([root], None)
     assert len(calls) == 1
     root.backward()
     assert len(calls) == 2
@@ -419,7 +420,7 @@ def test_a_checkpointed_loss_is_not_computed_anew():
 
 def test_a_graph_that_was_freed_and_one_that_was_written():
     watching = Watching()
-    recorder = Losses(watching)
+    recorder = Losses(watching, watching)
     loss = F.mse_loss(mark(network()(X)), TARGET)
     loss.backward()
     recorder.backward([loss], None)
@@ -446,7 +447,7 @@ def test_gradients_random_state_and_modes_are_as_without():
             loss = F.cross_entropy(mark(F.dropout(model(X))), CLASSES)
             before = Counting.calls
             if observed:
-                Losses(Watching()).backward([loss], None)
+                Losses(made := Watching(), made).backward([loss], None)
             assert Counting.calls == before
             loss.backward()
         return model.weight.grad, torch.get_rng_state()
@@ -462,7 +463,7 @@ def test_a_call_without_gradient_gives_the_numbers_of_one_with():
     output = network()(X)
     with_graph = record(lambda o: F.cross_entropy(o, CLASSES))
     watching = Watching()
-    recorder = Losses(watching)
+    recorder = Losses(watching, watching)
     with torch.no_grad():
         value = F.cross_entropy(output, CLASSES)
         args = (output, CLASSES, None, 1, -100, 0.0)
@@ -495,7 +496,7 @@ def test_a_call_without_gradient_gives_the_numbers_of_one_with():
 def test_every_kind_of_call(kind, args):
     watching = Watching()
     result = torch.rand(8) if kind == "l1" else torch.rand(())
-    assert Losses(watching).no_grad_loss(kind, args, {}, result)
+    assert Losses(watching, watching).no_grad_loss(kind, args, {}, result)
     [(_, found, _)] = watching.records
     assert found["kind"] == kind
     assert watching.values[0][1] == pytest.approx(result.mean().item())
@@ -504,7 +505,7 @@ def test_every_kind_of_call(kind, args):
 
 def test_a_pass_gives_one_record_and_many_passes_ever_fewer():
     watching = Watching()
-    recorder = Losses(watching)
+    recorder = Losses(watching, watching)
     for watching.step in range(200):
         for _ in range(2):
             recorder.no_grad_loss("mse", (X, X, 1), {}, torch.zeros(()))
@@ -513,4 +514,4 @@ def test_a_pass_gives_one_record_and_many_passes_ever_fewer():
 
 
 def test_what_is_no_loss():
-    assert not Losses(Watching()).no_grad_loss("mse", (X, X), {}, None)
+    assert not Losses(made := Watching(), made).no_grad_loss("mse", (X, X), {}, None)

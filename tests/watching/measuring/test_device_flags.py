@@ -9,12 +9,12 @@ import torch
 
 from nethook.watching.fail_open import Guard
 from nethook.watching.measuring.device_flags import DeviceFlags
-from tests.watching.fakes import session
+from tests.watching.fakes import journal
 
 
 @pytest.fixture
 def of():
-    of = session()
+    of = journal()
     of.told = []
     of.flight = SimpleNamespace(
         call="call", device_flags=lambda step, call, keys, skipped: of.told.append((step, keys))
@@ -29,12 +29,12 @@ def folded(of, *numbers: float) -> None:
 
 
 def test_where_everything_is_on_the_cpu_nobody_is_asked(of):
-    DeviceFlags(of).ask(0)
+    DeviceFlags(of, of.flight).ask(0)
     assert of.told == []
 
 
 def test_a_series_is_told_in_the_step_in_which_its_count_grew(of):
-    flags = DeviceFlags(of)
+    flags = DeviceFlags(of, of.flight)
     inf = float("inf")
     for step, numbers in enumerate([(1.0, 1.0), (1.0, inf), (1.0, 1.0), (inf, 1.0)]):
         folded(of, *numbers)
@@ -44,11 +44,11 @@ def test_a_series_is_told_in_the_step_in_which_its_count_grew(of):
 
 
 def test_a_new_window_counts_from_nothing(of):
-    flags = DeviceFlags(of)
+    flags = DeviceFlags(of, of.flight)
     folded(of, float("inf"), 1.0)
     flags.ask(0)
     of.train.rows.collect()
-    flags.window += 1
+    flags.end_window()
     folded(of, float("inf"), 1.0)
     flags.ask(1)
     assert [len(keys) for _, keys in of.told] == [1, 1]
@@ -58,7 +58,7 @@ def test_an_error_turns_it_off_and_nothing_else(of):
     failed = []
     of.guard = Guard(lambda part, error, trace: failed.append(part), lambda: None)
     of.guard.silent = True
-    flags = DeviceFlags(of)
+    flags = DeviceFlags(of, of.flight)
 
     def fails(numbers):
         raise ValueError("odd")
@@ -67,6 +67,6 @@ def test_an_error_turns_it_off_and_nothing_else(of):
     assert (flags.off, failed, of.guard.alive) == (True, ["what devices tell later"], True)
     folded(of, float("inf"), 1.0)
     flags.ask(0)
-    flags.fetch()
+    flags.end_window()
     flags.flush()
     assert of.told == []

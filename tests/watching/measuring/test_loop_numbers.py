@@ -1,46 +1,51 @@
-"""Numbers of the loop: one per step, folded at its end; those on a device come later."""
+"""Numbers of the loop: one per step, kept at its end and folded later; those on a device too."""
 
 from __future__ import annotations
-
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 from nethook.runs import names
-from nethook.watching.measuring.loop_numbers import MORE, LoopNumbers, Pending
-from tests.watching.fakes import field, session
+from nethook.watching.measuring.loop_numbers import MORE, LoopNumbers
+from tests.watching.fakes import at, field, journal
 
 
 @pytest.fixture
 def of():
-    of = session()
-    of.left = []
-    of.lull = SimpleNamespace(leave=lambda: of.left.append(of.step))
-    of.pending = Pending(of)
+    of = journal()
     of.numbers = LoopNumbers(of)
+    of.pending = of.numbers.pending
     return of
+
+
+def end_step(of, step, losses=()):
+    """A step whose numbers are folded by themselves."""
+    of.numbers.keep(step, list(losses))
+    of.numbers.fold(of.numbers.take())
+    of.train.step_ended()
 
 
 def test_a_count_is_there_in_every_step_and_a_number_where_it_was_set(of):
     of.numbers.count(names.CLIPS)
     of.numbers.count(names.CLIPS, 2)
     of.numbers.set(names.GRAD_NORM, 2.5)
-    of.forwards, of.backwards = 3, 1
-    of.numbers.end_step(0)
-    of.step, of.forwards = 1, 1
-    of.numbers.end_step(1)
+    of.clock.forwards, of.clock.backwards = 3, 1
+    end_step(of, 0)
+    at(of, 1)
+    of.clock.forwards = 1
+    end_step(of, 1)
     assert field(of, names.LOOP, names.CLIPS, "count") == 2
     assert field(of, names.LOOP, names.CLIPS, "max") == 3
     assert field(of, names.LOOP, names.FORWARDS, "mean") == 2
     assert field(of, names.LOOP, names.GRAD_NORM, "count") == 1
 
 
-def test_norms_are_points_in_steps_that_look(of):
-    for of.step in range(3):
-        of.looks = of.step != 1
-        of.numbers.set(names.GRAD_NORM, float(of.step))
-        of.numbers.end_step(of.step)
+def test_norms_are_points_in_steps_that_have_them(of):
+    for step in range(3):
+        at(of, step)
+        if step != 1:
+            of.numbers.set(names.GRAD_NORM, float(step))
+        end_step(of, step)
     assert of.writer.points == [(names.GRAD_NORM, 0.0, 0), (names.GRAD_NORM, 2.0, 2)]
 
 
@@ -49,18 +54,19 @@ def test_several_numbers_of_a_row_in_one_step_are_all_folded(of):
     of.train.slot(row)
     for value in (1.0, 2.0, 6.0):
         of.numbers.number(row, value)
-    of.numbers.end_step(0)
+    end_step(of, 0)
     assert field(of, "@loss", "loss", "count") == 3
     assert field(of, "@loss", "loss", "mean") == 3.0
 
 
-def test_nan_counts_as_such_and_ends_the_short_way(of):
+def test_nan_counts_as_such_and_such_a_step_is_ended_by_itself(of):
     row = of.row("@loss", "loss")
     of.train.slot(row)
     of.numbers.number(row, float("nan"))
-    of.numbers.end_step(0)
+    assert of.numbers.irregular
+    end_step(of, 0)
     assert field(of, "@loss", "loss", "nan") == 1
-    assert of.left
+    assert not of.numbers.irregular
 
 
 def test_beyond_those_that_are_folded_together_each_is_folded_by_itself(of):
@@ -68,16 +74,43 @@ def test_beyond_those_that_are_folded_together_each_is_folded_by_itself(of):
     for number, row in enumerate(rows):
         of.train.slot(row)
         of.numbers.number(row, float(number))
-    of.numbers.end_step(0)
+    assert of.numbers.irregular
+    end_step(of, 0)
     for number in range(MORE + 2):
         assert field(of, f"r{number}", "loss", "mean") == number
-    assert of.numbers.index_of(rows[0]) is not None
-    assert of.numbers.index_of(rows[-1]) is None
+
+
+def test_steps_that_are_folded_together_count_as_those_that_are_not(of):
+    other = journal()
+    other.numbers = LoopNumbers(other)
+    for each, together in ((of, True), (other, False)):
+        row = each.row("@loss", "loss")
+        each.train.slot(row)
+        for step in range(5):
+            at(each, step)
+            each.clock.forwards = step
+            if step != 3:
+                each.numbers.number(row, float(step))
+            each.numbers.keep(step, [("l", float(step))])
+            each.numbers.keep(step, [("l", float(step))])  # after an interrupt: once
+            if not together:
+                each.numbers.fold(each.numbers.take())
+                each.train.step_ended()
+        each.numbers.fold(each.numbers.take())
+        each.train.step_ended()
+    for quantity in (names.FORWARDS, names.CLIPS):
+        for name in ("count", "mean", "min", "max"):
+            mine = field(of, names.LOOP, quantity, name)
+            assert mine == field(other, names.LOOP, quantity, name)
+    assert of.train.seen.tolist() == other.train.seen.tolist()
+    assert of.train.seen[of.row("@loss", "loss")] == 4
+    assert of.writer.points == other.writer.points
 
 
 def test_scalars_on_a_device_are_points_of_their_own_steps(of):
-    for of.step in range(3):
-        of.pending.add("lr", torch.tensor(0.5**of.step))
+    for step in range(3):
+        at(of, step)
+        of.pending.add("lr", torch.tensor(0.5**step))
     of.pending.add("mark", torch.tensor((1 << 52) - 1))
     assert (len(of.pending), of.writer.points) == (4, [])
     of.pending.fetch()

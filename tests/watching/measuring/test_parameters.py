@@ -8,13 +8,13 @@ from torch import nn
 
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.parameters import ParametersChangedError, ParameterSet, _Snapshot
-from tests.watching.fakes import field, session
+from tests.watching.fakes import field, journal
 
 
 def made(*tensors: torch.Tensor, **more):
-    of = session(**more)
+    of = journal(**more)
     facts = [ParameterFacts(f"p{at}", nn.Parameter(each)) for at, each in enumerate(tensors)]
-    return of, facts, ParameterSet(of, facts)
+    return of, facts, ParameterSet(of, of, facts)
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (3, 4)], ids=["flat", "transposed"])

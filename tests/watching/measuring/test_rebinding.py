@@ -7,11 +7,11 @@ from torch import nn
 
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.rebinding import Resolver
-from tests.watching.fakes import session
+from tests.watching.fakes import journal
 
 
 def resolver(model: nn.Module):
-    of = session()
+    of = journal()
     facts = [ParameterFacts(name, tensor) for name, tensor in model.named_parameters()]
     return of, facts, Resolver(of, {"": model}, facts)
 

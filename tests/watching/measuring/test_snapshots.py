@@ -10,7 +10,7 @@ from torch import nn
 from nethook.errors import OptionError
 from nethook.hooks.hook import Owner
 from nethook.watching.measuring.snapshots import Snapshots, SnapshotTap, checked, is_due
-from tests.watching.fakes import session
+from tests.watching.fakes import at, journal
 
 
 def test_the_steps_are_the_first_four_and_two_in_each_doubling():
@@ -20,48 +20,50 @@ def test_the_steps_are_the_first_four_and_two_in_each_doubling():
 
 
 def test_the_first_samples_of_the_first_call_of_a_step_are_kept():
-    of = session()
+    of = journal()
     store = Snapshots(of)
     tap = SnapshotTap(Owner("test"), "fc", of, store, 2)
     outputs = torch.randn(3, 5, 4, dtype=torch.float64)
-    for of.step, output in zip((0, 0, 5), outputs, strict=True):
+    for step, output in zip((0, 0, 5), outputs, strict=True):
+        at(of, step)
         tap(nn.Identity(), (), output)
-    store.fetch()
+    store.end_window()
     [(address, step, values)] = of.writer.pictures
     assert (address, step) == ("fc", 0)
     np.testing.assert_array_equal(values, outputs[0, :2].float().numpy())
-    store.fetch()
+    store.end_window()
     assert len(of.writer.pictures) == 1
 
 
 def test_a_copy_is_kept_and_not_the_tensor():
-    of = session()
+    of = journal()
     store = Snapshots(of)
     output = torch.ones(2, 2)
     store.add("fc", output)
     output.zero_()
-    store.fetch()
+    store.end_window()
     assert of.writer.pictures[0][2].tolist() == [[1, 1], [1, 1]]
 
 
 def test_evaluations_and_odd_outputs_are_not_kept():
-    of = session(training=False)
+    of = journal()
+    of.clock.calls.training = False
     store = Snapshots(of)
     tap = SnapshotTap(Owner("test"), "fc", of, store, 2)
     tap(nn.Identity(), (), torch.ones(2, 2))
-    of.training = True
+    of.clock.calls.training = True
     tap(nn.Identity(), (), torch.tensor(1.0))  # no samples
     tap(nn.Identity(), (), torch.ones(2, 2).to_sparse())
     tap(nn.Identity(), (), torch.ones(1).expand(2, 1 << 30))  # larger than memory
-    store.fetch()
+    store.end_window()
     assert of.writer.pictures == []
 
 
 def test_complex_outputs_are_kept_as_their_size():
-    of = session()
+    of = journal()
     store = Snapshots(of)
     store.add("fft", torch.tensor([3 + 4j]))
-    store.fetch()
+    store.end_window()
     assert of.writer.pictures[0][2].tolist() == [5.0]
 
 

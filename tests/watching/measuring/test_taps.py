@@ -11,7 +11,6 @@ from nethook.hooks.hook import Owner
 from nethook.runs import names
 from nethook.watching.fail_open import Guard
 from nethook.watching.measuring.taps import WatchHook, described
-from tests.watching.fakes import session
 
 
 def test_a_tensor_is_described_by_shape_and_type():
@@ -21,9 +20,9 @@ def test_a_tensor_is_described_by_shape_and_type():
 
 def test_a_hook_that_fails_is_off_and_names_itself():
     told = []
-    of = session(guard=Guard(lambda part, error, trace: told.append((part, error)), lambda: None))
-    of.guard.silent = True
-    hook = WatchHook(Owner("test"), "block.fc", of)
+    guard = Guard(lambda part, error, trace: told.append((part, error)), lambda: None)
+    guard.silent = True
+    hook = WatchHook(Owner("test"), "block.fc", guard)
     hook.failed(ValueError("odd"))
     assert (hook.off, told) == (True, [("WatchHook at 'block.fc'", "ValueError: odd")])
 

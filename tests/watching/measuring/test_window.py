@@ -25,17 +25,17 @@ def train(
     x, y = torch.randn(16, 4), torch.randint(3, (16,))
     losses = []
     with nethook.watch(model, optimizer, to=path, **options) as watch:
-        watch._session.budget.every = every
-        watch._session.train.rows.has_devices = away
+        watch._session.schedule.budget.every = every
+        watch._session.journal.train.rows.has_devices = away
         for step in range(steps):
             optimizer.zero_grad()
             loss = F.cross_entropy(model(x), y)
             losses.append(loss.item())
             loss.backward()
             optimizer.step()
-            watch._session.writer.flush()  # windows also merge where the writer is behind
+            watch._session.journal.writer.flush()  # windows also merge where the writer is behind
             if step == 99:
-                watch._session.event("note", "something happened")
+                watch._session.journal.event("note", "something happened")
     return losses
 
 

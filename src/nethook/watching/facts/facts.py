@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 
@@ -16,19 +16,19 @@ from nethook.stats.shards import Part, placements_of
 from nethook.stats.tables import fingerprint
 from nethook.stats.torch_kernel import number_type
 from nethook.watching.facts.earlier import added, with_earlier
-from nethook.watching.facts.needs import FactsSession
-from nethook.watching.facts.telling import tell_frozen
+from nethook.watching.journal import Journal
+from nethook.watching.loop.optimizers import Optimizers
+from nethook.watching.measuring.device_flags import DeviceFlags
 from nethook.watching.measuring.device_parameters import device_fingerprint, is_away
+from nethook.watching.measuring.loop_numbers import Pending
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.taps import OutputTap
-
-if TYPE_CHECKING:
-    from nethook.watching.loop.optimizers import Steps
-    from nethook.watching.loop.track import Track
+from nethook.watching.recorder import Recorder
 
 ROWS: Final = 512
 """Rows of a weight of which the distinct ones are counted."""
 COLUMNS: Final = 1024
+_SHOWN: Final = 200  # addresses that an event names
 
 
 class SiteFacts:
@@ -73,29 +73,35 @@ class SiteFacts:
         return info
 
 
-class Facts:
-    """All sites and parameters, and when they are written."""
+class Facts(Recorder):
+    """All sites and parameters, and when they are written.
+
+    Arguments:
+        journal: where they go.
+        optimizers: that hold the parameters.
+        device_flags, pending: bring what is still on a device.
+        sites, parameters: of all models.
+    """
 
     def __init__(
         self,
-        session: FactsSession,
+        journal: Journal,
+        optimizers: Optimizers,
+        device_flags: DeviceFlags,
+        pending: Pending,
         sites: Sequence[SiteFacts],
         parameters: Sequence[tuple[ParameterFacts, ParameterSite, Mapping[str, Any]]],
-        steps: Steps,
     ) -> None:
-        self._session = session
+        self._journal = journal
+        self._optimizers = optimizers
+        self._device_flags = device_flags
+        self._pending = pending
         self._sites = sites
         self._parameters = parameters
-        self._steps = steps
         self._told: dict[str, Any] = {}
-        self._totals = session.writer.earlier.get("totals")
-        self._earlier = session.writer.earlier_sites
+        self._totals = journal.writer.earlier.get("totals")
+        self._earlier = journal.writer.earlier_sites
         self._requires: dict[str, bool] = {}
-        session.write_facts = self.write  # type: ignore[method-assign]
-        session.on_step.append(self.step_ended)
-        session.on_window.append(self.write_totals)
-        session.on_gradients.append(self.count_rows)
-        session.passes.on_end.append(self.pass_ended)
 
     def pass_ended(self, phase: str) -> None:
         """A pass without gradient has ended: now its calls have a name."""
@@ -106,11 +112,11 @@ class Facts:
                 tap.calls["off"] = 0
                 tap.pass_was(phase)
 
-    def step_ended(self, step: int) -> None:
+    def end_step(self, step: int) -> None:
         """A step has ended; the first ones are told at once."""
-        done = step - self._session.first_step
-        if self._session.samples:
-            self._steps.settle_later()
+        done = step - self._journal.clock.first_step
+        if self._journal.schedule.samples:
+            self._optimizers.settle_later()
         if done in (0, 3):
             self.write()
         if done & (done - 1) == 0:  # 0, 1, 2, 4, 8, …: the same steps on every rank
@@ -134,17 +140,17 @@ class Facts:
             stacked = torch.stack([mark.to(tensors[0].device) for mark in tensors])
             positions = torch.arange(1, len(tensors) + 1, device=stacked.device)
             mixed = (stacked * positions).sum() & ((1 << 52) - 1)
-            self._session.pending.add(names.fingerprint_name(*shard), mixed)
+            self._pending.add(names.fingerprint_name(*shard), mixed)
         for shard, shard_marks in marks.items():
             total = sum(
                 position * int(mark) for position, mark in enumerate(shard_marks, start=1)
             ) % (1 << 52)
-            self._session.writer.log(names.fingerprint_name(*shard), float(total), step)
+            self._journal.writer.log(names.fingerprint_name(*shard), float(total), step)
 
     def write(self) -> None:
         """Brings the file up to date."""
-        session, writer = self._session, self._session.writer
-        self._steps.settle()
+        journal, writer = self._journal, self._journal.writer
+        self._optimizers.settle()
         for site in self._sites:
             self._tell(site.address, site.kind, site.info())
         frozen: dict[str, bool] = {}
@@ -169,47 +175,56 @@ class Facts:
             self._requires[facts.address] = tensor.requires_grad
             self._tell(facts.address, "Parameter", info)
         if frozen:
-            tell_frozen(session, frozen)
-        self.write_totals()
+            data = {"requires_grad": dict(list(frozen.items())[:_SHOWN])}
+            said = f"requires_grad of {len(frozen)} parameters changed"
+            journal.event(names.PARAMETERS, said, data=data)
+        self.end_window()
         writer.info(
-            overhead=session.budget.overhead,
+            overhead=journal.schedule.budget.overhead,
             memory=self.memory(),
         )
 
-    def write_totals(self) -> None:
+    def close(self) -> None:
+        """Watching ends."""
+        self.write()
+
+    def end_window(self) -> None:
         """Has the totals written, with the window that goes to the file: a kill leaves both."""
-        steps = {track.name: track.steps for track in self._steps.tracks.values()}
-        self._session.writer.info(
-            totals=added({**self._session.totals, "optimizer_steps": steps}, self._totals)
-        )
+        clock = self._journal.clock
+        steps = {
+            track.name: clock.turns.counts.get(key, 0)
+            for key, track in self._optimizers.tracks.items()
+        }
+        totals = added({**clock.totals, "optimizer_steps": steps}, self._totals)
+        self._journal.writer.info(totals=totals)
 
     def memory(self) -> dict[str, int]:
         """Bytes that the watch holds on to."""
-        session = self._session
-        series = len(session.catalogue.keys)
+        catalogue = self._journal.catalogue
         return {
-            "series": series,
-            "rows": session.catalogue.capacity * (18 * 8 + 645 * 8 + 24),
-            "snapshot": self._steps.memory,
-            "snapshot_cap": session.snapshot_cap,
+            "series": len(catalogue.keys),
+            "rows": catalogue.capacity * (18 * 8 + 645 * 8 + 24),
+            "snapshot": self._optimizers.memory,
+            "snapshot_cap": self._journal.options.snapshot_cap,
         }
 
     def _tell(self, address: str, kind: str, info: dict[str, Any]) -> None:
         if address in self._earlier:
-            info = with_earlier(info, self._earlier[address][1], self._session.first_step)
+            first = self._journal.clock.first_step
+            info = with_earlier(info, self._earlier[address][1], first)
         if self._told.get(address) != info:
             self._told[address] = dict(info)
-            self._session.writer.add_site(address, kind, info)
+            self._journal.writer.add_site(address, kind, info)
 
     # -- rows of weights ----------------------------------------------------------------------
 
-    def count_rows(self, track: Track) -> None:
+    def before_step(self, parameters: Sequence[ParameterFacts]) -> None:
         """At the first four steps: how many rows of each weight, and of its gradient, differ."""
-        session = self._session
-        step = session.step - session.first_step
-        if step > 3 or track.set is None:
+        clock = self._journal.clock
+        step = clock.step - clock.first_step
+        if step > 3:
             return
-        for facts in track.set.all:
+        for facts in parameters:
             weight = facts.local.detach()
             if weight.dim() < 2 or not weight.numel() or not readable.is_readable(weight):
                 continue
@@ -228,7 +243,7 @@ class Facts:
         def done(numbers: list[float]) -> None:
             rows[name] = {**rows.get(name, {}), step: int(numbers[0])}
 
-        self._session.device_flags.put(count.reshape(1), done)
+        self._device_flags.put(count.reshape(1), done)
 
 
 def distinct_rows(matrix: torch.Tensor, tolerance: float) -> torch.Tensor:

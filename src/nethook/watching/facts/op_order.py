@@ -12,36 +12,46 @@ from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.kinds.operations import LINEAR, LINEAR_BY_A_CONSTANT, LINEAR_IN_ONE
-from nethook.watching.facts.needs import OpsSession
+from nethook.watching.journal import Journal
+from nethook.watching.recorder import Recorder
 
 MOST: Final = 4000
 """Operations that are written down."""
 
 
-class OpOrder(OpConsumer):
-    """Writes down the operations of one training call."""
+class OpOrder(OpConsumer, Recorder):
+    """Writes down the operations of one training call.
 
-    def __init__(self, session: OpsSession, prefix: str, hooks: Attachment) -> None:
-        self._session = session
+    Arguments:
+        journal: where they go.
+        prefix: of the addresses of this model.
+        hooks: that watch its operations; they go when the first step has ended.
+        op_lists: those of all models by name, which are told together.
+    """
+
+    def __init__(
+        self, journal: Journal, prefix: str, hooks: Attachment, op_lists: dict[str, Any]
+    ) -> None:
+        self._journal = journal
+        self._op_lists = op_lists
         self._prefix = prefix
         self._hooks: Attachment | None = hooks
         self._off = False
         self._ops: list[dict[str, Any]] = []
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
-        session.on_step.append(self._done)
 
     def after(
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         result: Any,
     ) -> Any:  # fmt: skip
         """An operation has run."""
-        session = self._session
+        clock, guard = self._journal.clock, self._journal.guard
         try:
-            first = session.training and session.forwards == 1 and len(self._ops) < MOST
-            if first and not self._off and session.guard.alive:
+            first = clock.calls.training and clock.forwards == 1 and len(self._ops) < MOST
+            if first and not self._off and guard.alive:
                 self._note(op, args, kwargs, result)
         except Exception as error:
-            session.guard.failed("the order of operations", error, self._turn_off)
+            guard.failed("the order of operations", error, self._turn_off)
 
     def _note(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
@@ -70,19 +80,19 @@ class OpOrder(OpConsumer):
 
     def compiled(self) -> None:
         """Something is about to be compiled: if that is the model, there is nothing to see."""
-        if self._session.depth == 0 and not self._ops:
+        if self._journal.clock.calls.depth == 0 and not self._ops:
             self._off = True
             self._remove()
 
-    def _done(self, step: int) -> None:
+    def end_step(self, step: int) -> None:
         """The first step has ended."""
         if self._off:
             self._remove()
         elif self._hooks is not None and self._ops:
-            op_lists = self._session.op_lists
+            op_lists = self._op_lists
             op_lists[self._prefix.rstrip(".")] = self._ops
             only = op_lists.get("") if len(op_lists) == 1 else None
-            self._session.writer.info(ops=only if only is not None else op_lists)
+            self._journal.writer.info(ops=only if only is not None else op_lists)
             self._remove()
 
     def _remove(self) -> None:

@@ -18,11 +18,11 @@ import torch
 from torch import nn
 
 from nethook.runs.names import GRADS, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.watching.flight.flag import Flag
 from nethook.watching.flight.loss import LossCause
 from nethook.watching.flight.ranges import Range, is_finite, range_of, ranges_of
 from nethook.watching.flight.reasons import forward_reason
 from nethook.watching.flight.ring import Call
-from nethook.watching.protocols import Flag
 
 _SHOWN = 8
 

@@ -179,6 +179,15 @@ class LossKeeper:
         return {} if target is None else kept | {"target": target}
 
 
+def target_of(node: Any) -> torch.Tensor | None:
+    """The target of a loss whose node is known to keep it; None where it was written since."""
+    try:
+        target: torch.Tensor = saved_by(node, "target")
+    except RuntimeError:
+        return None
+    return target.detach() if target.requires_grad else target
+
+
 def keep_loss(roots: Sequence[torch.Tensor]) -> dict[str, Any]:
     """What is needed to compute a loss again from the model's output; empty where that is unknown.
 

@@ -23,16 +23,20 @@ from torch import nn
 from nethook.addresses.wrappers import unwrap
 from nethook.hooks.modes import quiet
 from nethook.runs.names import GRADS, NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.stats.native import binding
 from nethook.stats.shards import is_shared
 from nethook.stats.transfers import Transfers
+from nethook.torch_private import is_autocast
 from nethook.watching.fail_open import contained
 from nethook.watching.flight.culprit import Pinned, Suspect, look_at, pin
 from nethook.watching.flight.file import Flight as Saved
 from nethook.watching.flight.file import flight_path, save, weights_of
-from nethook.watching.flight.loss import LossCause, LossKeeper, cause_of
+from nethook.watching.flight.flag import Flag
+from nethook.watching.flight.loss import LossCause, LossKeeper, cause_of, target_of
 from nethook.watching.flight.ranges import is_finite, range_of
-from nethook.watching.flight.ring import Call, PlainCall, Ring, has_drawn
-from nethook.watching.protocols import Flag, Watching
+from nethook.watching.flight.ring import CAP, Call, PlainCall, Ring, has_drawn, random_states
+from nethook.watching.journal import Journal
+from nethook.watching.recorder import Recorder
 
 CALM: Final = 16
 """Calls in a row without random numbers after which states are not held in every step."""
@@ -46,18 +50,21 @@ PATIENCE: Final = 3
 LOSS: Final = "loss"
 
 
-class Flight:
-    """Tells the watch of the first NaN; see (c) in `protocols`.
+class Flight(Recorder):
+    """Tells of the first NaN: which step, which operation, with which batch.
+
+    A tap whose tensor has NaN or infinities calls `flag` at once on CPU; elsewhere a device tells
+    two steps later, without tensors.
 
     Arguments:
-        watching: what the watch offers.
+        journal: where events go.
         batches: how many steps' inputs to hold on to; 0 holds none and saves nothing.
     """
 
     part = "the flight recorder"
 
-    def __init__(self, watching: Watching, batches: int = 3) -> None:
-        self._watching = watching
+    def __init__(self, journal: Journal, batches: int = 3) -> None:
+        self._watching = journal
         self.off = False
         self._ring = Ring(batches) if batches > 0 else None
         self._call: Call | None = None  # the outermost call that is or was under way, ...
@@ -82,16 +89,6 @@ class Flight:
             self._call = self.plain.kept_in(self._ring)
         return self._call
 
-    @property
-    def holds(self) -> bool:
-        """Whether batches are held."""
-        return not (self.off or self.reported or self._ring is None)
-
-    @property
-    def calm(self) -> bool:
-        """Whether the calls draw no random numbers, so far as was seen."""
-        return self._calm >= CALM
-
     # -- what the watch tells ---------------------------------------------------------------------
 
     @contained
@@ -99,10 +96,40 @@ class Flight:
         self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """An outermost call in training begins."""
-        if self._ring is not None and not self.reported:
-            step = self._watching.step
-            self.plain.forget()
-            self._call = self._ring.add(model, weakref.ref(module), step, (args, kwargs))
+        if self._ring is None or self.reported:
+            return
+        if self._watching.schedule.quiet and self._hold(model, module, args, kwargs):
+            return
+        step = self._watching.step
+        self.plain.forget()
+        self._call = self._ring.add(model, weakref.ref(module), step, (args, kwargs))
+
+    def _hold(
+        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> bool:
+        """Holds the only batch of a step in which nothing is due; False where it is not that plain.
+
+        Nothing that is read later needs more than the last batch, so it is no member of the ring
+        unless something is not finite.
+        """
+        watching = self._watching
+        if len(args) != 1 or kwargs or type(args[0]) is not torch.Tensor or is_autocast():
+            return False
+        if watching.clock.forwards > 1 or watching.train.rows.has_devices:
+            return False
+        tensor = args[0]
+        if binding.functions is None or not 0 <= binding.bytes_of(tensor) <= CAP:
+            return False
+        if tensor.is_inference():
+            return False
+        random = {} if self._calm >= CALM else random_states([])
+        self.plain.hold(model, weakref.ref(module), watching.step, args, random)
+        return True
+
+    def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
+        """An outermost call has returned."""
+        if self._watching.schedule.looks and self._watching.clock.calls.training:
+            self.forward_ends()
 
     @contained
     def forward_ends(self) -> None:
@@ -115,6 +142,13 @@ class Flight:
     def mode_changed(self) -> None:
         """The model is in another mode: it may draw random numbers now."""
         self._calm = 0
+
+    def flag(
+        self, address: str, quantity: str, module: nn.Module | None, inputs: Any, value: Any
+    ) -> None:
+        """NaN or infinities were seen in the call or the pass that is under way."""
+        phase = self._watching.phase if quantity == OUTPUTS else "train"
+        self.non_finite(Flag(address, quantity, self._watching.step, phase, module, inputs, value))
 
     @contained
     def non_finite(self, flag: Flag) -> None:
@@ -131,6 +165,9 @@ class Flight:
         `fine` says that every loss is known to be finite.
         """
         if self.reported:
+            return
+        if fine and self.plain.on and len(roots) == 1:
+            self._keep_plainly(roots)
             return
         call = self.call
         if call is not None:
@@ -151,15 +188,16 @@ class Flight:
                     sign = Suspect("", LOSS, self._watching.step, call, range_of(root))
                     self.signs.append(sign)
 
-    def keep(self, root: torch.Tensor) -> dict[str, Any]:
-        """What is needed to compute a loss again."""
-        return self._keeper.keep([root])
+    def _keep_plainly(self, roots: Sequence[torch.Tensor]) -> None:
+        """What is needed to compute the loss of a batch again that is held, and in no ring."""
+        node: Any = roots[0].grad_fn
+        kept = self._keeper.kept_of(type(node))
+        if kept is None:
+            self.plain.loss = self._keeper.keep(roots)
+        else:
+            self.plain.loss, self.plain.target = kept, target_of(node)
 
-    def kept_of(self, node: type) -> dict[str, Any] | None:
-        """The same of all losses with this last node but for their target, if that is known."""
-        return self._keeper.kept_of(node)
-
-    def before_step(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
+    def step_begins(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
         """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""
         if self.reported or skipped:
             return
@@ -171,6 +209,10 @@ class Flight:
     def _look_before_step(self, optimizer: torch.optim.Optimizer) -> None:
         if self._loss_is_bad() or not _gradients_finite(optimizer):
             self._report(weights=True)  # now, for the step will change them
+
+    def end_step(self, step: int) -> None:
+        """A step has ended."""
+        self.step_ended(step, self._watching.clock.skipped)
 
     def step_ended(self, step: int, skipped: bool | None) -> None:
         """A step has ended; `skipped` is None where only the device knows."""
@@ -210,7 +252,7 @@ class Flight:
         self._forget()
 
     @contained
-    def fetch(self) -> None:
+    def end_window(self) -> None:
         """A window ends, and devices are waited for anyway."""
         self._transfers.fetch()
 
@@ -309,7 +351,7 @@ class Flight:
         with quiet():
             inputs = None if call is None else call.inputs
             # To keep its budget the watch may not have looked at outputs in this step.
-            measured = bool(getattr(self._watching, "on_outputs", True))
+            measured = self._watching.schedule.outputs
             pinned = pin(signs, self._loss, inputs, healthy=self._healthy, measured=measured)
             pinned.step = pinned.step if pinned.step >= 0 else self._watching.step
             pinned.call = pinned.call or call
@@ -317,7 +359,7 @@ class Flight:
         said = _sentence(pinned, data, self._watching.run_path())
         self._watching.event(NON_FINITE, said, pinned.address, data)
         # Nobody reads the file while training goes to waste. `nethook run` says it at the end.
-        if sys.stderr is not None and not getattr(self._watching, "silent", False):
+        if sys.stderr is not None and not self._watching.guard.silent:
             sys.stderr.write(f"nethook: {said}\n")
         self._let_go()
 

@@ -59,7 +59,7 @@ class Call:
 
 
 class PlainCall:
-    """A call with one tensor on the CPU, as it is noted on the short way: see `fast_path`."""
+    """A call with one tensor on the CPU, as it is held in a step in which nothing is due."""
 
     __slots__ = ("args", "loss", "model", "module", "on", "random", "step", "target", "version")
 
@@ -73,6 +73,20 @@ class PlainCall:
         self.random: dict[str, torch.Tensor] = {}
         self.loss: dict[str, Any] = {}
         self.target: torch.Tensor | None = None
+
+    def hold(
+        self,
+        model: str,
+        module: weakref.ref[nn.Module],
+        step: int,
+        args: tuple[Any, ...],
+        random: dict[str, torch.Tensor],
+    ) -> None:
+        """A call with one tensor begins."""
+        self.model, self.module, self.step, self.args = model, module, step, args
+        self.version, self.random = version_of(args[0]), random
+        self.loss, self.target = {}, None
+        self.on = True
 
     def forget(self) -> None:
         """It is not the last call any more: nothing of it is held."""

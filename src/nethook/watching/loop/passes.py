@@ -16,10 +16,12 @@ from torch import nn
 
 from nethook.hooks.hook import Owner
 from nethook.hooks.process.loss_functions import LossFunctions
-from nethook.runs import names
 from nethook.runs.writing.windowing import WindowClock
-from nethook.watching.protocols import PassSession
-from nethook.watching.series import Sheet
+from nethook.watching.clock.call_order import CallOrder
+from nethook.watching.journal import Journal
+from nethook.watching.losses.recorder import Losses
+from nethook.watching.measuring.window import QUEUE
+from nethook.watching.recorder import Recorders
 
 if TYPE_CHECKING:
     from nethook.runs.format.window import Window
@@ -34,47 +36,29 @@ an environment come one by one."""
 class Passes:
     """The pass that is under way, and the windows of passes."""
 
-    def __init__(self, session: PassSession) -> None:
-        self._session = session
-        self._sheet: Sheet | None = None
-        self.open = False
-        self.calls = 0
-        self._evaluates = False
+    def __init__(self, journal: Journal, losses: Losses, order: CallOrder) -> None:
+        self._journal = journal
+        self._losses = losses
+        self._order = order
         self._windows: dict[str, Window] = {}
         self._clocks: dict[str, WindowClock] = {}
         self._counts: dict[str, int] = {"eval": 0, "aux": 0}
-        self._losses: LossFunctions | None = None
+        self._functions: LossFunctions | None = None
         self._last_batch: weakref.ref[torch.Tensor] | None = None
         self._batches = 0
-        self.on_end: list[Any] = []  # called with the phase
-
-    @property
-    def sheet(self) -> Sheet:
-        """The rows of passes; made when there is one."""
-        if self._sheet is None:
-            self._sheet = Sheet(self._session.catalogue)
-        return self._sheet
-
-    @property
-    def phase(self) -> str:
-        """What the pass under way is taken for so far."""
-        return "eval" if self._evaluates else "aux"
 
     def begin(self, module: nn.Module, args: tuple[Any, ...] = ()) -> None:
         """A call without gradient begins."""
-        if not self.open:
-            self.open = True
-            self.calls = 0
-            self._evaluates = False
+        clock = self._journal.clock
+        if clock.pass_begins():
             self._batches = 0
-            self._session.order.note("evaluation")
-            if self._losses is None:
-                self._losses = LossFunctions(Owner("nethook.watch"), self._saw_loss)
-            self._losses.put_on()
-        self.calls += 1
+            self._order.note("evaluation")
+            if self._functions is None:
+                self._functions = LossFunctions(Owner("nethook.watch"), self._saw_loss)
+            self._functions.put_on()
         if not module.training:
-            self._evaluates = True
-        elif not self._evaluates:
+            clock.pass_evaluates()
+        elif clock.pass_phase == "aux":
             self._note_batch(args)
 
     def _note_batch(self, args: tuple[Any, ...]) -> None:
@@ -86,67 +70,58 @@ class Passes:
         if last is not batch:
             self._last_batch = weakref.ref(batch)
             self._batches += 1
-            self._evaluates = self._batches >= BATCHES
+            if self._batches >= BATCHES:
+                self._journal.clock.pass_evaluates()
 
     def _saw_loss(
         self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     ) -> None:
-        session = self._session
+        clock, guard = self._journal.clock, self._journal.guard
         try:
             # A training call ends a pass, so where one is open the gradient is not merely
             # switched off for a moment. The loss may be taken inside the model, too.
-            watched = self.open and session.guard.alive
-            if watched and session.losses.no_grad_loss(kind, args, kwargs, result):
-                self._evaluates = True
+            watched = clock.pass_open and guard.alive
+            if watched and self._losses.no_grad_loss(kind, args, kwargs, result):
+                clock.pass_evaluates()
         except Exception as error:
-            session.guard.failed("the losses of passes without gradient", error, self.turn_off)
+            guard.failed("the losses of passes without gradient", error, self.turn_off)
 
-    def loss(self, name: str, value: torch.Tensor | float) -> None:
-        """One value of a loss in this pass."""
-        row = self._session.row(names.loss_address(name), names.LOSS)
-        if row is None:
-            return
-        slot = self.sheet.rows.slots.get(row) or self.sheet.slot(row)
-        if not isinstance(value, torch.Tensor):
-            value = torch.tensor(value, dtype=torch.float64)
-        slot.fold(value)
-
-    def end(self) -> None:
-        """The pass has ended: now it is known what it was."""
-        self.open = False
+    def end(self, recorders: Recorders) -> None:
+        """The pass has ended: now it is known what it was, and recorders are told."""
         self.turn_off()
-        session, phase = self._session, self.phase
-        for told in self.on_end:
+        journal = self._journal
+        phase = journal.clock.pass_ends()
+        for told in recorders.pass_ended:
             told(phase)
-        if phase == "eval":
-            session.totals["evaluations"] += 1
-        if self._sheet is None:
+        if not journal.has_off:
             return
-        if phase not in session.phases:
-            self._sheet.clear()
+        sheet = journal.off
+        if phase not in journal.options.phases:
+            sheet.clear()
             return
-        self._sheet.step_ended()
+        sheet.step_ended()
         number = self._counts[phase]
         self._counts[phase] = number + 1
+        writer = journal.writer
         window = self._windows.get(phase)
         if window is None:
-            window = session.writer.window(phase)
+            window = writer.window(phase)
             self._clocks[phase] = WindowClock()
-        window = self._sheet.fill(session.writer.still_open(window))
-        window.add_step(session.step)
-        if self._clocks[phase].ends_with(number) and session.writer.waiting < session.queue:
-            window = session.writer.submit(window)
+        window = sheet.fill(writer.still_open(window))
+        window.add_step(journal.step)
+        if self._clocks[phase].ends_with(number) and writer.waiting < QUEUE:
+            window = writer.submit(window)
             self._clocks[phase].open(number + 1)
         self._windows[phase] = window
 
     def turn_off(self) -> None:
         """Loss functions are no longer watched."""
-        if self._losses is not None:
-            self._losses.remove()
+        if self._functions is not None:
+            self._functions.remove()
 
     def finish(self) -> None:
         """Watching ends: windows that are still open are handed over."""
         self.turn_off()
         for window in self._windows.values():
             if window.steps:
-                self._session.hand_in(window)
+                self._journal.hand_in(window)

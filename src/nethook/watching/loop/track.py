@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,7 +10,8 @@ import torch
 from nethook.runs import names
 from nethook.runs.secrets.masking import masked_setting
 from nethook.stats.shards import local_part
-from nethook.watching.loop.needs import ClockSession
+from nethook.watching.journal import Journal
+from nethook.watching.measuring.loop_numbers import Pending
 from nethook.watching.measuring.parameters import ParameterSet
 
 
@@ -22,15 +22,13 @@ class Track:
         self.name = name
         self.ref = weakref.ref(optimizer)
         self.type = type(optimizer).__name__
-        self.stepped = False  # in the step that is under way
         self.reading = False  # its gradients are still to be read, after the closure
-        self.steps = 0
         self.sizes: list[int] = []  # parameters per group
         self.set: ParameterSet | None = None
         self.rates: list[float | None] = []
         self.settings: list[dict[str, object]] = []
-        # Gradients that its last step has used: (parameter, address, version). None: all there are.
-        self.used: list[tuple[torch.Tensor, int, int]] | None = []
+        # Gradients that its last step has used: (parameter, id, version).
+        self.used: list[tuple[torch.Tensor, int, int]] = []
         self.mixed = False  # a backward pass has added to these, and nobody has cleared them
         self.before: tuple[list[int], list[Any]] | None = None  # its weights, when it began
         self.marks = False  # whether its steps are seen by the versions of its parameters
@@ -58,11 +56,12 @@ class Track:
         seen = self.set.witnesses
         return seen.versions() != versions or seen.have_changed(weights)
 
-    def note_rates(self, session: ClockSession, optimizer: torch.optim.Optimizer) -> None:
+    def note_rates(
+        self, journal: Journal, pending: Pending, optimizer: torch.optim.Optimizer
+    ) -> None:
         """Notes the learning rates where they have changed, and settings in some steps."""
-        if not session.samples and self.rates == [
-            group.get("lr") for group in optimizer.param_groups
-        ]:
+        samples = journal.schedule.samples
+        if not samples and self.rates == [group.get("lr") for group in optimizer.param_groups]:
             return  # as nearly always: what they were
         rates: list[float | None] = []
         for number, group in enumerate(optimizer.param_groups):
@@ -70,15 +69,15 @@ class Track:
             before = self.rates[number] if number < len(self.rates) else None
             if isinstance(rate, torch.Tensor):
                 if rate.device.type != "cpu":
-                    session.pending.add(names.lr_name(self.name, number), rate)
+                    pending.add(names.lr_name(self.name, number), rate)
                     rates.append(None)
                     continue
                 rate = rate.item()
             if rate is not None and rate != before:
-                session.writer.log(names.lr_name(self.name, number), rate, session.step)
+                journal.writer.log(names.lr_name(self.name, number), rate, journal.step)
             rates.append(rate)
         self.rates = rates
-        if session.samples or not self.settings:
+        if samples or not self.settings:
             settings = [settings_of(group) for group in optimizer.param_groups]
             if settings != self.settings:
                 self.settings = settings
@@ -90,7 +89,7 @@ class Track:
                     "fused": any(bool(group.get("fused")) for group in optimizer.param_groups),
                 }
                 message = f"settings of optimizer {self.name} ({self.type})"
-                session.note_event(names.GROUPS, message, data=data)
+                journal.note_event(names.GROUPS, message, data=data)
 
 
 def is_there(grad: torch.Tensor) -> bool:
@@ -98,21 +97,6 @@ def is_there(grad: torch.Tensor) -> bool:
     # Zeroed by way of `.data`, the version is what it was.
     held = local_part(grad.detach())
     return held is None or held.device.type != "cpu" or bool(held.count_nonzero())
-
-
-def closure_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
-    """The closure that a step was called with, if any."""
-    closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
-    return closure if callable(closure) else None
-
-
-def with_closure(
-    args: tuple[Any, ...], kwargs: dict[str, Any], closure: Callable[[], Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same arguments with another closure."""
-    if "closure" in kwargs:
-        return args, {**kwargs, "closure": closure}
-    return (args[0], closure, *args[2:]), kwargs
 
 
 def settings_of(group: dict[str, Any]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import torch
 
 from nethook.torch_private import saved_by, saved_without_hooks, shapes_of_node
-from nethook.watching.protocols import OUTPUT_MARK, OutputMark
+from nethook.watching.losses.marks import OUTPUT_MARK, OutputMark
 
 Node = Any
 """An autograd node: `tensor.grad_fn`."""

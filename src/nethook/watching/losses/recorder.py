@@ -13,19 +13,24 @@ from math import isfinite
 from typing import Any, Final
 
 import torch
+from torch import nn
 
+from nethook.addresses.nested import tensors
 from nethook.hooks.modes import modes_are_active, quiet
 from nethook.hooks.process.source_line import ScriptLine, line_of_script
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
 from nethook.watching.fail_open import contained
+from nethook.watching.journal import Journal
 from nethook.watching.losses.calls import operands_of_call
 from nethook.watching.losses.graph import Node, Term, follow
 from nethook.watching.losses.kinds import Operands, operands_of
+from nethook.watching.losses.marks import Marks
 from nethook.watching.losses.numbers import numbers_of, unpacked
 from nethook.watching.losses.record import Analysis, analyse, shapes
-from nethook.watching.protocols import Watching
+from nethook.watching.losses.values import LossValues
+from nethook.watching.recorder import Recorder
 
 WAYS: Final = 8
 """Ways of making a loss that one line of a script may have; more are counted to the last."""
@@ -49,23 +54,58 @@ class _Series:
         self.recorded = 0  # the number of the last of them that has a record
 
 
-class Losses:
-    """Tells the watch of every loss; see (a) and (b) in `protocols`.
+class Losses(Recorder):
+    """Tells of every loss, of backward passes and of passes without gradient.
+
+    Arguments:
+        journal: where records go.
+        values: where the value of each goes, without the factor of a scaler.
 
     Cost: about 10 µs per backward pass; about 300 µs in the steps in which samples are taken.
     """
 
     part = "the loss record"
 
-    def __init__(self, watching: Watching) -> None:
-        self._watching = watching
+    def __init__(self, journal: Journal, values: LossValues) -> None:
+        self._watching = journal
+        self._values = values
         self.off = False
+        self._marks = Marks()
+        self._unmarked: tuple[str, torch.Tensor] | None = None  # an output, until its loss is known
         self._transfers = Transfers()
         self._trained: dict[tuple[str, int], list[_Series]] = {}
         self._evaluated: dict[tuple[str, int, str], _Series] = {}
         self._names: set[str] = set()
-        self.ways = 0
-        """How many ways of making a loss are known."""
+
+    # -- outputs ------------------------------------------------------------------------------
+
+    @contained
+    def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
+        """Marks the nodes that have made outputs, to know them again on the way from the loss.
+
+        In a step in which nothing is due that waits until somebody asks: a loss whose way is known
+        needs no marks. Until then the output lives as long as its loss.
+        """
+        calls = self._watching.clock.calls
+        if not calls.training or calls.in_backward:
+            return
+        self._mark()
+        if type(output) is torch.Tensor:
+            self._unmarked = (model, output)
+            if not self._watching.schedule.quiet:
+                self._mark()
+        else:
+            for path, tensor in tensors(output):
+                self._marks.put(tensor.grad_fn, model, path)
+
+    def _mark(self) -> None:
+        if self._unmarked is not None:
+            (model, output), self._unmarked = self._unmarked, None
+            self._marks.put(output.grad_fn, model, ())
+
+    def forget(self) -> None:
+        """Gradients are cleared: no loss of what was returned before will come."""
+        self._unmarked = None
 
     # -- with gradient ------------------------------------------------------------------------
 
@@ -80,8 +120,11 @@ class Losses:
         where = line_of_script()
         if modes_are_active():
             with quiet():
-                return self._roots(roots, where, scale)
-        return self._roots(roots, where, scale)
+                fine = self._roots(roots, where, scale)
+        else:
+            fine = self._roots(roots, where, scale)
+        self._unmarked = None
+        return fine
 
     def _roots(
         self, roots: Sequence[torch.Tensor], where: ScriptLine, scale: torch.Tensor | float | None
@@ -99,23 +142,30 @@ class Losses:
     ) -> torch.Tensor | float | None:
         watching = self._watching
         of_line = self._trained.setdefault(where[:2], [])
-        series, new = self._find(node, of_line), False
+        series, new = self._at_once(node, of_line), False
+        if series is None:
+            self._mark()
+            series = self._find(node, of_line)
         if series is None:
             series, new = self._add(node, where, of_line, scaled=scale is not None)
         value = _value(root, scale)
         if value is not None:
-            watching.loss_value(series.name, value, "train")
+            self._values.add(series.name, value, "train")
         if new or (watching.sampled() and self._due(series)):
             series.last_record = watching.step
             self._record(series, node, value, scale)
         return value
 
-    def only(self, file: str, line: int) -> tuple[str, type] | None:
-        """The name and the last node of the losses of a line that makes them in one way."""
-        of_line = self._trained.get((file, line), ())
-        if len(of_line) != 1 or of_line[0].analysis is None:
+    def _at_once(self, node: Node, of_line: list[_Series]) -> _Series | None:
+        """In a step in which nothing is due: the losses of a line that makes them in one way.
+
+        The last node alone is compared. A line that begins to make its loss in another way with the
+        same last node is noticed in the next step in which something is due.
+        """
+        if not self._watching.schedule.quiet or len(of_line) != 1:
             return None
-        return of_line[0].name, of_line[0].analysis.root
+        analysis = of_line[0].analysis
+        return of_line[0] if analysis is not None and type(node) is analysis.root else None
 
     def _due(self, series: _Series) -> bool:
         """Whether a step in which samples are taken gets a record: fewer than there are samples."""
@@ -143,7 +193,6 @@ class Losses:
         analysis = _without_nodes(analyse(node, scaled=scaled))
         series = _Series(self._name(where), where, analysis)
         of_line.append(series)
-        self.ways += 1
         return series, True
 
     def _record(
@@ -167,7 +216,6 @@ class Losses:
         """A loss function of torch was called in a pass without gradient; False: it was no loss."""
         if not isinstance(result, torch.Tensor) or not args:
             return False
-        watching = self._watching
         where = line_of_script()
         key = (where.file, where.line, function)
         series = self._evaluated.get(key)
@@ -176,7 +224,7 @@ class Losses:
         with quiet():
             value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
-                watching.loss_value(series.name, value, "eval")
+                self._values.add(series.name, value, "eval")
             if self._new_pass(series):
                 made, operands = operands_of_call(function, args, kwargs)
                 self._tell(series, made, operands, value, "eval")
@@ -231,7 +279,12 @@ class Losses:
         self._names.add(name)
         return name
 
-    def step_ended(self, step: int) -> None:
+    @property
+    def waits(self) -> bool:
+        """Whether something is still on its way from a device."""
+        return bool(self._transfers.under_way)
+
+    def end_step(self, step: int) -> None:
         """A step has ended: what has arrived from a device by now is told."""
         if self._transfers.under_way:
             self._poll()
@@ -241,7 +294,7 @@ class Losses:
         self._transfers.poll()
 
     @contained
-    def fetch(self) -> None:
+    def end_window(self) -> None:
         """A window ends, and devices are waited for anyway."""
         self._transfers.fetch()
 
@@ -253,6 +306,7 @@ class Losses:
     def turn_off(self) -> None:
         """After an error: no loss is recorded any more."""
         self.off = True
+        self._unmarked = None
         self._transfers = Transfers()
 
 

@@ -17,9 +17,11 @@ from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.shards import local_part
 from nethook.stats.tables import fingerprint
 from nethook.stats.torch_kernel import number_type
+from nethook.watching.journal import Flags, Journal
 from nethook.watching.measuring.device_parameters import device_fingerprint, is_away
-from nethook.watching.measuring.needs import BatchSession
+from nethook.watching.measuring.loop_numbers import LoopNumbers
 from nethook.watching.measuring.taps import described
+from nethook.watching.recorder import Recorder
 
 MOST_INPUTS: Final = 8
 """Tensors among the arguments that are measured."""
@@ -29,43 +31,48 @@ DISTINCT: Final = 4096
 _ONLY: Final = tensors(((torch.empty(0),), {}))[0][0]  # the path of an only argument
 
 
-class Batches:
+class Batches(Recorder):
     """Measures inputs and outputs of outermost calls."""
 
-    def __init__(self, session: BatchSession) -> None:
-        self._session = session
+    def __init__(self, journal: Journal, numbers: LoopNumbers, flags: Flags) -> None:
+        self._journal = journal
+        self._numbers = numbers
+        self._flags = flags
         self._slots: dict[tuple[bool, str, str], Slot] = {}
         self._last: dict[str, float] = {}  # model -> fingerprint of the batch before
         self._device_last: dict[str, torch.Tensor] = {}  # the same, where batches are on a device
         self._step: dict[str, int] = {}  # model -> the step whose first batch was seen
         self.leaves: set[str] = set()  # models that are one layer, and have a tap of their own
 
-    def inputs(self, model: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def call_begins(
+        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         """An outermost call begins."""
-        session = self._session
-        training = session.training
-        first = training and self._step.get(model) != session.step
-        first = first and (session.on_outputs or session.looks)
-        if not (session.on_outputs or first or not training):
+        schedule, clock = self._journal.schedule, self._journal.clock
+        training = clock.calls.training
+        if training and not (schedule.outputs or schedule.looks):
+            return
+        first = training and self._step.get(model) != clock.step
+        if not (schedule.outputs or first or not training):
             return
         if len(args) == 1 and not kwargs and type(args[0]) is torch.Tensor:
             given = [(_ONLY, args[0])]
         else:
             given = _held(tensors((args, kwargs))[:MOST_INPUTS])
-        if session.on_outputs or not training:
+        if schedule.outputs or not training:
             for position, (path, tensor) in enumerate(given):
                 quantity = names.INPUTS if position == 0 else f"{names.INPUTS}:{position}"
                 slot = self._slot(model, quantity, training, path, tensor)
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:
-                        session.flag(model, names.INPUTS, None, None, tensor)
+                        self._flags.flag(model, names.INPUTS, None, None, tensor)
         if first and given:
-            self._step[model] = session.step
+            self._step[model] = clock.step
             self._batch(model, given[0][1])
 
     def _batch(self, model: str, tensor: torch.Tensor) -> None:
-        session = self._session
+        journal = self._journal
         address = names.batch_address(model)
         if tensor.dim():
             self._fold_number(address, names.BATCH_SIZE, float(tensor.size(0)))
@@ -76,15 +83,15 @@ class Batches:
         mark = fingerprint(tensor)
         if mark is not None:
             suffix = f":{model}" if model else ""
-            session.writer.log(
-                names.FINGERPRINT + suffix, mark, session.step, keep=names.KEPT_STEPS
+            journal.writer.log(
+                names.FINGERPRINT + suffix, mark, journal.step, keep=names.KEPT_STEPS
             )
             if model in self._last:
                 self._fold_number(address, names.REPEATED, float(mark == self._last[model]))
             self._last[model] = mark
         elif is_away(tensor):
             self._device_mark(model, address, tensor)
-        if session.sampled():
+        if journal.schedule.samples:
             self._spread(address, names.INPUT_SPREAD, tensor)
             slot = self._of(address, names.INPUT_DISTINCT)
             if slot is not None and tensor.numel():
@@ -92,26 +99,25 @@ class Batches:
 
     def _device_mark(self, model: str, address: str, tensor: torch.Tensor) -> None:
         """The fingerprint of a batch on a device, and whether it is that of the step before."""
-        session = self._session
+        journal = self._journal
         mark = device_fingerprint(tensor)
         if mark is None:
             return
         name = names.FINGERPRINT + (f":{model}" if model else "")
-        session.pending.add(name, mark, keep=names.KEPT_STEPS)
+        self._numbers.pending.add(name, mark, keep=names.KEPT_STEPS)
         last = self._device_last.get(model)
-        row = session.row(address, names.REPEATED)
+        row = journal.row(address, names.REPEATED)
         if last is not None and last.device == mark.device and row is not None:
             same = (mark == last).reshape(1).to(number_type(mark.device))
-            session.train.rows.fold_numbers([row], same)
+            journal.train.rows.fold_numbers([row], same)
         self._device_last[model] = mark
 
-    def outputs(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
+    def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """An outermost call has returned."""
-        session = self._session
-        training = session.training
-        first = training and session.forwards == 1
-        measures = session.on_outputs or not training
-        samples = first and session.sampled()
+        schedule, clock = self._journal.schedule, self._journal.clock
+        training = clock.calls.training
+        measures = schedule.outputs or not training
+        samples = schedule.samples and training and clock.forwards == 1
         if not (measures or samples):
             return
         returned = _held(tensors(output))
@@ -121,7 +127,7 @@ class Batches:
                 if slot is not None:
                     odd = slot.fold(tensor)
                     if odd and training:
-                        session.flag(model, names.OUTPUTS, module, args, tensor)
+                        self._flags.flag(model, names.OUTPUTS, module, args, tensor)
         if samples and returned:
             self._spread(names.batch_address(model), names.OUTPUT_SPREAD, returned[0][1])
 
@@ -134,14 +140,14 @@ class Batches:
     def _fold_number(self, address: str, quantity: str, value: float) -> None:
         slot = self._of(address, quantity)
         if slot is not None:
-            self._session.numbers.number(slot.place, value)
+            self._numbers.number(slot.place, value)
 
     def _of(self, address: str, quantity: str) -> Slot | None:
         slot = self._slots.get((True, address, quantity))
         if slot is None:
-            row = self._session.row(address, quantity)
+            row = self._journal.row(address, quantity)
             if row is not None:
-                slot = self._slots[True, address, quantity] = self._session.train.slot(row)
+                slot = self._slots[True, address, quantity] = self._journal.train.slot(row)
         return slot
 
     def _slot(
@@ -150,10 +156,10 @@ class Batches:
         slot = self._slots.get((training, model, quantity))
         if slot is None:
             info = {"path": show_path(path), **described(tensor)}
-            row = self._session.catalogue.row(model, quantity, info)
+            row = self._journal.catalogue.row(model, quantity, info)
             if row is None:
                 return None
-            sheet = self._session.train if training else self._session.off_sheet()
+            sheet = self._journal.train if training else self._journal.off
             slot = self._slots[training, model, quantity] = sheet.slot(row)
         return slot
 

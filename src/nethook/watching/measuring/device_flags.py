@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import torch
 
 from nethook.stats.transfers import Done, Transfers
 from nethook.watching.fail_open import contained
-from nethook.watching.measuring.needs import FlagSession
+from nethook.watching.journal import Journal
+from nethook.watching.recorder import Recorder
 
 
-class DeviceFlags:
+class FlagReader(Protocol):
+    """The flight recorder, as it is told here."""
+
+    @property
+    def call(self) -> Any:
+        """The outermost call that is or was under way."""
+
+    def device_flags(
+        self, step: int, call: Any, keys: Sequence[tuple[str, str]], skipped: bool | None
+    ) -> None:
+        """A device tells what was not finite in a step that is over."""
+
+
+class DeviceFlags(Recorder):
     """Compares what devices count from step to step; a count only grows within a window."""
 
     part = "what devices tell later"
 
-    def __init__(self, session: FlagSession) -> None:
-        self._watching = session
+    def __init__(self, journal: Journal, flight: FlagReader) -> None:
+        self._watching = journal
+        self._flight = flight
         self.off = False
-        self.window = 0  # its number
+        self._window = 0  # its number
         self._transfers = Transfers()
         self._counts: dict[int, tuple[int, list[float]]] = {}  # device -> window, counts of rows
 
@@ -29,25 +45,34 @@ class DeviceFlags:
         """Hands numbers on when they are known: at once, where they lie on the CPU."""
         self._transfers.put(vector, done)
 
+    @property
+    def waits(self) -> bool:
+        """Whether a device has something to tell."""
+        return bool(self._transfers.under_way) or self._watching.train.rows.has_devices
+
     def ask(self, step: int) -> None:
         """A step has ended: asks each device which series were not finite in it."""
-        if self._transfers.under_way or self._watching.train.rows.has_devices:
+        if self.waits:
             self._ask(step)
 
     @contained
     def _ask(self, step: int) -> None:
-        session = self._watching
+        journal, flight = self._watching, self._flight
         self._transfers.poll()
-        used = len(session.catalogue.keys)
-        for device, counts in enumerate(session.train.rows.non_finite()):
+        used = len(journal.catalogue.keys)
+        for device, counts in enumerate(journal.train.rows.non_finite()):
             told = functools.partial(
-                self._tells, device, self.window, step, session.flight.call, session.skipped
+                self._tells, device, self._window, step, flight.call, journal.clock.skipped
             )
             self._transfers.put(counts[:used], told)
 
-    @contained
-    def fetch(self) -> None:
+    def end_window(self) -> None:
         """A window ends, and devices are waited for anyway."""
+        self._fetch()
+        self._window += 1
+
+    @contained
+    def _fetch(self) -> None:
         self._transfers.fetch()
 
     @contained
@@ -74,4 +99,4 @@ class DeviceFlags:
             if count > (before[row] if row < len(before) else 0)
         ]
         keys = [self._watching.catalogue.keys[row][:2] for row in odd]
-        self._watching.flight.device_flags(step, call, keys, skipped)
+        self._flight.device_flags(step, call, keys, skipped)

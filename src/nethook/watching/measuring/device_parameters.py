@@ -18,7 +18,7 @@ from nethook.stats.sampling import both_parts, sampled
 from nethook.stats.tables import SAMPLE
 from nethook.stats.torch_kernel import number_type
 from nethook.torch_private import norms
-from nethook.watching.measuring.needs import ParameterSession
+from nethook.watching.journal import Journal
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 
 MARKED: Final = 1 << 20
@@ -36,12 +36,12 @@ class Away:
     """The parameters of a set that lie on one device.
 
     Arguments:
-        session: the watch.
+        journal: where their numbers go.
         facts: of each, in order.
     """
 
-    def __init__(self, session: ParameterSession, facts: Sequence[ParameterFacts]) -> None:
-        self._session = session
+    def __init__(self, journal: Journal, facts: Sequence[ParameterFacts]) -> None:
+        self._journal = journal
         self._facts = list(facts)
         self.device = facts[0].local.device
         self._type = number_type(self.device)
@@ -55,7 +55,7 @@ class Away:
         self._move: torch.Tensor | None = None  # how it moved before that
         self._looked_at = -2
         self._rows = [
-            session.row(parameter.address, UPDATE_COSINE, parameter.info(session))
+            journal.row(parameter.address, UPDATE_COSINE, parameter.info(journal.options.world))
             for parameter in facts
         ]
 
@@ -101,7 +101,7 @@ class Away:
             cosines = (move * self._move).sum(1) / size  # NaN where one did not move: not there
             rows = [row for row in self._rows if row is not None]
             if len(rows) == len(self._rows):
-                self._session.train.rows.fold_numbers(rows, cosines)
+                self._journal.train.rows.fold_numbers(rows, cosines)
         self._now, self._move = now, move
 
     def settle(self) -> tuple[torch.Tensor, Any] | None:

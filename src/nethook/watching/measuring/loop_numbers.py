@@ -1,17 +1,25 @@
-"""Numbers of the loop: one per step, and those that are still on their way from a device."""
+"""The numbers of the loop itself: one of each per step, and the points that are logged of it.
+
+The numbers of a step are kept in a list until somebody needs them in the rows: at once where the
+step has measured anything else, together with those of its neighbours where it has not. One call of
+the kernel for a hundred steps costs little more than one for a single step.
+"""
 
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 
 from nethook.runs import names
+from nethook.stats.native import binding
 from nethook.stats.tables import Numbers
 from nethook.stats.transfers import Transfers
-from nethook.watching.measuring.needs import NumberSession
+from nethook.watching.journal import Journal
+from nethook.watching.recorder import Recorder
 
 QUANTITIES: Final = (
     names.FORWARDS, names.BACKWARDS, names.OPTIMIZER_STEPS, names.SKIPPED_STEPS, names.ZERO_GRADS,
@@ -24,36 +32,51 @@ _COUNTED: Final = (
     names.OPTIMIZER_STEPS, names.SKIPPED_STEPS, names.ZERO_GRADS, names.OLD_GRADIENTS, names.WIPED,
     names.CLIPS, names.SCALED_CLIPS, names.UNSCALES, names.SCHEDULES,
 )  # fmt: skip
-FORWARDS_AT: Final = QUANTITIES.index(names.FORWARDS)
-BACKWARDS_AT: Final = QUANTITIES.index(names.BACKWARDS)
-ZERO_GRADS_AT: Final = QUANTITIES.index(names.ZERO_GRADS)
-STEPS_AT: Final = QUANTITIES.index(names.OPTIMIZER_STEPS)
-STEP_AT: Final = QUANTITIES.index(names.STEP_SECONDS)
-WATCH_AT: Final = QUANTITIES.index(names.WATCH_SECONDS)
+_FORWARDS: Final = QUANTITIES.index(names.FORWARDS)
+_BACKWARDS: Final = QUANTITIES.index(names.BACKWARDS)
+_STEPS: Final = QUANTITIES.index(names.OPTIMIZER_STEPS)
+_STEP_SECONDS: Final = QUANTITIES.index(names.STEP_SECONDS)
+_WATCH_SECONDS: Final = QUANTITIES.index(names.WATCH_SECONDS)
 _LOGGED: Final = (names.GRAD_NORM, names.UPDATE_RATIO)
 
 MORE: Final = 16
 """Other numbers, such as losses, that are folded with those of the loop; the rest one by one."""
 
+_now = time.perf_counter
 
-class LoopNumbers:
-    """The numbers of `@loop`, of the step that is under way."""
 
-    def __init__(self, session: NumberSession) -> None:
-        self._session = session
-        rows = session.train.rows
-        row_numbers = [session.row(names.LOOP, name) or 0 for name in QUANTITIES] + [0] * MORE
+class Ended(NamedTuple):
+    """A step that has ended."""
+
+    step: int
+    when: float  # by `time.perf_counter`
+    values: list[Any]
+    losses: list[tuple[str, float]]  # a point of each
+
+
+class LoopNumbers(Recorder):
+    """The numbers of `@loop`, of the step that is under way and of those not folded yet."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.pending = Pending(journal)
+        rows = journal.train.rows
+        row_numbers = [journal.row(names.LOOP, name) or 0 for name in QUANTITIES] + [0] * MORE
         self._numbers = Numbers(rows, row_numbers)
         self._indices = {name: index for index, name in enumerate(QUANTITIES)}
         self._one: dict[int, Numbers] = {}
-        self.none: list[Any] = [None] * len(row_numbers)
-        """A count is there from the start of a step, and a number once it is known."""
+        self._none: list[Any] = [None] * len(row_numbers)
+        # A count is there from the start of a step, and a number once it is known.
         for name in _COUNTED:
-            self.none[self._indices[name]] = 0
-        self.values = self.none.copy()
+            self._none[self._indices[name]] = 0
+        self.values = self._none.copy()
         """The numbers of the step that is under way, by position."""
         self._logged = [(name, self._indices[name]) for name in _LOGGED]
         self._more: dict[int, int] = {}  # row -> where its number of this step stands
+        self.irregular = False
+        """Whether this step has folded a number by itself: then it is not kept for later."""
+        self._ended: list[Ended] = []
+        self._then = (_now(), 0.0)  # when the last step ended, and nethook's own seconds by then
 
     def set(self, name: str, value: float) -> None:
         """The number of this step."""
@@ -68,62 +91,100 @@ class LoopNumbers:
         index = self._more.get(row)
         if index is None:
             if value != value or len(self._more) >= MORE:
-                self._session.lull.leave()
+                self.irregular = True
                 self.fold_one(row, value)
                 return
             index = self._more[row] = len(QUANTITIES) + len(self._more)
             self._numbers.place(index, row)
-        if self.values[index] is None and value != value:
-            self._session.lull.leave()  # nothing at the end of the step tells that there was one
         if value != value or self.values[index] is not None:
+            # A NaN leaves no trace among the values that tells in which step it was.
+            self.irregular = self.irregular or self.values[index] is None
             self.fold_one(row, value)
         else:
             self.values[index] = value
 
     def fold_one(self, row: int, value: float) -> None:
         """One number into one row, now; NaN counts as such."""
-        session = self._session
+        rows = self._journal.train.rows
         if value != value:
-            session.train.rows.slots[row].fold(torch.tensor(value, dtype=torch.float64))
+            rows.slots[row].fold(torch.tensor(value, dtype=torch.float64))
             return
         one = self._one.get(row)
         if one is None:
-            one = self._one[row] = Numbers(session.train.rows, [row])
+            one = self._one[row] = Numbers(rows, [row])
         one.values[0] = value
         one.fold()
 
     def later(self, numbers: Mapping[str, torch.Tensor]) -> None:
         """Numbers of this step that are still on a device."""
-        session = self._session
+        journal = self._journal
         if not numbers:
             return
-        rows = [session.row(names.LOOP, name) or 0 for name in numbers]
-        session.train.rows.fold_numbers(rows, torch.stack(list(numbers.values())))
+        rows = [journal.row(names.LOOP, name) or 0 for name in numbers]
+        journal.train.rows.fold_numbers(rows, torch.stack(list(numbers.values())))
         for name, value in numbers.items():
             if name in _LOGGED:
-                session.pending.add(name, value, keep=names.KEPT_STEPS)
+                self.pending.add(name, value, keep=names.KEPT_STEPS)
 
-    def index_of(self, row: int) -> int | None:
-        """Where in `values` the numbers of a row stand, if they are folded with the others."""
-        return self._more.get(row)
+    # -- the end of a step --------------------------------------------------------------------
 
-    def end_step(self, _: int) -> None:
-        """Folds the numbers of the step that has ended."""
-        session, values = self._session, self.values
-        values[FORWARDS_AT] = session.forwards
-        values[BACKWARDS_AT] = session.backwards
-        fresh = self.none.copy()
-        self._numbers.fold_list(values)
+    def keep(self, step: int, losses: list[tuple[str, float]]) -> None:
+        """A step has ended: its numbers wait to be folded. A second time makes no difference."""
+        if self._ended and self._ended[-1].step == step:
+            return
+        clock, schedule = self._journal.clock, self._journal.schedule
+        now, own = _now(), sum(schedule.spent)
+        then, own_then = self._then
+        if schedule.hidden.known:
+            schedule.hidden.step_ended(now - then, own - own_then)
+        values, fresh = self.values, self._none.copy()
+        values[_FORWARDS], values[_BACKWARDS] = clock.forwards, clock.backwards
+        values[_STEPS] = clock.stepped
+        values[_STEP_SECONDS], values[_WATCH_SECONDS] = now - then, own - own_then
+        ended = Ended(step, now, values, losses)
+        # Nothing is called from here on but for the last, in C: no interrupt comes in between.
+        self._then = (now, own)
         self.values = fresh
-        if session.looks:
-            for name, index in self._logged:
-                value = values[index]
-                if value is not None and value == value:
-                    session.writer.log(name, value, session.step, keep=names.KEPT_STEPS)
+        self.irregular = False
+        self._ended.append(ended)
 
-    def fold_steps(self, steps: list[list[Any]]) -> None:
-        """Folds the numbers of several steps, each of which has seen what is in its list."""
-        self._numbers.fold_lists(steps, *self._session.train.counted)
+    def take(self) -> list[Ended]:
+        """The steps that were kept, which are to be folded now: each is given away once."""
+        ended, self._ended = self._ended, []
+        return ended
+
+    def fold(self, ended: list[Ended]) -> None:
+        """Folds the numbers of steps, and logs their points."""
+        if not ended:
+            return
+        sheet = self._journal.train
+        lists = [step.values for step in ended]
+        if binding.functions is not None and not sheet.rows.has_devices:
+            self._numbers.fold_lists(lists, *sheet.counted)
+        else:
+            for values in lists[:-1]:
+                self._numbers.fold_list(values)
+                sheet.step_ended()
+            self._numbers.fold_list(lists[-1])  # the session counts what the last has measured
+        self._log(ended)
+
+    def _log(self, ended: list[Ended]) -> None:
+        since = time.time() - _now()
+        points: dict[str, list[tuple[int, float, float]]] = {}
+        for step in ended:
+            for name, value in step.losses:
+                point = (step.step, since + step.when, value)
+                points.setdefault(names.loss_name(name), []).append(point)
+            for name, index in self._logged:
+                value = step.values[index]
+                if value is not None and value == value:
+                    points.setdefault(name, []).append((step.step, since + step.when, value))
+        for name, of_name in points.items():
+            self._journal.writer.log_points(name, of_name, keep=names.KEPT_STEPS)
+
+    def end_window(self) -> None:
+        """What is still on a device is fetched."""
+        self.pending.fetch()
 
 
 class Pending:
@@ -132,8 +193,8 @@ class Pending:
     Every one of them is a point of its own, so none may be dropped: there is no limit.
     """
 
-    def __init__(self, session: NumberSession) -> None:
-        self._session = session
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
         self._transfers = Transfers(most=None)
 
     def __len__(self) -> int:
@@ -141,7 +202,7 @@ class Pending:
 
     def add(self, name: str, value: torch.Tensor, *, keep: int = 0) -> None:
         """A scalar of this step, which becomes known later."""
-        log = functools.partial(self._log, name, self._session.step, keep)
+        log = functools.partial(self._log, name, self._journal.step, keep)
         self._transfers.keep(value.detach(), log)
 
     def fetch(self) -> None:
@@ -150,4 +211,4 @@ class Pending:
             self._transfers.fetch()
 
     def _log(self, name: str, step: int, keep: int, numbers: list[float]) -> None:
-        self._session.writer.log(name, float(numbers[0]), step, keep=keep)
+        self._journal.writer.log(name, float(numbers[0]), step, keep=keep)

@@ -9,7 +9,6 @@ import torch
 from nethook.runs.names import PART
 from nethook.stats.shards import is_shared, local_part, part_of
 from nethook.torch_private import local_of
-from nethook.watching.measuring.needs import ParameterSession
 
 
 class ParameterFacts:
@@ -40,9 +39,9 @@ class ParameterFacts:
         spread: Any = parameter
         self.held: Any = local_of(spread) if is_shared(parameter) else None
 
-    def info(self, session: ParameterSession) -> dict[str, object] | None:
-        """What a reader must know to put the series of several ranks together."""
-        return {PART: list(self.part)} if session.world > 1 else None
+    def info(self, world: int) -> dict[str, object] | None:
+        """What a reader must know to put the series of so many ranks together."""
+        return {PART: list(self.part)} if world > 1 else None
 
     @property
     def grad(self) -> torch.Tensor | None:

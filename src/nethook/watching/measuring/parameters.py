@@ -29,13 +29,10 @@ from nethook.stats.shards import local_part
 from nethook.stats.summary import summarise
 from nethook.stats.tables import SAMPLE, Follower, Numbers, Table, lies_flat, start_of
 from nethook.torch_private import local_of
+from nethook.watching.journal import Flags, Journal
 from nethook.watching.measuring.device_parameters import Away, is_away
-from nethook.watching.measuring.needs import ParameterSession
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.witnesses import Witnesses
-
-SNAPSHOT_CAP: Final = 256 << 20
-"""Bytes of weights that are kept from before a step to after it; above, parameters take turns."""
 
 PROBES: Final = 3
 """Parameters of an optimizer whose gradient is known again when a backward pass begins."""
@@ -52,14 +49,18 @@ class ParameterSet:
     """Some parameters, and where their numbers go.
 
     Arguments:
-        session: the watch.
+        journal: where their numbers go.
+        flags: who is told of NaN.
         parameters: facts of each, in order.
     """
 
-    def __init__(self, session: ParameterSession, parameters: Sequence[ParameterFacts]) -> None:
-        self.session = session
+    def __init__(
+        self, journal: Journal, flags: Flags, parameters: Sequence[ParameterFacts]
+    ) -> None:
+        self._journal = journal
+        self._flags = flags
         self.all = list(parameters)
-        wanted = session.wanted
+        options = journal.options
         for facts in self.all:
             facts.settle()
         flat = [facts for facts in self.all if lies_flat(facts.local) and facts.local.numel()]
@@ -81,15 +82,15 @@ class ParameterSet:
         # Squares of a part count as many times as there are parts: see `runs.ranks`.
         self._parts = np.array([facts.part.parts for facts in self.flat], np.float64)
         count = len(self.flat)
-        sheet = session.train
+        sheet = journal.train
         self._weights = Table(sheet.rows, count)
         self._grads = Table(sheet.rows, count)
         self._clip = Table(sheet.rows, count)
         self._after = Table(sheet.rows, count)
         self._follow = Table(sheet.rows, count)
         for line, facts in enumerate(self.flat):
-            info = facts.info(session)
-            rows = [session.row(facts.address, quantity, info) or 0 for quantity in _QUANTITIES]
+            info = facts.info(options.world)
+            rows = [journal.row(facts.address, quantity, info) or 0 for quantity in _QUANTITIES]
             self._weights.set(line, rows[0], facts.local)
             self._grads.set(line, rows[1], facts.local)
             self._clip.set(line, rows[2], facts.local)
@@ -97,18 +98,18 @@ class ParameterSet:
             self._follow.set(line, 0, facts.local)
         self.follower = Follower(self._follow)
         cosines = [
-            session.row(facts.address, UPDATE_COSINE, facts.info(session)) or 0
+            journal.row(facts.address, UPDATE_COSINE, facts.info(options.world)) or 0
             for facts in self.flat
         ]
         self._cosines = Numbers(sheet.rows, cosines)
         self._slots: dict[tuple[str, str], Slot] = {}
-        self._snapshot = _Snapshot(self._bytes, session.snapshot_cap)
+        self._snapshot = _Snapshot(self._bytes, options.snapshot_cap)
         self._clones: dict[int, torch.Tensor] = {}
         self._followed: dict[int, tuple[torch.Tensor, torch.Tensor | None]] = {}
         self._has_weights = False
         self._left_out = np.zeros(0, np.int64)  # lines whose update is not measured in this turn
         self._factor = 1.0
-        self._wants_updates = "updates" in wanted
+        self._wants_updates = "updates" in options.wanted
         self.grad_square = self.weight_square = self.update_square = float("nan")
         self.with_grad = np.zeros(count, np.int64)
         self.moved = np.zeros((2, count), np.int64)
@@ -117,7 +118,7 @@ class ParameterSet:
         self._looked_at = -2
         self.empty = 0.0
         self._loose_square = 0.0  # of gradients that do not lie flat
-        self.away = _away(session, self.others)
+        self.away = _away(journal, self.others)
         self.seems_odd = self._grads.prober(self._probed, self._probed_lines, MOST_LOOKED)
         """Whether a gradient is not finite, in so far as one can tell for all: `Table.prober`."""
 
@@ -175,7 +176,7 @@ class ParameterSet:
     def _flag_odd(self) -> None:
         for line in np.flatnonzero(self._grads.odd).tolist():
             facts = self.flat[line]
-            self.session.flag(facts.address, PARAM_GRADS, None, None, facts.grad)
+            self._flags.flag(facts.address, PARAM_GRADS, None, None, facts.grad)
 
     def unclipped(self, factor: float) -> None:
         """Reads the gradients before they are clipped."""
@@ -316,8 +317,8 @@ class ParameterSet:
         key = (facts.address, quantity)
         slot = self._slots.get(key)
         if slot is None:
-            row = self.session.row(*key, facts.info(self.session))
-            slot = self.session.train.slot(0 if row is None else row)
+            row = self._journal.row(*key, facts.info(self._journal.options.world))
+            slot = self._journal.train.slot(0 if row is None else row)
             self._slots[key] = slot
         return slot
 
@@ -389,14 +390,14 @@ class _Snapshot:
         return True
 
 
-def _away(session: ParameterSession, others: Sequence[ParameterFacts]) -> list[Away]:
+def _away(journal: Journal, others: Sequence[ParameterFacts]) -> list[Away]:
     """Those that lie on devices, device by device."""
     devices: dict[torch.device, list[ParameterFacts]] = {}
     for facts in others:
         local = facts.local
         if is_away(local) and readable.kind(local) is None and not _repeats(local):
             devices.setdefault(facts.local.device, []).append(facts)
-    return [Away(session, facts) for facts in devices.values()]
+    return [Away(journal, facts) for facts in devices.values()]
 
 
 def _wide(parameter: torch.Tensor) -> torch.Tensor:

@@ -18,8 +18,8 @@ from nethook.addresses.tree import Tree
 from nethook.hooks.layouts.fsdp import shards_of
 from nethook.runs import names
 from nethook.torch_private import children_of, parameters_of
+from nethook.watching.journal import Journal
 from nethook.watching.measuring.parameter_facts import ParameterFacts
-from nethook.watching.protocols import Events
 
 SHOWN = 20
 """Addresses that an event names."""
@@ -29,15 +29,15 @@ class Resolver:
     """Finds the tensors of the parameters by their addresses.
 
     Arguments:
-        session: the watch.
+        journal: where events go.
         models: the watched models by name.
         facts: of every parameter.
     """
 
     def __init__(
-        self, session: Events, models: Mapping[str, nn.Module], facts: Sequence[ParameterFacts]
+        self, journal: Journal, models: Mapping[str, nn.Module], facts: Sequence[ParameterFacts]
     ) -> None:
-        self._session = session
+        self._journal = journal
         self._models = dict(models)
         self._facts = list(facts)
         self._holders: list[tuple[ParameterFacts, nn.Module, str]] = []
@@ -165,7 +165,7 @@ class Resolver:
         self._told.update(address for address, _ in fresh)
         shown = ", ".join(repr(address) for address, _ in fresh[:3])
         more = f" and {len(fresh) - 3} more" if len(fresh) > 3 else ""
-        self._session.event(
+        self._journal.event(
             names.MODEL_CHANGED,
             f"the modules at {shown}{more} were replaced: what the new ones return is not "
             "recorded. Close the watch and watch the model anew to follow them",
@@ -177,6 +177,6 @@ class Resolver:
         more = ", …" if len(facts) > 3 else ""
         shown = ", ".join(repr(parameter.address) for parameter in facts[:3])
         data: dict[str, Any] = {"parameters": [parameter.address for parameter in facts[:SHOWN]]}
-        self._session.event(
+        self._journal.event(
             names.PARAMETERS, f"{len(facts)} of the parameters ({shown}{more}) {what}", data=data
         )

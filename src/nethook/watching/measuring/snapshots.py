@@ -16,8 +16,9 @@ from nethook.hooks.modes import quiet
 from nethook.stats.native import readable
 from nethook.torch_private import backward_id
 from nethook.watching import budget
-from nethook.watching.measuring.needs import SnapshotSession
+from nethook.watching.journal import Journal
 from nethook.watching.measuring.taps import WatchHook
+from nethook.watching.recorder import Recorder
 
 _now = time.perf_counter
 
@@ -32,60 +33,59 @@ def is_due(step: int) -> bool:
     return step < 4 or step == high or step == high + high // 2
 
 
-class Snapshots:
+class Snapshots(Recorder):
     """What was taken and is still on its device: fetched when a window ends."""
 
-    def __init__(self, session: SnapshotSession) -> None:
-        self._session = session
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
         self._taken: list[tuple[str, int, torch.Tensor]] = []
 
     def add(self, address: str, values: torch.Tensor) -> None:
         """Keeps a copy of outputs, where they are."""
-        self._taken.append((address, self._session.step, compact_clone(values.detach())))
+        self._taken.append((address, self._journal.step, compact_clone(values.detach())))
 
-    def fetch(self) -> None:
+    def end_window(self) -> None:
         """Hands everything to the writer."""
         taken, self._taken = self._taken, []
         for address, step, values in taken:
             values = values.abs() if values.is_complex() else values
-            self._session.writer.snapshot(address, step, values.float().cpu().numpy())
+            self._journal.writer.snapshot(address, step, values.float().cpu().numpy())
 
 
 class SnapshotTap(WatchHook):
     """After the forward of a site of which outputs are kept."""
 
-    __slots__ = ("_last", "samples", "store")
-
-    session: SnapshotSession
+    __slots__ = ("_last", "journal", "samples", "store")
 
     def __init__(
-        self, owner: Owner, address: str, session: SnapshotSession, store: Snapshots, samples: int
+        self, owner: Owner, address: str, journal: Journal, store: Snapshots, samples: int
     ) -> None:
-        super().__init__(owner, address, session)
+        super().__init__(owner, address, journal.guard)
+        self.journal = journal
         self.store = store
         self.samples = samples
         self._last = -1
 
     def __call__(self, module: nn.Module, args: Any, *rest: Any) -> None:
         """Keeps the first samples of the first call of a step that is due."""
-        session = self.session
-        if torch.compiler.is_compiling() or self.off or not session.guard.alive:
+        if torch.compiler.is_compiling() or self.off or not self.guard.alive:
             return
+        clock = self.journal.clock
         start = _now()
         try:
-            due = session.training and session.step != self._last and backward_id() == -1
-            if due and is_due(session.step):
+            due = clock.calls.training and clock.step != self._last and backward_id() == -1
+            if due and is_due(clock.step):
                 with quiet():
                     self.keep(rest[-1])
         except Exception as error:
             self.failed(error)
-        session.spent[budget.OTHER] += _now() - start
+        self.journal.schedule.spent[budget.OTHER] += _now() - start
 
     def keep(self, output: Any) -> None:
         """Keeps the first samples of an output."""
         for _, tensor in tensors(output)[:1]:
             if tensor.dim() and readable.is_readable(tensor):
-                self._last = self.session.step
+                self._last = self.journal.step
                 few = tensor[: self.samples]
                 if few.numel() <= MOST_ELEMENTS:
                     self.store.add(self.address, few)

@@ -22,10 +22,11 @@ within `CARRY` seconds leave them in the sheet for a later one.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from nethook.runs.writing.windowing import WindowClock
-from nethook.watching.measuring.needs import WindowSession
+from nethook.watching.journal import Journal
 
 QUEUE: Final = 6
 """Windows that may wait for the writer's thread; each has 5.4 KB per series. The last two are for
@@ -55,86 +56,89 @@ written less often."""
 
 
 class OpenWindow:
-    """Says when a window ends, and hands it over."""
+    """Says when a window ends, and hands it over.
 
-    def __init__(self, session: WindowSession) -> None:
-        self._session = session
-        self._window = session.writer.window("train")
-        self._clock = WindowClock(session.step)
-        self._early = False
+    Arguments:
+        journal: of the watch.
+        fetch: called before a window is handed over: recorders fetch what is still on a device.
+        write_facts: brings totals and sites in the file up to date.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        fetch: Callable[[], None],
+        write_facts: Callable[[], None],
+    ) -> None:
+        self._journal = journal
+        self._fetch = fetch
+        self._write_facts_now = write_facts
+        self._window = journal.writer.window("train")
+        self._clock = WindowClock(journal.step)
         self._steps = 0
         self._measured = False  # whether anything was due in a step of this window
-        self._first = session.step
+        self._first = journal.step
         self._carried = time.perf_counter()
         self._facts_due = self._carried + FACTS
         self._counted = -1  # the last step that was
         self._is_copy = False  # whether the window holds what readers were shown, in the meantime
 
-    def close_early(self) -> None:
-        """Something happened in this step: the window ends with it."""
-        self._early = True
-
-    @property
-    def early(self) -> bool:
-        """Whether something has happened in this step."""
-        return self._early
-
     def passed(self, first: int, steps: int) -> None:
-        """So many steps, from the first on, were quiet, and are in the window."""
+        """So many steps, from the first on, had nothing due, and are in the window."""
         if self._steps == 0:
             self._first = first
         self._steps += steps
 
     def step_ended(self, step: int) -> None:
         """One more step is in the window, maybe its last."""
-        session = self._session
+        journal = self._journal
+        schedule, writer = journal.schedule, journal.writer
         if step != self._counted:  # an interrupt may have come before the end of this
             self._counted = step
             self._steps += 1
             if self._steps == 1:
                 self._first = step
         if not self._measured:
-            most = QUIET_AWAY if session.train.rows.has_devices else QUIET
-            self._measured = session.measures or self._steps >= most
-        early, self._early = self._early, False
+            most = QUIET_AWAY if journal.train.rows.has_devices else QUIET
+            self._measured = schedule.measures or self._steps >= most
+        early, journal.eventful = journal.eventful, False
         ends = self._measured and self._clock.ends_with(step)
         if early and not ends:
             ends = self._clock.close_early()
         # The last two places in the queue are for evaluations, which are rare.
-        if ends and session.budget.may_write() and session.writer.waiting < QUEUE - 2:
+        if ends and schedule.budget.may_write() and writer.waiting < QUEUE - 2:
             self._hand_over(step, "event" if early else "")
             if time.perf_counter() >= self._facts_due:
                 self._write_facts()
-        elif session.writer.provisional_due:
+        elif writer.provisional_due:
             self._write_facts()
             self._show()
 
     def _write_facts(self) -> None:
         """Brings totals and sites up to date, for whoever reads now, or after a kill."""
         began = time.perf_counter()
-        self._session.write_facts()
+        self._write_facts_now()
         now = time.perf_counter()
         self._facts_due = now + max(FACTS, (now - began) / FACTS_SHARE)
 
     def _hand_over(self, step: int, why: str) -> None:
         self._fetch()
         now = time.perf_counter()
-        new = step - self._session.first_step < DETAIL
+        new = step - self._journal.clock.first_step < DETAIL
         carries = new or bool(why) or now - self._carried >= CARRY
         if carries:
             self._carried = now
         self._fill(step, keep=False, carries=carries)
-        self._session.device_flags.window += 1
-        self._window = self._session.writer.submit(self._window, why)
+        self._window = self._journal.writer.submit(self._window, why)
         self._measured = False
         self._clock.open(step + 1)
 
     def _fill(self, step: int, *, keep: bool, carries: bool = True) -> None:
-        window = self._session.writer.still_open(self._window)
+        window = self._journal.writer.still_open(self._window)
         if self._is_copy:
             window.clear()
         self._is_copy = keep
-        self._window = window = self._session.train.fill(window, keep=keep, carries=carries)
+        self._window = window = self._journal.train.fill(window, keep=keep, carries=carries)
         if window.steps == 0:
             window.first_step = self._first
         window.last_step = step
@@ -142,28 +146,17 @@ class OpenWindow:
         if not keep:
             self._steps = 0
 
-    def _fetch(self) -> None:
-        """What is still on a device is fetched."""
-        session = self._session
-        session.pending.fetch()
-        session.losses.fetch()
-        session.flight.fetch()
-        session.device_flags.fetch()
-        for told in self._session.on_window:
-            told()
-
     def _show(self) -> None:
         """Lets readers see the window as it is now."""
         if self._window.steps == 0:
-            self._fill(self._session.step, keep=True)
-            self._session.writer.submit_provisional(self._window)
+            self._fill(self._journal.step, keep=True)
+            self._journal.writer.submit_provisional(self._window)
             self._window.clear()
             self._is_copy = False
 
     def finish(self) -> None:
         """Watching ends: the window goes to the file, however short."""
         self._fetch()
-        self._session.device_flags.flush()
         if self._steps:
-            self._fill(self._session.step - 1, keep=False)
-            self._window = self._session.hand_in(self._window)
+            self._fill(self._journal.step - 1, keep=False)
+            self._window = self._journal.hand_in(self._window)

@@ -51,11 +51,11 @@ def _strided_view(parameter: torch.Tensor) -> Any:
 
     On the CPU it is numpy's, which copies in a tenth of the time.
     """
+    if readable.kind(parameter) is not None or parameter.is_conj() or parameter.is_neg():
+        return None  # of the last two the memory holds other numbers than they show
     size = parameter.element_size()
     if not parameter.numel() or not parameter.is_contiguous() or size not in INTEGERS:
         return None
-    if readable.kind(parameter) is not None or parameter.is_conj() or parameter.is_neg():
-        return None  # of the last two the memory holds other numbers than they show
     flat = parameter.detach().view(-1).view(INTEGERS[size])
     some = flat[:: max(1, flat.numel() // SAMPLE)][:SAMPLE]
     return some.numpy() if some.device.type == "cpu" else some

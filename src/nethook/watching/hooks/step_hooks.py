@@ -11,9 +11,8 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.modes import unrecorded
 from nethook.torch_private import dispatch_modes, function_modes
 from nethook.watching import budget
-from nethook.watching.loop.needs import ClockSession
-from nethook.watching.loop.optimizers import Steps
 from nethook.watching.measuring.taps import WatchHook
+from nethook.watching.session import Session
 
 _now = time.perf_counter
 
@@ -21,17 +20,22 @@ _now = time.perf_counter
 class _StepHook(WatchHook):
     """Around the steps of all optimizers."""
 
-    __slots__ = ("steps",)
+    __slots__ = ("session",)
 
-    session: ClockSession
+    def __init__(self, owner: Owner, session: Session) -> None:
+        super().__init__(owner, "*", session.journal.guard)
+        self.session = session
 
-    def __init__(self, owner: Owner, session: ClockSession, steps: Steps) -> None:
-        super().__init__(owner, "*", session)
-        self.steps = steps
+    @property
+    def unnoticed(self) -> bool:
+        """Whether a step that measures nothing reads only plain tensors, which nobody notices."""
+        session = self.session
+        quiet = session.schedule.quiet and session.optimizers.plain
+        return quiet and not (function_modes() or dispatch_modes())
 
     def turn_off(self) -> None:
         """Without it there is no clock."""
-        self.session.guard.stop()
+        self.guard.stop()
 
 
 class StepBegins(_StepHook):
@@ -44,19 +48,18 @@ class StepBegins(_StepHook):
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Reads weights and gradients."""
         session = self.session
-        if self.off or not session.guard.alive:
+        if self.off or not self.guard.alive:
             return None
         start = _now()
         result = None
         try:
-            if session.quiet and self.steps.plain and not (function_modes() or dispatch_modes()):
-                if not (session.lull.on and session.lull.step_begins(optimizer, args, kwargs)):
-                    result = self.steps.begins(optimizer, args, kwargs)
+            if self.unnoticed:
+                result = session.step_begins(optimizer, args, kwargs)
             else:
-                result = unrecorded(self.steps.begins)(optimizer, args, kwargs)
+                result = unrecorded(session.step_begins)(optimizer, args, kwargs)
         except Exception as error:
             self.failed(error)
-        session.spent[budget.OTHER] += _now() - start
+        session.schedule.spent[budget.OTHER] += _now() - start
         return result
 
 
@@ -70,17 +73,14 @@ class StepEnds(_StepHook):
     ) -> None:
         """Reads updates, and ends the step."""
         session = self.session
-        if self.off or not session.guard.alive:
+        if self.off or not self.guard.alive:
             return
         start = _now()
         try:
-            lull = session.lull
-            if lull.on and lull.step_ends(optimizer):
-                pass  # and no tensor was asked anything
-            elif session.quiet and self.steps.plain and not (function_modes() or dispatch_modes()):
-                self.steps.ends(optimizer)
+            if self.unnoticed:
+                session.step_ends(optimizer)
             else:
-                unrecorded(self.steps.ends)(optimizer)
+                unrecorded(session.step_ends)(optimizer)
         except Exception as error:
             self.failed(error)
-        session.spent[budget.OTHER] += _now() - start
+        session.schedule.spent[budget.OTHER] += _now() - start

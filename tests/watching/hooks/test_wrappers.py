@@ -12,7 +12,7 @@ from torch.optim import lr_scheduler
 
 import nethook
 from nethook.runs import names
-from nethook.watching.loop.wrappers import _schedulers
+from nethook.watching.hooks.wrappers import _schedulers
 
 
 @pytest.fixture

@@ -1,9 +1,8 @@
-"""The short way through quiet steps: the run file has what it has on the long way."""
+"""Steps in which nothing is due end together, and leave behind what they leave behind alone."""
 
 from __future__ import annotations
 
 import gc
-import inspect
 import warnings
 import weakref
 from random import Random
@@ -15,14 +14,17 @@ from torch import nn
 from torch.nn import functional as F
 
 import nethook
-from nethook.watching import budget
+from nethook.watching import budget, schedule
 from nethook.watching.fail_open import WatchWarning
+from nethook.watching.flight.file import flight_path, load
 from nethook.watching.flight.loss import LossKeeper
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.flight.ring import PlainCall
-from nethook.watching.loop import fast_path
-from nethook.watching.loop.fast_path import Lull
 from nethook.watching.losses.recorder import Losses
+from nethook.watching.measuring.loop_numbers import LoopNumbers
+from nethook.watching.recorders import WatchRecorders
+from nethook.watching.schedule import Schedule
+from nethook.watching.session import Session
 from tests.watching.loops import batches, mlp, same, state, unwatched
 
 STEPS = 170  # from step 64 on there are three quiet steps in a row, from step 128 on seven
@@ -33,7 +35,7 @@ def _thin(monkeypatch):
     """A budget that is overdrawn from the start: nearly nothing is measured."""
     monkeypatch.setattr(budget, "ALLOWANCE", -1e3)
     monkeypatch.setattr(budget, "WHOLE", -1e3)
-    monkeypatch.setattr(fast_path, "LONGEST", 1e3)  # however slow the machine
+    monkeypatch.setattr(schedule, "LONGEST", 1e3)  # however slow the machine
 
 
 def watched(path):
@@ -185,7 +187,7 @@ def recorded(path):
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_it_records_what_the_long_way_records(loop, tmp_path, monkeypatch):
+def test_steps_that_end_together_record_what_they_record_alone(loop, tmp_path, monkeypatch):
     losses = []
 
     def told(found):
@@ -193,20 +195,21 @@ def test_it_records_what_the_long_way_records(loop, tmp_path, monkeypatch):
 
     torch.manual_seed(0)
     alone = loop(unwatched, told)
-    short = []
-    original = Lull.step_ends
-    monkeypatch.setattr(
-        Lull, "step_ends", lambda *given: short.append(1) or original(*given)
-    )  # fmt: skip
+    put_off = []
+    original = Session._put_off
+
+    def noted(session, step):
+        put_off.append(original(session, step))
+        return put_off[-1]
+
+    monkeypatch.setattr(Session, "_put_off", noted)
     torch.manual_seed(0)
-    assert same(alone, loop(watched(tmp_path / "short.db"), lambda _: None))
-    taken, short = len(short), []
-    monkeypatch.setattr(Lull, "decide", lambda *_: None)
+    assert same(alone, loop(watched(tmp_path / "together.db"), lambda _: None))
+    assert sum(put_off) > 40
+    monkeypatch.setattr(Session, "_put_off", lambda *_: False)
     torch.manual_seed(0)
-    loop(watched(tmp_path / "long.db"), lambda _: None)
-    assert taken > 60
-    assert not short
-    mine, other = recorded(tmp_path / "short.db"), recorded(tmp_path / "long.db")
+    loop(watched(tmp_path / "alone.db"), lambda _: None)
+    mine, other = recorded(tmp_path / "together.db"), recorded(tmp_path / "alone.db")
     assert mine == other
     assert mine["totals"]["steps"] == STEPS
     points = {}
@@ -274,21 +277,21 @@ ODD = (
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_a_loop_does_it_records_what_the_long_way_records(seed, tmp_path, monkeypatch):
+def test_whatever_a_loop_does_they_record_what_they_record_alone(seed, tmp_path, monkeypatch):
     loop = at_random(seed)
     torch.manual_seed(0)
     alone = loop(unwatched, lambda _: None)
     torch.manual_seed(0)
-    assert same(alone, loop(watched(tmp_path / "short.db"), lambda _: None))
-    monkeypatch.setattr(Lull, "decide", lambda *_: None)
+    assert same(alone, loop(watched(tmp_path / "together.db"), lambda _: None))
+    monkeypatch.setattr(Session, "_put_off", lambda *_: False)
     torch.manual_seed(0)
-    loop(watched(tmp_path / "long.db"), lambda _: None)
-    assert recorded(tmp_path / "short.db") == recorded(tmp_path / "long.db")
+    loop(watched(tmp_path / "alone.db"), lambda _: None)
+    assert recorded(tmp_path / "together.db") == recorded(tmp_path / "alone.db")
 
 
 def quiet_step(session):
-    """Whether the step that begins may go the short way."""
-    return session.lull.on and session.step > 128
+    """Whether nothing is due in the step that begins, nor in the next."""
+    return session.schedule.until > session.clock.step + 1 > 129
 
 
 def train_until_quiet(watch, model, optimizer):
@@ -315,7 +318,7 @@ def test_a_nan_is_pinned_and_replayed_with_its_dropout(tmp_path, capsys):
             optimizer.zero_grad()
             F.cross_entropy(model(x.abs() * 0.1), y).backward()
             optimizer.step()
-        step = watch._session.step
+        step = watch._session.clock.step
         optimizer.zero_grad()
         drawn = torch.get_rng_state()
         output = model(x * 100.0)  # log1p below −1
@@ -327,7 +330,6 @@ def test_a_nan_is_pinned_and_replayed_with_its_dropout(tmp_path, capsys):
     torch.manual_seed(7)  # the state of the generator is in the file
     found = nethook.replay(path, model)
     assert "log1p" in str(found)
-    from nethook.watching.flight.file import flight_path, load
 
     assert torch.equal(load(flight_path(str(path))).random["cpu"], drawn)
 
@@ -352,7 +354,7 @@ def test_a_nan_of_the_backward_pass_is_replayed_with_its_target(tmp_path, capsys
             optimizer.zero_grad()
             if step > 140 and quiet_step(watch._session):
                 model.shift = 0.0
-                bad = watch._session.step
+                bad = watch._session.clock.step
             F.cross_entropy(model(x), y).backward()
             if model.shift == 0.0:
                 break
@@ -363,7 +365,7 @@ def test_a_nan_of_the_backward_pass_is_replayed_with_its_target(tmp_path, capsys
     assert "sqrt" in str(nethook.replay(path, model)).lower()
 
 
-def test_a_new_loss_is_described_as_on_the_long_way(tmp_path):
+def test_a_new_loss_is_described_as_in_any_step(tmp_path):
     torch.manual_seed(0)
     model = mlp()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
@@ -406,8 +408,8 @@ def test_a_batch_is_held_until_the_next_and_no_longer(tmp_path):
     with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=0.001) as watch:
         train_until_quiet(watch, model, optimizer)
         seen, y = [], batches(1)[0][1]
-        while watch._session.lull.on:
-            # The first is of a line that was not known, and went the long way.
+        while quiet_step(watch._session):
+            # The first is of a line that was not known.
             held = [each() is not None for each in seen[1:]]
             assert held == [False] * (len(held) - 1) + [True] * bool(held)
             x = torch.randn(8, 10)
@@ -417,12 +419,12 @@ def test_a_batch_is_held_until_the_next_and_no_longer(tmp_path):
             optimizer.step()
             del x
         assert len(seen) > 3
-    assert watch._session.flight.plain.args == ()
+    assert watch._session.recorders.flight.plain.args == ()
 
 
 def test_a_batch_that_is_too_large_is_not_held(tmp_path, monkeypatch):
     monkeypatch.setattr("nethook.watching.flight.ring.CAP", 100)
-    monkeypatch.setattr(fast_path, "CAP", 100)
+    monkeypatch.setattr("nethook.watching.flight.recorder.CAP", 100)
     torch.manual_seed(0)
     model = mlp()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
@@ -450,7 +452,7 @@ def test_a_target_that_was_written_is_the_scripts_error(tmp_path):
             y += 0
             with pytest.raises(RuntimeError, match="inplace operation"):
                 loss.backward()
-        assert watch._session.guard.failures == 0
+        assert watch._session.journal.guard.failures == 0
 
 
 def test_another_optimizer_in_the_middle_is_part_of_the_step(tmp_path):
@@ -460,14 +462,14 @@ def test_another_optimizer_in_the_middle_is_part_of_the_step(tmp_path):
     with nethook.watch(model, to=tmp_path / "run.db", budget=0.001) as watch:
         train_until_quiet(watch, model, optimizer)
         other = torch.optim.SGD(model[2].parameters(), 0.01)
-        first = watch._session.step
+        first = watch._session.clock.step
         for x, y in batches(3):
             optimizer.zero_grad()
             other.zero_grad()
             F.cross_entropy(model(x), y).backward()
             other.step()
             optimizer.step()
-        assert watch._session.step == first + 3
+        assert watch._session.clock.step == first + 3
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit")  # deprecated, from 2.10 on
@@ -490,9 +492,9 @@ def test_transforms_and_traces_between_steps_are_no_calls_of_the_loop(tmp_path):
 
         torch.func.grad(value)(weights)
         mine = artefact()
-        assert session.lull.on
-        assert session.forwards == 0
-        assert session.depth == 0
+        assert quiet_step(session)
+        assert session.clock.forwards == 0
+        assert session.clock.calls.depth == 0
     assert mine == artefact()
 
 
@@ -502,12 +504,12 @@ def test_what_is_left_behind_is_told_at_the_end(tmp_path):
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     watch = nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=0.001)
     train_until_quiet(watch, model, optimizer)
-    first = watch._session.step
+    first = watch._session.clock.step
     for x, y in batches(2):
         optimizer.zero_grad()
         F.cross_entropy(model(x), y).backward()
         optimizer.step()
-    assert len(watch._session.lull._ended) == 2
+    assert len(watch._session.recorders.numbers._ended) == 2
     watch.close()
     run = nethook.open_run(tmp_path / "run.db")
     series = run.series("@loop", "forwards")
@@ -518,11 +520,10 @@ def test_what_is_left_behind_is_told_at_the_end(tmp_path):
 
 
 METHODS = [
-    (Lull, name) for name, what in vars(Lull).items()
-    if inspect.isfunction(what) and name not in ("__init__", "follow")
-] + [
-    (Flight, "keep"), (Flight, "kept_of"), (LossKeeper, "kept_of"), (PlainCall, "kept_in"),
-    (Losses, "only"),
+    (Session, "_put_off"), (Session, "_keep"), (Session, "_fold"), (Schedule, "step_ended"),
+    (LoopNumbers, "keep"), (LoopNumbers, "fold"), (WatchRecorders, "calm"), (Flight, "_hold"),
+    (Flight, "_keep_plainly"), (LossKeeper, "kept_of"),
+    (Losses, "_at_once"), (Losses, "_mark"), (Losses, "forget"),
 ]  # fmt: skip
 
 
@@ -542,7 +543,8 @@ def test_an_error_stays_inside(holder, name, alone, tmp_path, monkeypatch):
 
     def start(model, optimizer):
         watch = nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=0.001)
-        monkeypatch.setattr(holder, name, bomb)
+        property_of = isinstance(vars(holder)[name], property)
+        monkeypatch.setattr(holder, name, property(bomb) if property_of else bomb)
         return watch
 
     torch.manual_seed(0)
@@ -557,3 +559,24 @@ def test_an_error_stays_inside(holder, name, alone, tmp_path, monkeypatch):
     assert called
     assert len(said) == 1
     assert "injected" in events[0].data["error"]
+
+
+def test_an_error_in_what_holds_the_batch_of_a_nan_stays_inside(tmp_path, monkeypatch, capsys):
+    torch.manual_seed(0)
+    model = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=0.001) as watch:
+        train_until_quiet(watch, model, optimizer)
+
+        def bomb(*_):
+            raise RuntimeError("injected")
+
+        monkeypatch.setattr(PlainCall, "kept_in", bomb)
+        x, y = batches(1)[0]
+        optimizer.zero_grad()
+        with pytest.warns(WatchWarning, match="injected"):
+            (F.cross_entropy(model(x), y) * torch.nan).backward()
+        optimizer.step()
+        steps = watch._session.clock.step
+    run = nethook.open_run(tmp_path / "run.db")
+    assert run.series("@loop", "forwards").steps.sum() == steps

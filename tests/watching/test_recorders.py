@@ -1,0 +1,33 @@
+"""The recorders of every watch, and the order in which they are told."""
+
+from __future__ import annotations
+
+from tests.watching.members import watched
+
+
+def test_they_are_told_in_this_order(tmp_path):
+    with watched(tmp_path) as session:
+        recorders = session.recorders
+
+        def told(methods):
+            return [type(method.__self__).__name__ for method in methods]
+
+        assert told(recorders.call_begins) == ["Batches"]
+        assert told(recorders.call_ends) == ["Losses", "Flight", "Batches"]
+        assert told(recorders.end_step) == [
+            "Losses", "Flight", "OpOrder", "Interruptions", "Facts", "Modes",
+        ]  # fmt: skip
+        # Late losses are known before what devices say of the step.
+        assert told(recorders.end_window)[:4] == ["LoopNumbers", "Losses", "Flight", "DeviceFlags"]
+        assert told(recorders.close) == ["Losses", "Flight", "Facts"]
+
+
+def test_a_step_is_calm_unless_something_has_to_be_told(tmp_path):
+    with watched(tmp_path) as session:
+        recorders = session.recorders
+        assert recorders.calm
+        recorders.numbers.irregular = True
+        assert not recorders.calm
+        recorders.numbers.irregular = False
+        recorders.flight.flag("", "inputs", None, None, None)
+        assert not recorders.calm

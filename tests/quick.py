@@ -43,6 +43,7 @@ SLOW: Final = {
         ),
         "hooks/test_hook.py::test_a_file_loads_and_runs_the_same_where_nethook_cannot_be_imported",
         "modes",
+        "old_files/test_resume.py",
         "page/live/test_serving.py",
         "running/test_children.py",
         "running/test_disks.py",

@@ -73,6 +73,18 @@ def test_a_recipe_does_what_the_edits_did(tmp_path):
     assert not torch.equal(model(x), changed)
 
 
+@pytest.mark.parametrize("index", [(0, 2), (slice(None), 1), (1,), None])
+def test_a_patch_takes_over_the_same_part_after_loading(tmp_path, index):
+    saved = edits.patch(torch.zeros(3, 3), index=index)
+    edits.save(tmp_path / "r.json", outputs={"fc": saved})
+    ((*_, loaded),) = flat(edits.load(tmp_path / "r.json"))
+    value = torch.ones(3, 3)
+    by_hand = value.clone()
+    by_hand[... if index is None else index] = 0
+    assert torch.equal(loaded(value), by_hand)
+    assert loaded == saved
+
+
 def test_the_files_are_json_and_safetensors(tmp_path):
     edits.save(tmp_path / "r.json", outputs={"fc": edits.steer(DIRECTION)})
     data = json.loads((tmp_path / "r.json").read_text())

@@ -217,6 +217,12 @@ class patch(Edit):  # noqa: N801
     source: torch.Tensor | Sequence[torch.Tensor]
     index: tuple[int | slice, ...] | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        index: Any = self.index
+        if isinstance(index, list):  # of a recipe; to torch, a list of numbers means rows
+            object.__setattr__(self, "index", tuple(index))
+
     def __call__(self, value: torch.Tensor, call: int = 0) -> torch.Tensor:
         """The recorded value of that call, or the value with a part of it taken over."""
         source = self.source if isinstance(self.source, torch.Tensor) else self._of_call(call)

@@ -31,6 +31,10 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 KEPT: Final = ROOT / "build" / "golden"
+# Tags do not travel with every clone, commits of the history do. A tag that git knows comes first.
+RELEASED: Final[dict[str, str]] = {
+    "v0.1.0": "3d9dddd432e948fbc512a745b9c33ddfbcd6ce54",
+}
 
 # Numbers that two runs of one version do not agree on either.
 TIMES: Final = re.compile(
@@ -95,15 +99,25 @@ def commands(chosen: list[str]) -> list[str]:
     return [command for command in listed if not chosen or command.split()[0] in chosen]
 
 
+def commit_of(revision: str) -> str:
+    """The full hash of a revision; of a release also where its tag is missing."""
+    for name in (revision, RELEASED.get(revision, revision)):
+        ask = ["git", "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
+        answer = subprocess.run(ask, cwd=ROOT, capture_output=True, text=True, check=False)
+        if answer.returncode == 0:
+            return answer.stdout.strip()
+    sys.exit(f"`base` must be a revision that git knows here; got {revision!r}. Fetch it first.")
+
+
 def sources_of(revision: str) -> Path:
     """The sources of a revision with their native kernel, unpacked and built once."""
-    commit = subprocess.check_output(["git", "rev-parse", f"{revision}^{{commit}}"], cwd=ROOT)
-    folder = KEPT / commit.decode().strip()[:12]
+    commit = commit_of(revision)
+    folder = KEPT / commit[:12]
     done = folder / ".built"
     if not done.exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        packed = subprocess.check_output(["git", "archive", revision], cwd=ROOT)
+        packed = subprocess.check_output(["git", "archive", commit], cwd=ROOT)
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
             archive.extractall(folder, filter="data")
         (binding,) = (folder / "src").rglob("binding.cpp")

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from tools.golden import commit_of, compared, keep_what_both_measured, result_of
+from tools.golden import (
+    commit_of,
+    compared,
+    keep_common_spans,
+    keep_what_both_measured,
+    result_of,
+)
 
 
 def recorded(**fields: Any) -> dict[str, Any]:
@@ -54,6 +60,20 @@ def test_with_a_budget_windows_count_that_both_measured() -> None:
     base = recorded(series={"fc outputs train": windows(a=(2, 0.5))})
     here = recorded(series={"fc outputs train": windows(a=(2, 0.25))})
     assert left(base, here) == ["run.run.db.series.fc outputs train.windows.a.row[0]"]
+
+
+def test_spans_of_histograms_count_that_both_have() -> None:
+    def run(**spans: list[int]) -> dict[str, Any]:
+        return recorded(series={"fc outputs train": {"histograms": spans, "active": {}}})
+
+    base, here = run(a=[1, 2], b=[3, 4]), run(a=[1, 2], c=[3, 4])
+    keep_common_spans(base, here)
+    assert not [*compared(base, here)]
+    base, here = run(a=[1, 2], b=[3, 4]), run(a=[2, 1], c=[3, 4])
+    keep_common_spans(base, here)
+    paths = [path for path, _ in compared(base, here)]
+    where = "run.run.db.series.fc outputs train.histograms.a"
+    assert paths == [f"{where}[0]", f"{where}[1]"]
 
 
 def test_with_a_budget_every_loss_counts_and_norms_where_both_have_them() -> None:

@@ -115,6 +115,7 @@ def differences_of(command: str, base: Path, here: Path, budget: str) -> list[Di
         of_base, of_here = (recorded(command, sources, budget) for sources in (base, here))
         if budget != "none":
             keep_what_both_measured(of_base, of_here)
+        keep_common_spans(of_base, of_here)
         differences = list(compared(of_base, of_here))
         if budget != "none":
             differences = [pair for pair in differences if not THINNED_FIELDS.search(pair[0])]
@@ -149,6 +150,19 @@ def show(differences: list[Difference]) -> None:
     sys.stdout.flush()
 
 
+def keep_common_spans(base: dict[str, Any], here: dict[str, Any]) -> None:
+    """Takes out the spans of histograms and units that only one of two runs has.
+
+    In loops of short steps their length is a tenth of a second, so it differs from run to run.
+    """
+    for name in {*base} & {*here}:
+        one, other = base[name]["series"], here[name]["series"]
+        for series in {*one} & {*other}:
+            for field in ("histograms", "active"):
+                both = one[series][field], other[series][field]
+                one[series][field], other[series][field] = in_both(*both)
+
+
 def keep_what_both_measured(base: dict[str, Any], here: dict[str, Any]) -> None:
     """Takes out what a budget thins: what is measured in which step then depends on the clock.
 
@@ -162,7 +176,7 @@ def keep_what_both_measured(base: dict[str, Any], here: dict[str, Any]) -> None:
             sides = one["series"].pop(series, {}), other["series"].pop(series, {})
             windows = [whole_windows(side.get("windows", {})) for side in sides]
             for run, kept in zip((one, other), in_both(*windows), strict=True):
-                run["series"][series] = {"windows": kept}
+                run["series"][series] = {"windows": kept, "histograms": {}, "active": {}}
         for scalar in filter(THINNED.match, {*one["scalars"], *other["scalars"]}):
             sides = one["scalars"].pop(scalar, {}), other["scalars"].pop(scalar, {})
             for run, kept in zip((one, other), in_both(*sides), strict=True):
@@ -267,6 +281,7 @@ def contents(path: Path) -> dict[str, Any]:
                 one = run.series(*key, phase)
                 if not len(one):
                     continue
+                histograms, units = run.histograms(*key, phase), run.units(*key, phase)
                 spans = zip(one.first_step, one.last_step, strict=True)
                 numbers = zip(one.steps, one.seen, one.rows, strict=True)
                 series[f"{info.address} {info.quantity} {phase}"] = {
@@ -278,9 +293,8 @@ def contents(path: Path) -> dict[str, Any]:
                         }
                         for (first, last), (steps, seen, row) in zip(spans, numbers, strict=True)
                     },
-                    # Over the whole run: how long their spans are depends on the clock.
-                    "histogram": run.histograms(*key, phase).counts.sum(0).tolist(),
-                    "active": run.units(*key, phase).active.any(0).tolist(),
+                    "histograms": spans_of(histograms, histograms.counts, histograms.counts.any(1)),
+                    "active": spans_of(units, units.active, units.measured),
                 }
         return {
             "info": run.info,
@@ -298,6 +312,12 @@ def contents(path: Path) -> dict[str, Any]:
             "events": [[event.step, event.kind, event.address, event.data] for event in run.events],
             "findings": [dict(finding) for finding in run.findings],
         }
+
+
+def spans_of(spans: Any, rows: Any, filled: Any) -> dict[str, list[float]]:
+    """The rows of spans in which something was measured, by their steps."""
+    steps = zip(spans.first_step, spans.last_step, rows, filled, strict=True)
+    return {f"{first}-{last}": row.tolist() for first, last, row, is_filled in steps if is_filled}
 
 
 def points_of(steps: list[int], values: list[float]) -> dict[int, list[float]]:

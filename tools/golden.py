@@ -3,11 +3,16 @@
     python -m tools.golden v0.1.0                     all scripts of tests/scripts
     python -m tools.golden v0.1.0 plain.py gan.py     these
     python -m tools.golden v0.1.0 --budget 3%         with a budget: what is never thinned
+    python -m tools.golden v0.1.0 --here v0.1.0       two runs of one version: what is noise?
 
 Each script runs under `nethook run`, once with the sources of a revision and once with those of
 this folder, in the same environment. Both run files are read by this folder's nethook and compared:
-what ran, sites, every number of every series, scalars, losses, findings, events. Times are left
-out, and what `CHANGED` lists, with the reason. The exit code is 1 where anything else differs.
+what ran, sites, every number of every series, histograms, active units, scalars, snapshots, losses,
+findings, events. Left out are times and the words of events.
+
+A script is `equal`; `changed`, where it differs in what `CHANGED` lists, with the reason; or it
+`DIFFERS`, and then the exit code is 1. A script of which the release recorded something wrong
+(`MENDED`) is compared with a later commit as well. The last line counts each.
 """
 
 # ruff: noqa: T201  (a program that prints for people)
@@ -25,12 +30,17 @@ import sys
 import sysconfig
 import tarfile
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 KEPT: Final = ROOT / "build" / "golden"
+# Tags do not travel with every clone, commits of the history do. A tag that git knows comes first.
+RELEASED: Final[dict[str, str]] = {
+    "v0.1.0": "3d9dddd432e948fbc512a745b9c33ddfbcd6ce54",
+}
 
 # Numbers that two runs of one version do not agree on either.
 TIMES: Final = re.compile(
@@ -42,8 +52,7 @@ TIMES: Final = re.compile(
 CHANGED: Final[dict[str, str]] = {
     r"\.findings\[\d+\]\.(message|fix)$": "findings are worded in plain English since 0.1",
 }
-# Scripts of which 0.1.0 recorded something wrong. They are equal against 5908c8a, from before the
-# files were moved.
+# Scripts of which 0.1.0 recorded something wrong. They are compared with `BEFORE_MOVES` as well.
 MENDED: Final[dict[str, str]] = {
     "accelerated.py": "0.1.0 counted the first step twice, and step 1 was empty",
     "hf_trainer.py": "0.1.0 counted the first step twice, and step 1 was empty",
@@ -51,9 +60,24 @@ MENDED: Final[dict[str, str]] = {
     "interrupted.py": "0.1.0 recorded nothing after an interrupted step",
     "diverges.py": "the event of the first NaN lists what was left out of its file",
 }
+# The last commit before files were moved and renamed: all of `MENDED` is mended there.
+BEFORE_MOVES: Final = "5908c8a981970ea703ac776000feac09081e5356"
+# What a budget thins, or what follows from that. It decides by the clock, so that two runs of one
+# version do not agree on it. These scalars have points at the steps that were looked at:
+THINNED: Final = re.compile(r"grad_norm|update_ratio|batch_fingerprint")
+# The last event says how thin it became. Of a site, those calls, gradients and updates are counted
+# that were measured, and less is held in memory.
+THINNED_FIELDS: Final = re.compile(
+    r"\.events\[\d+\]\[3\]\.every$|\.info\.memory\.\w+$"
+    r"|\.sites\..*\.(calls(\.\w+)?|steps|with_grad|moved\[\d\])$"
+)
 # Windows that a writer was too slow for are merged with the next: that run is made again.
-LAYOUT: Final = re.compile(r"\.series\..*\.(steps|seen|rows)(\[\d+\])*: ")
+LAYOUT: Final = re.compile(r"\.series\..*\.windows\.\d+-\d+$")
 TRIES: Final = 4
+SHOWN: Final = 12
+
+Difference = tuple[str, str]
+"""The path of a field, and what is there in the base and here."""
 
 
 def main() -> int:
@@ -62,29 +86,114 @@ def main() -> int:
     parser.add_argument("base", help="the revision to compare with, such as v0.1.0")
     parser.add_argument("scripts", nargs="*", help="of tests/scripts; else all of them")
     parser.add_argument("--budget", default="none", help="as `nethook run --budget` takes it")
+    parser.add_argument("--here", metavar="REVISION", help="a revision in place of this folder")
     options = parser.parse_args()
-    versions = (sources_of(options.base), ROOT / "src")
-    failed = 0
+    commit = commit_of(options.base)
+    here = sources_of(commit_of(options.here)) if options.here else ROOT / "src"
+    counts: Counter[str] = Counter()
     for command in commands(options.scripts):
-        for _ in range(TRIES):
-            base, here = (recorded(command, src, options.budget) for src in versions)
-            differences = list(compared(base, here))
-            if not any(LAYOUT.search(difference) for difference in differences):
-                break
-        if options.budget != "none":  # what is thinned differs from run to run
-            differences = [line for line in differences if ".series." not in line]
-        mended = MENDED.get(command.split()[0]) if options.base == "v0.1.0" else None
-        if differences and mended is not None:
-            print(f"mended   {command}: {mended}", flush=True)
-            continue
-        failed += bool(differences)
-        print(f"{'DIFFERS' if differences else 'equal':8} {command}", flush=True)
-        for difference in differences[:12]:
-            print(f"         {difference}")
-        if len(differences) > 12:
-            print(f"         and {len(differences) - 12} more")
-    print(f"\n{failed} differ" if failed else "\nall equal")
-    return 1 if failed else 0
+        differences = differences_of(command, sources_of(commit), here, options.budget)
+        mended = MENDED.get(command.split()[0]) if commit == RELEASED["v0.1.0"] else None
+        word = result_of(differences)
+        if word == "DIFFERS" and mended is not None and not options.here:
+            print(f"mended   {command}: {mended}; against {BEFORE_MOVES[:7]}:")
+            counts["mended"] += 1
+            before = sources_of(BEFORE_MOVES)
+            differences = differences_of(command, before, here, options.budget)
+            word = result_of(differences)
+        counts[word] += 1
+        print(f"{word:8} {command}", flush=True)
+        show(differences)
+    print("\n" + ", ".join(f"{number} {word}" for word, number in sorted(counts.items())))
+    return 1 if counts["DIFFERS"] else 0
+
+
+def differences_of(command: str, base: Path, here: Path, budget: str) -> list[Difference]:
+    """Runs a script with both versions; what differs, as far as it can be the same at all."""
+    differences: list[Difference] = []
+    for _ in range(TRIES):
+        of_base, of_here = (recorded(command, sources, budget) for sources in (base, here))
+        if budget != "none":
+            keep_what_both_measured(of_base, of_here)
+        keep_common_spans(of_base, of_here)
+        differences = list(compared(of_base, of_here))
+        if budget != "none":
+            differences = [pair for pair in differences if not THINNED_FIELDS.search(pair[0])]
+        if not any(LAYOUT.search(path) for path, _ in differences):
+            break
+    return differences
+
+
+def reason_of(path: str) -> str | None:
+    """Why a field was changed on purpose; None where it was not."""
+    return next((why for pattern, why in CHANGED.items() if re.search(pattern, path)), None)
+
+
+def result_of(differences: list[Difference]) -> str:
+    """One word on a script: equal, changed (on purpose), DIFFERS."""
+    if not differences:
+        return "equal"
+    return "changed" if all(reason_of(path) for path, _ in differences) else "DIFFERS"
+
+
+def show(differences: list[Difference]) -> None:
+    """Prints what was changed on purpose, by reason, and what differs, field by field."""
+    reasons = Counter(reason_of(path) for path, _ in differences)
+    unexplained = reasons.pop(None, 0)
+    for reason, number in reasons.items():
+        print(f"         on purpose ({number}): {reason}")
+    lines = [f"{path}: {text}" for path, text in differences if not reason_of(path)]
+    for line in lines[:SHOWN]:
+        print(f"         {line}")
+    if unexplained > SHOWN:
+        print(f"         and {unexplained - SHOWN} more")
+    sys.stdout.flush()
+
+
+def keep_common_spans(base: dict[str, Any], here: dict[str, Any]) -> None:
+    """Takes out the spans of histograms and units that only one of two runs has.
+
+    In loops of short steps their length is a tenth of a second, so it differs from run to run.
+    """
+    for name in {*base} & {*here}:
+        one, other = base[name]["series"], here[name]["series"]
+        for series in {*one} & {*other}:
+            for field in ("histograms", "active"):
+                both = one[series][field], other[series][field]
+                one[series][field], other[series][field] = in_both(*both)
+
+
+def keep_what_both_measured(base: dict[str, Any], here: dict[str, Any]) -> None:
+    """Takes out what a budget thins: what is measured in which step then depends on the clock.
+
+    Losses, learning rates, sites, events and findings stay whole. Of series, the windows stay
+    that both have and in which both measured every step; of the points in `THINNED`, the steps that
+    both have.
+    """
+    for name in {*base} & {*here}:
+        one, other = base[name], here[name]
+        for series in {*one["series"], *other["series"]}:
+            sides = one["series"].pop(series, {}), other["series"].pop(series, {})
+            windows = [whole_windows(side.get("windows", {})) for side in sides]
+            for run, kept in zip((one, other), in_both(*windows), strict=True):
+                run["series"][series] = {"windows": kept, "histograms": {}, "active": {}}
+        for scalar in filter(THINNED.match, {*one["scalars"], *other["scalars"]}):
+            sides = one["scalars"].pop(scalar, {}), other["scalars"].pop(scalar, {})
+            for run, kept in zip((one, other), in_both(*sides), strict=True):
+                run["scalars"][scalar] = kept
+        for run in (one, other):
+            run["events"] = [event for event in run["events"] if event[1] != "thinned"]
+
+
+def whole_windows(windows: Mapping[str, Any]) -> dict[str, Any]:
+    """Those in which every step was measured."""
+    return {span: row for span, row in windows.items() if row["seen"] == row["steps"]}
+
+
+def in_both(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> tuple[Any, Any]:
+    """Two mappings without the keys that only one of them has."""
+    common = {*one} & {*other}
+    return {key: one[key] for key in common}, {key: other[key] for key in common}
 
 
 def commands(chosen: list[str]) -> list[str]:
@@ -95,15 +204,24 @@ def commands(chosen: list[str]) -> list[str]:
     return [command for command in listed if not chosen or command.split()[0] in chosen]
 
 
-def sources_of(revision: str) -> Path:
-    """The sources of a revision with their native kernel, unpacked and built once."""
-    commit = subprocess.check_output(["git", "rev-parse", f"{revision}^{{commit}}"], cwd=ROOT)
-    folder = KEPT / commit.decode().strip()[:12]
+def commit_of(revision: str, folder: Path = ROOT, released: Mapping[str, str] = RELEASED) -> str:
+    """The full hash of a revision; of a release also where its tag is missing."""
+    for name in (revision, released.get(revision, revision)):
+        ask = ["git", "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
+        answer = subprocess.run(ask, cwd=folder, capture_output=True, text=True, check=False)
+        if answer.returncode == 0:
+            return answer.stdout.strip()
+    sys.exit(f"`base` must be a revision that git knows here; got {revision!r}. Fetch it first.")
+
+
+def sources_of(commit: str) -> Path:
+    """The sources of a commit with their native kernel, unpacked and built once."""
+    folder = KEPT / commit[:12]
     done = folder / ".built"
     if not done.exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        packed = subprocess.check_output(["git", "archive", revision], cwd=ROOT)
+        packed = subprocess.check_output(["git", "archive", commit], cwd=ROOT)
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
             archive.extractall(folder, filter="data")
         (binding,) = (folder / "src").rglob("binding.cpp")
@@ -158,26 +276,56 @@ def contents(path: Path) -> dict[str, Any]:
     with nethook.open_run(path) as run:
         series: dict[str, Any] = {}
         for info in run.catalogue:
+            key = info.address, info.quantity
             for phase in ("train", "eval", "aux"):
-                one = run.series(info.address, info.quantity, phase)
-                if len(one):
-                    series[f"{info.address} {info.quantity} {phase}"] = {
-                        "steps": one.steps.tolist(),
-                        "seen": one.seen.tolist(),
-                        "rows": one.rows.tolist(),
-                    }
+                one = run.series(*key, phase)
+                if not len(one):
+                    continue
+                histograms, units = run.histograms(*key, phase), run.units(*key, phase)
+                spans = zip(one.first_step, one.last_step, strict=True)
+                numbers = zip(one.steps, one.seen, one.rows, strict=True)
+                series[f"{info.address} {info.quantity} {phase}"] = {
+                    "windows": {
+                        f"{first}-{last}": {
+                            "steps": int(steps),
+                            "seen": int(seen),
+                            "row": row.tolist(),
+                        }
+                        for (first, last), (steps, seen, row) in zip(spans, numbers, strict=True)
+                    },
+                    "histograms": spans_of(histograms, histograms.counts, histograms.counts.any(1)),
+                    "active": spans_of(units, units.active, units.measured),
+                }
         return {
             "info": run.info,
             "sites": {site.address: site.info for site in run.sites},
             "series": series,
             "scalars": {
-                name: {"step": scalar.step.tolist(), "value": scalar.value.tolist()}
+                name: points_of(scalar.step.tolist(), scalar.value.tolist())
                 for name, scalar in run.scalars.items()
+            },
+            "snapshots": {
+                address: {kept.step: kept.values.tolist() for kept in several}
+                for address, several in run.snapshots.items()
             },
             "losses": [vars_of(loss) for loss in run.losses],
             "events": [[event.step, event.kind, event.address, event.data] for event in run.events],
             "findings": [dict(finding) for finding in run.findings],
         }
+
+
+def spans_of(spans: Any, rows: Any, filled: Any) -> dict[str, list[float]]:
+    """The rows of spans in which something was measured, by their steps."""
+    steps = zip(spans.first_step, spans.last_step, rows, filled, strict=True)
+    return {f"{first}-{last}": row.tolist() for first, last, row, is_filled in steps if is_filled}
+
+
+def points_of(steps: list[int], values: list[float]) -> dict[int, list[float]]:
+    """The values of a scalar by step, of which some have several."""
+    points: dict[int, list[float]] = {}
+    for step, value in zip(steps, values, strict=True):
+        points.setdefault(step, []).append(value)
+    return points
 
 
 def vars_of(record: object) -> dict[str, Any]:
@@ -189,34 +337,28 @@ def vars_of(record: object) -> dict[str, Any]:
     return dataclasses.asdict(record)
 
 
-def is_left_out(path: str) -> bool:
-    """Whether a field may differ: a time, or what was changed on purpose."""
-    return bool(TIMES.search(path)) or any(re.search(pattern, path) for pattern in CHANGED)
-
-
-def compared(base: Any, here: Any, path: str = "run") -> Iterator[str]:
-    """Every place at which two pieces of plain data differ."""
-    if is_left_out(path):
+def compared(base: Any, here: Any, path: str = "run") -> Iterator[Difference]:
+    """Every field in which two pieces of plain data differ, times apart."""
+    if TIMES.search(path):
         return
     if isinstance(base, Mapping) and isinstance(here, Mapping):
         for name in sorted({*base, *here}, key=str):
-            if name not in base or name not in here:
-                where = f"{path}.{name}"
-                if not is_left_out(where):
-                    yield f"{where}: only {'here' if name in here else 'in the base'}"
-            else:
-                yield from compared(base[name], here[name], f"{path}.{name}")
+            where = f"{path}.{name}"
+            if name in base and name in here:
+                yield from compared(base[name], here[name], where)
+            elif not TIMES.search(where):
+                yield where, f"only {'here' if name in here else 'in the base'}"
     elif isinstance(base, list | tuple) and isinstance(here, list | tuple):
         if len(base) != len(here):
-            yield f"{path}: {len(base)} entries, and {len(here)} here"
+            yield path, f"{len(base)} entries, and {len(here)} here"
         else:
             for index, (one, other) in enumerate(zip(base, here, strict=True)):
                 yield from compared(one, other, f"{path}[{index}]")
     elif isinstance(base, float) and isinstance(here, float):
         if base != here and not (math.isnan(base) and math.isnan(here)):
-            yield f"{path}: {base!r}, and {here!r} here"
+            yield path, f"{base!r}, and {here!r} here"
     elif base != here:
-        yield f"{path}: {base!r:.60}, and {here!r:.60} here"
+        yield path, f"{base!r:.60}, and {here!r:.60} here"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ import pytest
 import torch
 from torch import nn
 
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.compile.eager import around_compiled_call
+from nethook.hooks.hook import Owner
 from nethook.hooks.stack import (
     calls_under_way,
     error_of_call,
@@ -40,6 +43,21 @@ def test_calls_of_a_model_are_counted():
     nn.Sequential(model)(1)
     assert found == [1, 4, 2]
     assert calls_under_way([model]) == 0
+
+
+def test_calls_of_a_compiled_model_are_counted():
+    """Its compiled call stands where torch would otherwise make the frame of a call."""
+    found = []
+    model, other = nn.Linear(2, 2), nn.Linear(2, 2)
+    model.compile(backend="eager")
+
+    def note(*_):
+        found.append((calls_under_way([model]), calls_under_way([other])))
+
+    with Attachment(Owner("nethook.test")) as hooks:
+        assert around_compiled_call(model, hooks, note, note)
+        model(torch.ones(1, 2))
+    assert found == [(1, 0)] * 2
 
 
 def test_calls_in_another_thread_are_seen_where_that_is_asked_for():

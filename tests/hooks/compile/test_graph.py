@@ -126,6 +126,20 @@ def test_without_gradient_only_values_are_shown(told: Told) -> None:
     assert told.grads == []
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_without_gradient_nothing_is_asked_of_what_a_module_was_given(
+    told: Told, backend: str
+) -> None:
+    """It has a history from before, and its gradient is none of this pass."""
+    model = compiled(Module(lambda x: x, told), backend)
+    mine = x() * 1
+    with torch.no_grad():
+        model(mine)
+    (mine * 2).sum().backward()
+    assert [value[1:] for value in told.values] == [(False, True)]
+    assert told.grads == []
+
+
 def test_gradients_are_shown_where_they_are_wanted(told: Told) -> None:
     for make in (lambda x: x * 3, lambda x: (x * 3,), lambda x: [x * 3], lambda x: {"a": x * 3}):
         out = compiled(Module(make, told, grads=False))(x())
@@ -460,6 +474,19 @@ def test_operations_are_as_torch_wants_them(told: Told) -> None:
     ops.show_value(given, told.site, True, True)
     assert told.site._version == version
     assert told.values[-1].value.requires_grad
+
+
+def test_the_operation_that_asks_puts_a_hook_on_what_has_a_history(told: Told) -> None:
+    """Before torch 2.13 graphs ask with it; here it is called as they do, on every torch."""
+    made, leaf = x() * 3, x()
+    # What stands for an input while a graph is made says that it has no history.
+    stands_in = torch._C._functions.DelayedError("no history", 1)(x() * 1)
+    for value in (made, leaf, stands_in):
+        torch.ops.nethook.ask(value, told.back)
+    assert not leaf._backward_hooks
+    assert len(stands_in._backward_hooks) == 1
+    (made * 5).sum().backward()
+    same(told.grads, [torch.full((2, 2), 5.0)])
 
 
 @pytest.mark.parametrize("name", ["value", "grad", "call"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.hooks.ops.watch import recomputing, watch_ops
+from nethook.torch_private import CHECKPOINT_GENERATOR
 
 
 class Log(OpConsumer):
@@ -113,6 +115,24 @@ def test_a_function_that_was_decorated_has_the_same_addresses(reentrant: bool) -
     assert log.ops == [("/exp#0", False), ("/mul#0", False), ("/exp#1", False), *again]
     assert x.grad is not None
     assert torch.equal(x.grad, slope({}))
+
+
+def test_what_a_checkpoint_computes_for_itself_is_no_operation_of_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Up to 2.11 torch makes a tensor of its own before the block runs; here every torch does."""
+    original = getattr(torch.utils.checkpoint, CHECKPOINT_GENERATOR)
+
+    def prepares(*args: Any, **kwargs: Any) -> Iterator[None]:
+        torch.ones(1).sin()
+        yield from original(*args, **kwargs)
+
+    monkeypatch.setattr(torch.utils.checkpoint, CHECKPOINT_GENERATOR, prepares)
+    model, log = Block(use_reentrant=False), Log()
+    with Attachment(Owner("nethook.test")) as hooks:
+        watch_ops(Tree(model), hooks, log)
+        model(torch.full((2,), 0.1, requires_grad=True))
+    assert [address for address, _ in log.ops] == ["/exp#0", "/mul#0", "/exp#1"]
 
 
 def test_what_a_first_checkpoint_imports_is_no_operation_of_the_model() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from collections import OrderedDict
 from typing import Any
@@ -166,6 +167,27 @@ def test_what_is_taken_off_inside_a_forward_sees_no_more_of_it() -> None:
     # The next scope is not disturbed, and nothing stays after it.
     found = [op.address for op in ops_of(model, Keeps())]
     assert found == ["0/linear#0", "1/relu#0", "2/linear#0"]
+    assert torch._C._len_torch_function_stack() == 0
+
+
+def test_what_another_thread_takes_off_inside_a_forward_sees_no_more_of_it() -> None:
+    """That thread cannot reach the calls that are under way in this one."""
+
+    class Interrupted(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            x = torch.exp(x)
+            thread = threading.Thread(target=hooks.remove)
+            thread.start()
+            thread.join()
+            return torch.sin(x)
+
+    model, consumer = Interrupted(), Keeps()
+    hooks = Attachment(Owner("nethook.test"))
+    watch_ops(Tree(model), hooks, consumer)
+    model(torch.ones(1, 4))
+    assert [op.address for op in consumer.ops] == ["/exp#0"]
+    # The next scope is not disturbed.
+    assert ops_of(net(), Keeps())[0].address == "0/linear#0"
     assert torch._C._len_torch_function_stack() == 0
 
 

@@ -172,6 +172,16 @@ def test_underscores_alone_are_a_name() -> None:
     assert op_name(nothing) == "__"
 
 
+def test_underscores_alone_are_left_out_of_a_name() -> None:
+    def function() -> None: ...
+
+    for name in ("_X", "__X__", "X_", "a_X", "x_"):
+        function.__name__ = name
+        known_names.pop(function, None)
+        assert op_name(function) == {"a_X": "a_X", "x_": "x"}.get(name, "X")
+    known_names.pop(function)
+
+
 def test_names_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     def first() -> None: ...
 

@@ -21,7 +21,7 @@ from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
 from nethook.hooks.ops.consumer import ModuleCall, Op, OpConsumer
-from nethook.hooks.ops.mode import ops_are_seen, unseen
+from nethook.hooks.ops.mode import OpMode, ops_are_seen, unseen
 from nethook.hooks.ops.watch import recomputing, watch_ops
 from nethook.hooks.threads import enter, leave
 
@@ -117,6 +117,23 @@ def test_modules_are_entered_and_left_around_their_operations() -> None:
         "> ", "> fc", "fc/linear#0", "< fc", "/relu#0", "/add#0", "/sub#0", "> act", "act/relu#0",
         "< act", "/add#1", "/rsub#0", "/add#2", "< ",
     ]  # fmt: skip
+
+
+def test_the_stack_is_searched_at_the_outermost_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes as long as the stack is deep: for every module it would be most of the cost."""
+    searches: list[None] = []
+    search = OpMode.forget_the_dead
+
+    def counted(mode: OpMode) -> None:
+        searches.append(None)
+        search(mode)
+
+    monkeypatch.setattr(OpMode, "forget_the_dead", counted)
+    net = Net()
+    with watched(net, Log()) as log:
+        net(torch.zeros(2, 4))
+        assert len(searches) == 1
+    assert log.ops == OPS
 
 
 def test_each_call_counts_from_zero() -> None:

@@ -43,6 +43,7 @@ def test_the_line_of_the_script():
     assert str(here) == f"test_source_line.py:{line}"
     assert here.function == "test_the_line_of_the_script"
     assert Path(here.file).samefile(__file__)
+    assert here.text == f"{here.file}:{line} in test_the_line_of_the_script"
 
 
 def test_torch_in_between_is_passed_over():

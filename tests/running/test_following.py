@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import ClassVar
@@ -29,13 +29,22 @@ class Recorder:
     notes: ClassVar[list[str]] = []
     problems: ClassVar[list[str]] = []
 
-    def __init__(self, _: RunOptions, models: Mapping[str, nn.Module]) -> None:
+    def __init__(
+        self,
+        _: RunOptions,
+        models: Mapping[str, nn.Module],
+        optimizers: Sequence[torch.optim.Optimizer],
+    ) -> None:
         self.given: list[dict[str, nn.Module]] = []
+        self.told: list[list[torch.optim.Optimizer]] = []
         self.ended: list[str] = []
-        self.add(models)
+        self.add(models, optimizers)
 
-    def add(self, models: Mapping[str, nn.Module]) -> None:
+    def add(
+        self, models: Mapping[str, nn.Module], optimizers: Sequence[torch.optim.Optimizer]
+    ) -> None:
         self.given.append(dict(models))
+        self.told.append(list(optimizers))
 
     def settle(self, trained: AbstractSet[int]) -> None:
         self.ended += ["settled"] if trained else []
@@ -103,9 +112,10 @@ def test_a_model_is_met_before_its_first_forward_and_then_nobody_listens(
     alive += [model, optimizer := sgd(model)]
     before = Counting.runs
     seen: list[int] = []
-    session._start = lambda o, m: (seen.append(Counting.runs - before), Recorder(o, m))[1]
+    session._start = lambda *a: (seen.append(Counting.runs - before), Recorder(*a))[1]
     step(model, optimizer)
     assert seen == [0]
+    assert session.watcher.told == [[optimizer]]  # so that nobody has to look for it again
     assert given(session) == [[model]]
     assert not on(session)
     step(model, optimizer)
@@ -123,8 +133,10 @@ class Noticing(Recorder):
         def __call__(self, module: nn.Module, args: object, kwargs: object) -> None:
             Noticing.calls.append((args, kwargs))
 
-    def add(self, models: Mapping[str, nn.Module]) -> None:
-        super().add(models)
+    def add(
+        self, models: Mapping[str, nn.Module], optimizers: Sequence[torch.optim.Optimizer]
+    ) -> None:
+        super().add(models, optimizers)
         self.hooks = Attachment(Owner("test"))
         for model in models.values():
             self.hooks.forward_pre(model, self.Tap(self.hooks.owner, ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 import torch
 from torch import nn
 
+from nethook.hooks.process.optimizers import optimizers_holding
 from nethook.running.options import RunOptions
 from nethook.running.watches import Watches, _free_paths, _resumed
 from nethook.runs.reading.run import open_run
+from nethook.watching.clock import steps as clock_steps
 
 
 def step(model: nn.Module, count: int = 1) -> None:
@@ -71,6 +74,44 @@ def test_models_that_come_together_share_a_run(tmp_path: Path) -> None:
     with open_run(tmp_path / "a.db") as run:
         assert sorted(run.info["models"]) == ["one", "other"]
         assert run.info["totals"]["steps"] == 1
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_optimizers_that_are_known_are_not_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    """A look at every object of the process takes tens of milliseconds."""
+    looked: list[object] = []
+
+    def look(parameters: Iterable[torch.Tensor]) -> list[torch.optim.Optimizer]:
+        looked.append(parameters)
+        return optimizers_holding(parameters)
+
+    monkeypatch.setattr(clock_steps, "optimizers_holding", look)
+    model, other = nn.Linear(3, 2), nn.Linear(3, 2)
+    mine = [torch.optim.SGD([p], lr=0.1) for p in model.parameters()]
+    stranger = torch.optim.SGD(other.parameters(), lr=0.1)
+    watches = Watches(
+        RunOptions(str(tmp_path / "a.db")),
+        {"": model},
+        [stranger, *mine, half_built()] if told else [],
+    )
+    (watch, _), *_ = watches._open
+    model(torch.ones(2, 3)).sum().backward()
+    for optimizer in (*mine, stranger):
+        optimizer.step()
+    assert list(watch._session.optimizers().values()) == mine  # in the order of their making
+    assert len(looked) == (0 if told else 1)
+    watches.close()
+    with open_run(tmp_path / "a.db") as run:
+        assert run.info["totals"]["steps"] == 1
+
+
+def half_built() -> torch.optim.Optimizer:
+    """An optimizer whose `__init__` has not come far."""
+    optimizer = torch.optim.SGD.__new__(torch.optim.SGD)
+    vars(optimizer)["param_groups"] = [{"lr": 0.1}]
+    return optimizer
 
 
 def test_a_file_that_is_taken_is_left_alone(tmp_path: Path) -> None:

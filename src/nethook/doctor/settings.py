@@ -11,7 +11,6 @@ Arguments come on top: codes to ignore are added, thresholds replace those of th
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +58,8 @@ def project_settings(folder: Path | None = None) -> Settings:
 
 
 def _read(path: Path) -> Settings:
+    import tomllib  # most runs are looked at where there is no such file
+
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("nethook", {})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):

@@ -51,8 +51,8 @@ _PATIENCE: Final = 3
 class Watcher(Protocol):
     """What follows models: `nethook.watch`, or a stand-in."""
 
-    def add(self, models: Mapping[str, nn.Module]) -> None:
-        """Follow these as well."""
+    def add(self, models: Mapping[str, nn.Module], optimizers: Sequence[Optimizer]) -> None:
+        """Follow these as well; `optimizers` are all that are alive."""
 
     def settle(self, trained: AbstractSet[int]) -> None:
         """End the runs of models that no optimizer holds; `trained` are ids of what one does."""
@@ -91,7 +91,7 @@ class Session:
     def __init__(
         self,
         options: RunOptions,
-        start: Callable[[RunOptions, Mapping[str, nn.Module]], Watcher],
+        start: Callable[[RunOptions, Mapping[str, nn.Module], Sequence[Optimizer]], Watcher],
     ) -> None:
         self.options = options
         self.notes: list[str] = []
@@ -237,7 +237,7 @@ class Session:
         if named:
             if self.watcher is not None and trained:
                 self.watcher.settle(trained)
-            self._follow(named)
+            self._follow(named, census.optimizers)
         if trained and trained <= self._live_parameters():
             self._newcomers.turn_off()
             return
@@ -265,11 +265,11 @@ class Session:
             made.append(root)
         return made
 
-    def _follow(self, named: dict[str, nn.Module]) -> None:
+    def _follow(self, named: dict[str, nn.Module], optimizers: Sequence[Optimizer]) -> None:
         if self.watcher is None:
-            self.watcher = self._start(self.options, named)
+            self.watcher = self._start(self.options, named, optimizers)
         else:
-            self.watcher.add(named)
+            self.watcher.add(named, optimizers)
         # Only now: where an interrupt came in between, they are met again at the next call.
         for name, root in named.items():
             self.models[name] = type(root).__name__

@@ -224,18 +224,23 @@ def _silent(run: Run) -> Iterator[str]:
     """Rectifiers of which many units were dead all through the last quarter of training."""
     kept = {info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS}
     layers = []
-    for site in run.sites:
-        if site.address in kept and site.info.get("activation") == "rectifier":
-            units, series = run.units(site.address), run.series(site.address)
-            last = int(units.last_step[-1]) if len(units) else -1
-            start = last - last // 4
-            # One batch says nothing of a unit, and under a budget not every step was measured.
-            measured = int(series.seen[series.last_step >= start].sum())
-            if measured >= _BATCHES:
-                active = units.active[units.last_step >= start].any(axis=0)
-                silent = int((~active).sum())
-                if silent >= _MANY * active.size:
-                    layers.append(f"{silent} of {active.size} of {site.address!r}")
+    sites = [
+        site
+        for site in run.sites
+        if site.address in kept and site.info.get("activation") == "rectifier"
+    ]
+    every = run.many([(site.address, names.OUTPUTS) for site in sites]) if sites else []
+    for site, series in zip(sites, every, strict=True):
+        units = run.units(site.address)
+        last = int(units.last_step[-1]) if len(units) else -1
+        start = last - last // 4
+        # One batch says nothing of a unit, and under a budget not every step was measured.
+        measured = int(series.seen[series.last_step >= start].sum())
+        if measured >= _BATCHES:
+            active = units.active[units.last_step >= start].any(axis=0)
+            silent = int((~active).sum())
+            if silent >= _MANY * active.size:
+                layers.append(f"{silent} of {active.size} of {site.address!r}")
     if layers:
         more = f" and {len(layers) - 4} more layers" if len(layers) > 4 else ""
         shown = ", ".join(layers[:4])

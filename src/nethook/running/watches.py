@@ -6,7 +6,7 @@ own, in a file beside the first: a script that trains one model after the other 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,19 +17,27 @@ from nethook.running.options import RunOptions
 
 if TYPE_CHECKING:
     from torch import nn
+    from torch.optim import Optimizer
 
     from nethook.watching.watch import Watch
 
 
-def start_watching(options: RunOptions, models: Mapping[str, nn.Module]) -> Watcher:
-    """Begins to follow models."""
-    return Watches(options, models)
+def start_watching(
+    options: RunOptions, models: Mapping[str, nn.Module], optimizers: Sequence[Optimizer] = ()
+) -> Watcher:
+    """Begins to follow models; `optimizers` are those that are alive."""
+    return Watches(options, models, optimizers)
 
 
 class Watches:
     """The watches of one process, in the order in which they began."""
 
-    def __init__(self, options: RunOptions, models: Mapping[str, nn.Module]) -> None:
+    def __init__(
+        self,
+        options: RunOptions,
+        models: Mapping[str, nn.Module],
+        optimizers: Sequence[Optimizer] = (),
+    ) -> None:
         self._options = options
         self._open: list[tuple[Watch, frozenset[int]]] = []
         self._paths: list[Path] = []
@@ -38,7 +46,7 @@ class Watches:
         self.left_alone: list[Path] = []
         """Runs of other models, or of other processes, that were not gone on with."""
         self._problems: list[str] = []
-        self.add(models)
+        self.add(models, optimizers)
 
     @property
     def paths(self) -> list[Path]:
@@ -50,16 +58,26 @@ class Watches:
         """What could not be written of the runs that have ended, and why."""
         return list(self._problems)
 
-    def add(self, models: Mapping[str, nn.Module]) -> None:
+    def add(
+        self, models: Mapping[str, nn.Module], optimizers: Sequence[Optimizer] = ()
+    ) -> None:  # fmt: skip
         """Begins another run."""
+        from nethook.running.discover import parameters_of
+
         parameters = frozenset(
             id(parameter) for model in models.values() for parameter in model.parameters()
         )
-        watch = self._begin(models)
+        # A watch that is told of no optimizer looks for them among all objects, as was just done.
+        theirs = [
+            optimizer
+            for optimizer in optimizers
+            if any(id(parameter) in parameters for parameter in parameters_of(optimizer))
+        ]
+        watch = self._begin(models, theirs)
         self._open.append((watch, parameters))
         self._paths.append(watch.path)
 
-    def _begin(self, models: Mapping[str, nn.Module]) -> Watch:
+    def _begin(self, models: Mapping[str, nn.Module], optimizers: list[Optimizer]) -> Watch:
         """A watch of these models, in the first file that is free, or that is their run."""
         from nethook.hooks.process.loss_functions import list_functions
         from nethook.watching.watch import watch
@@ -74,6 +92,7 @@ class Watches:
             try:
                 begun = watch(
                     several[0] if len(several) == 1 else dict(models),
+                    optimizers or None,
                     to=path,
                     resume=resume,
                     step=options.step if resume and not self._paths else None,

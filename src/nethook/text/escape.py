@@ -12,7 +12,6 @@ some characters, and its own function here; what is not listed is passed as it i
 
 from __future__ import annotations
 
-import html
 import json
 from typing import Final
 
@@ -29,6 +28,8 @@ def plotly_text(text: object) -> str:
 
 def html_text(text: object) -> str:
     """Text for HTML, between tags or in a quoted attribute; lines stay lines."""
+    import html  # its table of entities is large, and few processes write HTML
+
     return html.escape("\n".join(line(row) for row in str(text).split("\n")), quote=True)
 
 

@@ -22,7 +22,7 @@ from nethook.hooks.stack import error_of_call
 from nethook.runs import names
 from nethook.runs.format.window import Window
 from nethook.runs.writing.writer import RunWriter
-from nethook.watching.budget import GRADS, LOOK, OUTPUTS, QUANTITIES, Budget, next_sampled
+from nethook.watching.budget import GRADS, OUTPUTS, QUANTITIES, Budget, next_sampled
 from nethook.watching.clock.call_order import CallOrder
 from nethook.watching.clock.fast_path import Lull
 from nethook.watching.clock.interrupted import Interruptions
@@ -356,8 +356,7 @@ class Session:
         self.step_began, self.own_then = now, own
 
     def _next_step(self) -> None:
-        if self.step % LOOK == 0:
-            self.budget.writer_took(self.writer.seconds)
+        self.budget.writer_took(self.writer.seconds)
         if self.budget.step_ended():
             every = self.budget.every
             often = f"each quantity is measured once in {every} steps"

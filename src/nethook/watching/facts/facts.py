@@ -173,6 +173,7 @@ class Facts:
         self.write_totals()
         writer.info(
             overhead=session.budget.overhead,
+            cost=session.budget.as_dict(),
             memory=self.memory(),
         )
 

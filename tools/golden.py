@@ -45,7 +45,7 @@ RELEASED: Final[dict[str, str]] = {
 # Numbers that two runs of one version do not agree on either.
 TIMES: Final = re.compile(
     r"(^|\.)(started|ended|finished|time|seconds|beat|pid|host\w*|python|platform|command|path|git|versions?"
-    r"|sessions|cost|overhead|packages|devices|nethook|torch|script|cwd|argv|revision|dirty|folder)"
+    r"|sessions|cost|\w*overhead|packages|devices|nethook|torch|script|cwd|argv|revision|dirty|folder)"
     r"(\.|$)|_seconds|seconds_|watch_share|anchor"
 )
 # What later versions record otherwise on purpose: a pattern of paths, and the reason.

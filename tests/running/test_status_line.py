@@ -12,7 +12,7 @@ import pytest
 from nethook.running.status_line import StatusLine, status_line
 from tests.running.made import made
 
-LINE = "nethook: step 3  loss 0.25  gradient norm 0.5  watching took 2.1 %"
+LINE = "nethook: step 3  loss 0.25  gradient norm 0.5  watching cost 2.1 %"
 
 
 class Stream(io.StringIO):

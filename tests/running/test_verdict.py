@@ -24,7 +24,7 @@ def text(run: Run, style: Style = PLAIN, **how: Any) -> str:
 
 def test_what_ran_the_loss_and_the_cost(tmp_path: Path) -> None:
     assert text(made(tmp_path / "run.db")).splitlines() == [
-        "Net, 3 layers, 3 steps, watching took 2.1 %",
+        "Net, 3 layers, 3 steps, watching cost 2.1 %",
         "loss 2.5 → 0.25  (train.py:7)",
     ]
 
@@ -142,6 +142,15 @@ def test_numbers_that_are_none_do_no_harm(tmp_path: Path) -> None:
     assert text(run).startswith("3 layers, 3 steps")
 
 
+def test_the_steady_cost_and_the_seconds_in_all_are_told(tmp_path: Path) -> None:
+    cost = {"steady_overhead": 0.034, "total_seconds": 0.42}
+    run = made(tmp_path / "run.db", info={"cost": cost})
+    shown = " ".join(text(run).split())
+    assert "3 steps, watching cost 3.4 % per step and 0.4 s in all loss" in shown
+    run = made(tmp_path / "short.db", info={"cost": {**cost, "steady_overhead": None}})
+    assert text(run).startswith("Net, 3 layers, 3 steps, watching cost 0.4 s in all\n")
+
+
 def test_the_course_is_one_line(tmp_path: Path) -> None:
     with made(tmp_path / "run.db") as run:
-        assert course(run) == ("nethook: step 3  loss 0.25  gradient norm 0.5  watching took 2.1 %")
+        assert course(run) == ("nethook: step 3  loss 0.25  gradient norm 0.5  watching cost 2.1 %")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import re
+import time
 import weakref
 
 import numpy as np
@@ -15,6 +17,9 @@ from torch.nn import functional as F
 
 import nethook
 from nethook.errors import InputsError, NoSuchSiteError, OptionError
+from nethook.text.watch_cost import watch_cost
+from nethook.watching import budget
+from nethook.watching.diagnosis import Diagnosis
 from tests.watching.loops import Net, batches, gan, mlp
 from tests.watching.patient import patient  # noqa: F401 - used by every test
 
@@ -66,10 +71,59 @@ def test_it_says_what_it_is_and_what_it_cost(made, tmp_path, capsys):
     watch.close()
     said = capsys.readouterr().err
     assert said.count("nethook: 3 steps of ") == 1
-    assert "watching cost" in said
+    assert re.search(r"; watching cost (.* % per step and )?(less than )?[\d.]+ s in all", said)
     assert ": closed, step 3" in repr(watch)
     with pytest.raises(OptionError, match="was closed"):
         watch.log(x=1)
+
+
+def test_start_up_opening_steady_and_closing_are_told_apart(made, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(budget, "ALLOWANCE", 0.0)  # the opening ends at the first look
+    path = tmp_path / "run.db"
+    with nethook.watch(*made, to=path) as watch:
+        started = watch.cost
+        assert started["start_up_seconds"] > 0
+        assert (started["closing_seconds"], started["steady_overhead"]) == (0, None)
+        steps(*made, 8)
+        opening = watch.cost["opening_seconds"]
+        assert opening >= watch.cost["steady_seconds"] >= 0
+        steps(*made, 20)
+    cost = watch.cost
+    assert cost["opening_seconds"] == opening
+    parts = ("start_up", "opening", "steady", "closing")
+    assert cost["total_seconds"] == pytest.approx(sum(cost[f"{part}_seconds"] for part in parts))
+    assert all(cost[f"{part}_seconds"] > 0 for part in parts)
+    assert cost["steady_overhead"] > 0
+    said = watch_cost({"cost": cost})
+    assert f"; watching cost {said}" in capsys.readouterr().err
+    assert " % per step and " in said
+    with nethook.open_run(path) as run:
+        (closed,) = (event for event in run.events if event.kind == "watch-closed")
+        assert run.info["cost"] == closed.data == cost
+        assert run.info["overhead"] == cost["overhead"] == watch.overhead
+        assert said in closed.message
+
+
+def test_what_comes_before_the_first_call_is_not_training(made, tmp_path):
+    with nethook.watch(*made, to=tmp_path / "run.db") as watch:
+        began = time.perf_counter()
+        time.sleep(0.2)  # data is loaded
+        steps(*made)
+        assert watch.cost["seconds"] <= time.perf_counter() - began - 0.2
+
+
+def test_an_interrupt_at_the_end_loses_no_cost(made, tmp_path, monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Diagnosis, "close", interrupted)
+    watch = nethook.watch(*made, to=tmp_path / "run.db")
+    steps(*made)
+    with pytest.raises(KeyboardInterrupt):
+        watch.close()
+    with nethook.open_run(tmp_path / "run.db") as run:
+        assert [event.kind for event in run.events].count("watch-closed") == 1
+        assert run.info["cost"]["closing_seconds"] > 0
 
 
 def test_a_model_that_is_watched_already_is_watched_anew(made, tmp_path, capsys):

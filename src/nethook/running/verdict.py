@@ -19,6 +19,7 @@ from nethook.text.finding_lines import finding_lines, healthy_line
 from nethook.text.numbers import ascii_number as number
 from nethook.text.numbers import count as counted
 from nethook.text.paragraphs import Style, wrapped
+from nethook.text.watch_cost import watch_cost
 
 _MANY: Final = 0.5  # share of dead units from which a layer is named ...
 _BATCHES: Final = 4  # ... where at least this many batches were looked at
@@ -103,17 +104,8 @@ def _steps(run: Run) -> int:
 
 
 def _cost(run: Run) -> str:
-    overhead = run.info.get("overhead")
-    if isinstance(overhead, dict):
-        overhead = overhead.get("share", overhead.get("overhead"))
-    if not isinstance(overhead, int | float) or not math.isfinite(overhead):
-        return ""
-    share = max(0.0, overhead) * 100
-    shown = f"{share:,.1f} %" if share >= 0.05 else "less than 0.1 %"
-    # Of a run of a second, a share says little: the seconds are said as well.
-    ends = [event.data.get("watch_seconds") for event in run.events if event.kind == names.CLOSED]
-    seconds = [value for value in ends if isinstance(value, int | float)]
-    return f"watching took {shown}" + (f" ({seconds[-1]:.1f} s)" if seconds else "")
+    said = watch_cost(run.info)
+    return f"watching cost {said}" if said else ""
 
 
 # Numbers

@@ -10,11 +10,20 @@ each quantity was seen to cost and from the time of a step.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
+from nethook.watching.costs import GRADS, OTHER, OUTPUTS, PARAM_GRADS, PARAMS, Costs
+from nethook.watching.estimates import Estimates
+
+__all__ = [
+    "GRADS", "OTHER", "OUTPUTS", "PARAMS", "PARAM_GRADS", "QUANTITIES", "Budget", "next_sampled",
+]  # fmt: skip
+
 # The constants fall into three groups: how much may be spent, how often the clock is looked at, and
-# what is measured however little may be spent. benchmarks/watch.py shows what they do for steps of
-# different lengths. Where one depends on another, its comment says so.
+# what is measured however little may be spent. What they do for steps of different lengths is in a
+# table in docs/watch.md (tools/budget_table.py), and benchmarks/watch.py measures it. Where one
+# depends on another, its comment says so.
 
 # -- how much may be spent ------------------------------------------------------------------------
 
@@ -37,8 +46,8 @@ would otherwise have nothing but its beginning.
 LEAST_SHARE: Final = 1 / 32
 """The part of the budget that measurements get even if the fixed cost has used all of it.
 
-Where steps are very short, counting alone (`_fixed`) may cost more than the budget. Without this
-floor `every` would be `MOST` from then on.
+Where steps are very short, counting alone (`Estimates.fixed`) may cost more than the budget.
+Without this floor `every` would be `MOST` from then on.
 """
 
 DETAIL: Final = 0.5
@@ -97,8 +106,8 @@ such a row and do not need steps of their own.
 """
 
 MOST: Final = 512
-"""A quantity is measured at least once in so many steps. Twice `LOOKS_LEAST`, of which `every` is a
-multiple when it is large."""
+"""A quantity is measured at least once in so many steps, or twice as many while `every` changes.
+Twice `LOOKS_LEAST`, of which `every` is a multiple when it is large."""
 
 GROWTH: Final = 1.1
 """However thin the rest, everything is measured in a step that is this factor later than the last
@@ -118,15 +127,26 @@ become fewer (`next_sampled`).
 QUANTITIES: Final = ("outputs", "grads", "param_grads", "params")
 """What takes turns; `params` are parameters and their updates, which are measured together."""
 
-OUTPUTS, GRADS, PARAM_GRADS, PARAMS, OTHER = range(5)
-"""Positions in `spent`: the seconds that each has taken. The last is what cannot be thinned."""
-
 PAID_BACK: Final = 128
 """Steps over which time that was overdrawn is paid back, and time that was saved is used.
 
 Much longer than `LOOK`, so that one slow measurement does not swing `every` up and down; short
 enough that a run of a thousand steps ends within its budget.
+
+It also bounds what can be saved, to the budget of so many steps: after an hour that needed little,
+nethook must not take twice its budget for half an hour.
 """
+
+DEBT: Final = 1.0
+"""Seconds that are paid back at most, besides the budget of `PAID_BACK` steps.
+
+An hour of steps too short for the budget, in which counting alone costs more, is no reason to be
+blind in the next hour. As much as whole steps may overdraw (`WHOLE`).
+"""
+
+PAID_BACK_FAR: Final = 512
+"""The same where `every` is above `FAR`: twice `LOOK_FAR`. A correction that lasts longer than the
+error that it corrects makes `every` swing."""
 
 
 # One list for all steps in which nothing is due: the session tells such steps by its identity.
@@ -139,95 +159,114 @@ class Budget:
     Arguments:
         share: of the time that training takes by itself; None measures everything, always.
         wanted: the quantities that are measured at all.
+        now: the clock, in seconds.
     """
 
-    def __init__(self, share: float | None, wanted: tuple[str, ...] = QUANTITIES) -> None:
+    def __init__(
+        self,
+        share: float | None,
+        wanted: tuple[str, ...] = QUANTITIES,
+        now: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self.share = share
         self.every = 1
-        self.spent = [0.0] * 5
         self.due = [quantity in wanted for quantity in QUANTITIES]
-        self._wanted = list(self.due)
-        self._writer_now = 0.0
-        self.doctor = 0.0
-        """Seconds that the doctor's looks have taken, on a thread of its own."""
-        self._begun = time.perf_counter()
-        self._measured = [0] * 4  # steps in which each was measured since the last look
-        self._cost = [0.0] * 4  # seconds per measured step
-        self._fixed = 0.0  # seconds per step that cannot be thinned
-        self._step = 0.0  # seconds a step takes without nethook
-        self._last = (self._begun, [0.0] * 5, 0.0)
-        self._stretch = LOOK  # steps from the last look at the clock to the next
-        self._until_look = LOOK
-        self._turn = 0
-        self._next_whole = LOOK + 1
-        self._next_sure = SURE
-        self.together = False  # whether outputs and gradients have the same turns
         self.looks = True
         """Whether the step has a look at what costs little."""
+        self.together = False  # whether outputs and gradients have the same turns
+        self.costs = Costs(now)
+        self._estimates = Estimates(self.costs)
+        self._wanted = list(self.due)
+        self._turn = 0  # steps that have ended
+        self._until_look = LOOK
+        self._next_whole = LOOK
+        self._next_sure = SURE
+        self._saved = ALLOWANCE  # seconds below the budget at the last look; negative above it
 
     # -- what it has cost ---------------------------------------------------------------------
 
     @property
+    def spent(self) -> list[float]:
+        """Seconds on the training thread, by quantity; hooks add to them."""
+        return self.costs.spent
+
+    @property
     def own(self) -> float:
         """Seconds on the training thread so far."""
-        return sum(self.spent)
+        return self.costs.own
 
     @property
     def elapsed(self) -> float:
-        """Seconds since watching began."""
-        return time.perf_counter() - self._begun
+        """Seconds since training began."""
+        return self.costs.elapsed
 
     @property
     def overhead(self) -> float:
-        """Own time, all threads included, relative to the time that training took by itself."""
-        own = self.own + self._writer_now + self.doctor
-        rest = self.elapsed - self.own
-        return own / rest if rest > 0 else 0.0
+        """What steps have cost, all threads included, relative to what training took by itself."""
+        return self.costs.overhead
+
+    @property
+    def doctor(self) -> float:
+        """Seconds that the doctor's looks have taken, on a thread of its own."""
+        return self.costs.doctor
 
     @property
     def seconds_a_step(self) -> float:
         """What a step takes by itself, at the last look."""
-        return self._step
+        return self._estimates.step
 
-    def as_dict(self) -> dict[str, float]:
+    def as_dict(self) -> dict[str, float | None]:
         """What watching has cost, as plain data."""
-        return {
-            "overhead": self.overhead,
-            "seconds": self.elapsed,
-            "watch_seconds": self.own,
-            "writer_seconds": self._writer_now,
-            "doctor_seconds": self.doctor,
-            "every": self.every,
-        }
+        return {**self.costs.as_dict(), "every": self.every}
+
+    def started(self, seconds: float) -> None:
+        """To put the watch on has taken so many seconds."""
+        self.costs.started(seconds)
+        self._estimates.training_begins()
+
+    def training_begins(self) -> None:
+        """The first call of a watched model: what was before it was not training."""
+        self.costs.training_begins()
+        self._estimates.training_begins()
+
+    def training_ends(self) -> None:
+        """The watch is about to be closed."""
+        self.costs.training_ends()
+
+    def closed(self, seconds: float) -> None:
+        """To close the watch has taken so many seconds."""
+        self.costs.closing = seconds
 
     def writer_took(self, seconds: float) -> None:
         """The writer's thread has used so many seconds of the processor."""
-        self._writer_now = seconds
+        self.costs.writer = seconds
+
+    def doctor_took(self, seconds: float) -> None:
+        """A look of the doctor's has taken so many seconds of the processor."""
+        self.costs.doctor += seconds
 
     def leave_out(self, seconds: float) -> None:
         """So much time was neither training's nor nethook's: compiling, or standing still."""
-        then, spent, writer = self._last
-        self._begun += seconds
-        self._last = (then + seconds, spent, writer)
+        self.costs.leave_out(seconds)
+        self._estimates.leave_out(seconds)
 
     def may_write(self) -> bool:
         """Whether a window may be handed over now; otherwise it goes on and grows."""
+        costs = self.costs
         if self.share is None:
-            return self._writer_now <= DETAIL + WRITER_SHARE * self.elapsed
-        return self._writer_now <= ALLOWANCE + self.share / 4 * self.elapsed
+            return costs.writer <= DETAIL + WRITER_SHARE * costs.elapsed
+        return costs.writer <= ALLOWANCE + self.share / 4 * costs.elapsed
 
     # -- what is due --------------------------------------------------------------------------
 
-    def step_ended(self, spare: bool = True) -> bool:
+    def step_ended(self) -> bool:
         """Decides what the next step measures; whether `every` changed."""
-        if self.due is not _NONE:
-            for quantity, due in enumerate(self.due):
-                self._measured[quantity] += due
+        self._estimates.steps_ended(1, None if self.due is _NONE else self.due)
         changed = False
         self._until_look -= 1
         if self._until_look <= 0:
             changed = self._look()
-            self._until_look = self._stretch = LOOK_FAR if self.every > FAR else LOOK
+            self._until_look = LOOK_FAR if self.every > FAR else LOOK
         self._turn += 1
         every = self.every
         if every > 1:
@@ -273,47 +312,55 @@ class Budget:
 
     def passed(self, steps: int) -> None:
         """So many steps have ended in which nothing was due: see `still`."""
+        self._estimates.steps_ended(steps)
         self._turn += steps
         self._until_look -= steps
 
     def _has_time_for_a_whole_step(self) -> bool:
-        return self.share is None or self.own < WHOLE + self.share * self.elapsed
+        return self.share is None or self._saved_now() > -WHOLE
+
+    def _saved_now(self) -> float:
+        """Seconds below the budget, or above it if negative."""
+        assert self.share is not None
+        training, cost = self._estimates.since_look()
+        return self._saved + self.share * training - cost
 
     def _look(self) -> bool:
-        now, spent = time.perf_counter(), list(self.spent)
-        then, before, writer = self._last
-        self._last = (now, spent, self._writer_now)
-        took = [new - old for new, old in zip(spent, before, strict=True)]
-        for quantity in range(4):
-            if self._measured[quantity]:
-                cost = took[quantity] / self._measured[quantity]
-                self._cost[quantity] = (
-                    cost if not self._cost[quantity] else 0.5 * (self._cost[quantity] + cost)
-                )
-        self._measured = [0] * 4
-        self._fixed = took[OTHER] / self._stretch
-        self._step = max(1e-7, (now - then - sum(took)) / self._stretch)
+        costs, known = self.costs, self._estimates
+        if self.share is not None:
+            self._saved = self._saved_now()
+        known.look()
+        if costs.in_opening and costs.own + costs.writer >= ALLOWANCE:
+            costs.opening_ends()
         if self.share is None:
             return False
-        allowed = (
-            self.share * self._step - self._fixed - (self._writer_now - writer) / self._stretch
-        )
-        if self.own + self._writer_now < ALLOWANCE + self.share * (self.elapsed - self.own) / 2:
-            every = 1  # at the start there is more than enough
-        else:
-            beside = self._writer_now + self.doctor
-            saved = self.share * (self.elapsed - self.own) + ALLOWANCE - self.own - beside
-            allowed += saved / PAID_BACK
-            allowed = max(allowed, self.share * self._step * LEAST_SHARE)
-            total = sum(self._cost)
-            every = MOST if allowed * MOST <= total else max(1, -int(-total // allowed))
-        if every > LOOKS_LEAST // 2:  # so that everything is measured where there is a look anyway
-            every = -(-every // LOOKS_LEAST) * LOOKS_LEAST
-        before_every, self.every = self.every, min(every, MOST)
+        before, self.every = self.every, 1 if costs.in_opening else self._affordable(self.share)
         if self.every == 1:
             self.due, self.looks = list(self._wanted), True
         # Not worth an event unless it is another order of things.
-        return not 0.5 <= self.every / before_every <= 2
+        return not 0.5 <= self.every / before <= 2
+
+    def _affordable(self, share: float) -> int:
+        """The `every` that the budget has room for, by what was seen to cost how much."""
+        known = self._estimates
+        spare = share * known.step * PAID_BACK
+        self._saved = max(-DEBT - spare, min(self._saved, spare))
+        paid_back = PAID_BACK if self.every <= FAR else PAID_BACK_FAR
+        allowed = share * known.step - known.fixed + self._saved / paid_back
+        allowed = max(allowed, share * known.step * LEAST_SHARE)
+        measured = sum(known.quantities)
+        # One window for each of the steps in which quantities take turns, or one for all of them.
+        every = _times(measured + sum(self._wanted) * known.written, allowed)
+        if every > FAR:
+            every = max(FAR + 1, _times(measured + known.written, allowed))
+        if every > LOOKS_LEAST // 2:  # so that everything is measured where there is a look anyway
+            every = -(-every // LOOKS_LEAST) * LOOKS_LEAST
+        return min(every, MOST)
+
+
+def _times(cost: float, allowed: float) -> int:
+    """Steps that together are allowed so much; at most `MOST`."""
+    return MOST if allowed * MOST <= cost else max(1, -int(-cost // allowed))
 
 
 def next_sampled(done: int) -> int:

@@ -8,7 +8,6 @@ steps without, and the difference is held against the budget.
 from __future__ import annotations
 
 import statistics
-import time
 from collections import deque
 from typing import Final
 
@@ -43,7 +42,7 @@ class HiddenCost:
 
     def compiles(self, begins: bool) -> None:
         """Torch begins to compile, or has ended: that time is neither training's nor nethook's."""
-        now = time.perf_counter()
+        now = self._budget.costs.now()
         self.known = self._compiled = True
         if begins:
             self._compiling = now

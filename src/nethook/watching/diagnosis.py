@@ -77,7 +77,7 @@ class Diagnosis:
 
     def took(self, seconds: float) -> None:
         """A look has taken so many seconds of the processor, while the run went on."""
-        self._budget.doctor += seconds
+        self._budget.doctor_took(seconds)
 
     def close(self) -> None:
         """The run has ended: the last look, at all of it."""

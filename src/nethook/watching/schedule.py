@@ -12,7 +12,7 @@ from typing import Final
 
 from nethook.hooks.attachment import Resting, seconds_of_a_hook
 from nethook.hooks.compile.graph import shown
-from nethook.watching.budget import GRADS, LOOK, OUTPUTS, QUANTITIES, Budget, next_sampled
+from nethook.watching.budget import GRADS, OUTPUTS, QUANTITIES, Budget, next_sampled
 from nethook.watching.compiled_cost import HiddenCost
 
 LONGEST: Final = 1.0
@@ -71,8 +71,7 @@ class Schedule:
         self._decided = following
         if passed > 0:
             budget.passed(passed)
-        if passed > 0 or following % LOOK == 0:
-            budget.writer_took(writer_seconds)
+        budget.writer_took(writer_seconds)
         changed = budget.step_ended()
         done = following - self._first
         self.samples = next_sampled(done - 1) == done

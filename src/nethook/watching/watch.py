@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +17,7 @@ from nethook.errors import InputsError, OptionError
 from nethook.hooks.threads import Threads, check_threads
 from nethook.runs import names
 from nethook.text.escape import line
+from nethook.text.watch_cost import watch_cost
 from nethook.watching.attach import attach, given_models, given_optimizers
 from nethook.watching.diagnosis import Diagnosis
 from nethook.watching.session import Session
@@ -81,7 +82,7 @@ def watch(
             secrets are kept as `***`.
 
     Returns:
-        A `Watch`: a context manager, with `close()`, `log(**scalars)`, `findings`, `overhead` and
+        A `Watch`: a context manager, with `close()`, `log(**scalars)`, `findings`, `cost` and
         `path`.
 
     Raises:
@@ -122,6 +123,7 @@ class Watch:
         threads: Threads = "own",
         keep_args: bool = False,
     ) -> None:
+        began = time.perf_counter()
         check_threads(threads)
         models = given_models(model)
         optimizers = given_optimizers(optimizer)
@@ -158,6 +160,10 @@ class Watch:
         self._diagnosis = Diagnosis(self._session.journal.writer, self._session.schedule.budget)
         for module in models.values():
             _WATCHED[module] = weakref.ref(self)
+        budget_of = self._session.schedule.budget
+        # What the script does until it calls the model (loading data, say) is no part of training.
+        self._session.recorders.first_call.append(budget_of.training_begins)
+        budget_of.started(time.perf_counter() - began)
 
     @property
     def path(self) -> Path:
@@ -166,8 +172,23 @@ class Watch:
 
     @property
     def overhead(self) -> float:
-        """What watching has cost so far, as a share of the training's own time."""
+        """What the steps have cost so far, as a fraction of the training's own time.
+
+        The opening is part of it: in a short run it is most of it. What a further step costs is
+        `cost["steady_overhead"]`.
+        """
         return self._session.schedule.budget.overhead
+
+    @property
+    def cost(self) -> dict[str, float | None]:
+        """What watching has cost so far, in seconds, by part of the run and by thread.
+
+        `docs/watch.md` explains each. `steady_overhead` is None as long as the opening lasts.
+        """
+        session = self._session
+        if not self._closed:
+            session.schedule.budget.writer_took(session.journal.writer.seconds)
+        return session.schedule.budget.as_dict()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -246,10 +267,11 @@ class Watch:
             return
         self._closed = True
         session = self._session
+        began = time.perf_counter()
         try:
             self._hooks.remove()
             session.passes.turn_off()
-            text = self._write_rest()
+            text = self._write_rest(began)
         finally:  # also where an interrupt came in between
             self._hooks.remove()
             session.passes.turn_off()
@@ -261,31 +283,49 @@ class Watch:
         if text and not session.journal.guard.silent:
             _say(text)
 
-    def _write_rest(self) -> str:
+    def _write_rest(self, began: float) -> str:
         """Writes what is still open, and looks at all of it; what to say of the run."""
         session = self._session
-        text = ""
+        others = ""
+        finished = False
         try:
+            session.schedule.budget.training_ends()
             session.schedule.budget.writer_took(session.journal.writer.seconds)
             if session.journal.guard.alive:
                 session.finish()
-            text = self._summary()
             others = tell_others(session, self._hooks.owner)
-            if others and not session.clock.totals["forwards"]:
-                text += f"; {others}"  # nothing was seen, and this is why
-            last, cost = max(0, session.clock.step - 1), session.schedule.budget.as_dict()
-            session.journal.writer.event(names.CLOSED, last, text, "", cost)
+            finished = True
         except Exception as error:
             session.journal.guard.failed("closing", error, None)
         session.journal.guard.alive = False
-        self._diagnosis.close()
+        try:
+            self._diagnosis.close()
+        finally:  # an interrupt may have come: the end is told all the same
+            text = self._tell_end(began, others) if finished else ""
+        return text
+
+    def _tell_end(self, began: float, others: str) -> str:
+        """Keeps what watching has cost, the end included."""
+        session = self._session
+        try:
+            session.schedule.budget.closed(time.perf_counter() - began)
+            text = self._summary()
+            if others and not session.clock.totals["forwards"]:
+                text += f"; {others}"  # nothing was seen, and this is why
+            cost = session.schedule.budget.as_dict()
+            session.journal.writer.info(overhead=session.schedule.budget.overhead, cost=cost)
+            session.journal.writer.event(
+                names.CLOSED, max(0, session.clock.step - 1), text, "", cost
+            )
+        except Exception as error:
+            session.journal.guard.failed("closing", error, None)
+            return ""
         return text
 
     def _summary(self) -> str:
         session = self._session
         steps = session.clock.totals["steps"]
-        share = session.schedule.budget.overhead
-        shown = f"{share:.1%}" if math.isfinite(share) else "?"
+        cost = watch_cost({"cost": session.schedule.budget.as_dict()})
         every = session.schedule.budget.every
         thin = "" if every == 1 else f", at the end each quantity once in {every} steps"
         turns = session.optimizers.turns
@@ -297,7 +337,7 @@ class Watch:
         counted = f"{steps:,} {'step' if steps == 1 else 'steps'}"
         return (
             f"nethook: {counted} of {len(session.journal.catalogue.keys):,} series in "
-            f"{line(session.journal.writer.path)}; watching cost {shown}{thin}{capped}"
+            f"{line(session.journal.writer.path)}; watching cost {cost}{thin}{capped}"
         )
 
     def __enter__(self) -> Self:

@@ -35,6 +35,13 @@ def test_the_numbers_beside_the_verdict(reading: Reading) -> None:
     assert "ranks" not in facts
 
 
+def test_the_steady_cost_and_the_seconds_in_all(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "a.db") as writer:
+        writer.info(overhead=0.5, cost={"steady_overhead": 0.034, "total_seconds": 0.42})
+    facts = dict(facts_of(Reading(tmp_path / "a.db")))
+    assert facts["cost of watching"] == "3.4 % per step and 0.4 s in all"
+
+
 def test_when_it_ran_and_how_it_ended(reading: Reading) -> None:
     text = subtitle_of(reading)
     assert " UTC · ran " in text

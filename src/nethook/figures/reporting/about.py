@@ -11,6 +11,7 @@ from nethook.figures.coverage import WHOLE, coverage
 from nethook.figures.panels import loss_panel
 from nethook.figures.reading import Reading
 from nethook.text.numbers import number, seconds, share, size
+from nethook.text.watch_cost import watch_cost
 
 _EVENTS: Final = 200
 _RAN: Final = (
@@ -47,9 +48,8 @@ def facts_of(reading: Reading) -> list[tuple[str, str]]:
     if parameters:
         facts.append(("parameters", f"{parameters:,}"))
     facts.append(("layers", f"{len(reading.layers()):,}"))
-    overhead = reading.run.info.get("overhead")
-    if isinstance(overhead, int | float) and np.isfinite(overhead):
-        facts.append(("cost of watching", share(float(overhead))))
+    if cost := watch_cost(reading.run.info):
+        facts.append(("cost of watching", cost))
     covered = coverage(reading)
     if covered is not None and covered < WHOLE:
         facts.append(("measured", f"{share(covered)} of steps"))

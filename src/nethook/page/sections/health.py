@@ -31,6 +31,7 @@ from nethook.page.html import (
 from nethook.page.urls import Place
 from nethook.runs import names
 from nethook.text.numbers import seconds, share, size
+from nethook.text.watch_cost import watch_cost, watch_cost_parts
 
 _POINTS: Final = 60  # of what was measured
 _COVERED: Final = ("spread", "output_gradients", "gradients", "updates", "weights")
@@ -64,9 +65,11 @@ def health(opened: Opened, reading: Reading, _: Place) -> Shown:
 def _cost(reading: Reading) -> Node:
     info = reading.run.info
     rows: list[tuple[str, Node]] = []
-    overhead, budget = info.get("overhead"), _budget(reading)
-    if isinstance(overhead, int | float) and np.isfinite(overhead):
-        rows.append(("cost of watching", share(float(overhead))))
+    budget = _budget(reading)
+    if cost := watch_cost(info):
+        rows.append(("cost of watching", cost))
+    if parts := watch_cost_parts(info):
+        rows.append(("of which", ", ".join(f"{name} {spent}" for name, spent in parts)))
     rows.append(("budget", "none: all is measured" if budget is None else share(budget)))
     covered = coverage(reading)
     if covered is not None:

@@ -206,7 +206,7 @@ def _facts(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
     """What the two say of themselves that is not the same."""
     ignored = (
         *("started", "finished", "totals", "overhead", "memory", "ops", "rank", "platform"),
-        "sessions",
+        *("sessions", "cost"),
     )
     differing = []
     mine, theirs = _flat(first.info), _flat(second.info)

@@ -181,6 +181,7 @@ class Facts(Recorder):
         self.end_window()
         writer.info(
             overhead=journal.schedule.budget.overhead,
+            cost=journal.schedule.budget.as_dict(),
             memory=self.memory(),
         )
 

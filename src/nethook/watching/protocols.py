@@ -24,7 +24,7 @@ of a graph alive (the flight recorder's ring holds inputs alone).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -77,8 +77,25 @@ class Watching(Protocol):
     guard: Guard
     """Who is told of an error."""
 
-    def loss_value(self, name: str, value: torch.Tensor | float, phase: str) -> None:
-        """One value of a loss, unscaled; a tensor stays on its device until the window ends."""
+    batch_size: float | None
+    """The length of the first tensor that the model was given last; None where it has none."""
+
+    def loss_value(
+        self,
+        name: str,
+        value: torch.Tensor | float,
+        phase: str,
+        samples: torch.Tensor | float | None = None,
+        divisor: float | None = None,
+        summed: bool = False,
+    ) -> None:
+        """One value of a loss, unscaled; a tensor stays on its device until the window ends.
+
+        Arguments:
+            samples: that it is of; None where that is not known.
+            divisor: the whole number that it was divided by; NaN where that is on a device.
+            summed: whether it is a sum over samples rather than a mean.
+        """
 
     def loss_record(self, name: str, data: Mapping[str, object], phase: str) -> None:
         """How a loss was made (a row of the table `losses`), at this step."""
@@ -146,6 +163,9 @@ class Points(Protocol):
 
     def add(self, name: str, value: torch.Tensor, *, keep: int = 0) -> None:
         """A scalar of this step; it is a point in the log once it is known."""
+
+    def later(self, numbers: torch.Tensor, told: Callable[[list[float]], None]) -> None:
+        """Numbers on a device, and what to call once they are known."""
 
     def fetch(self) -> None:
         """A window ends: what was added is fetched."""

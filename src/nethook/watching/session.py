@@ -34,6 +34,8 @@ from nethook.watching.facts.telling import tell_clock, tell_failure, tell_modes
 from nethook.watching.fail_open import Guard
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.losses.recorder import Losses
+from nethook.watching.losses.samples import length_of
+from nethook.watching.losses.tally import Batch
 from nethook.watching.losses.values import LossValues
 from nethook.watching.measuring.batches import Batches
 from nethook.watching.measuring.device_flags import DeviceFlags
@@ -142,6 +144,8 @@ class Session:
         self.op_lists: dict[str, Any] = {}  # model -> its operations
         self._first_calls = 0
         self.loss_values = LossValues(self)
+        self.passes.on_end.append(self.loss_values.pass_ended)
+        self.batch_size: float | None = None  # of what the model was given last
         self.modes: dict[str, dict[str, bool]] = {}
         self.window = OpenWindow(self)
         self.step_began = time.perf_counter()
@@ -222,6 +226,7 @@ class Session:
         if self.depth > 1:
             return
         self._outermost = model
+        self.batch_size = length_of(args, kwargs)
         if self.on_first_call:
             for told in self.on_first_call:
                 told()
@@ -418,12 +423,23 @@ class Session:
 
     # -- losses -------------------------------------------------------------------------------
 
-    def loss_value(self, name: str, value: torch.Tensor | float, phase: str) -> None:
-        """One value of a loss."""
-        if phase != "train":
-            self.passes.loss(name, value)
-        else:
-            self.loss_values.add(name, value)
+    def loss_value(
+        self,
+        name: str,
+        value: torch.Tensor | float,
+        phase: str,
+        samples: torch.Tensor | float | None = None,
+        divisor: float | None = None,
+        summed: bool = False,
+    ) -> None:
+        """One value of a loss; `losses.tally` explains the rest."""
+        batch = Batch(value, samples, divisor, summed)
+        if phase == "train":
+            self.loss_values.add(name, batch)
+            return
+        self.passes.loss(name, value)
+        if phase in self.phases:
+            self.loss_values.evaluated(name, batch)
 
     def loss_record(self, name: str, data: Mapping[str, object], phase: str) -> None:
         """How a loss was made."""

@@ -21,8 +21,10 @@ from nethook.files import exists, is_file, whole_path
 from nethook.runs.format.owner import is_alive
 from nethook.runs.format.schema import LEVELS, PHASES
 from nethook.runs.format.texts import clean
+from nethook.runs.names import LOSS, loss_address, loss_name
 from nethook.runs.paths import is_rank_file, rank_files, split_rank
 from nethook.runs.reading.align import add_onto, common_axis, course_onto, merge_courses
+from nethook.runs.reading.loss_curve import LossCurve, curve_of_series
 from nethook.runs.reading.merge_ranks import OfRank, best_counts, is_root, part_in, together
 from nethook.runs.reading.rank_file import RankFile, SeriesInfo, Site
 from nethook.runs.reading.results import (
@@ -310,12 +312,57 @@ class Run:
 
     @property
     def scalars(self) -> Mapping[str, Scalar]:
-        """What was logged, by name.
+        """What was logged, by name; losses are `LossCurve`s.
 
         Of several ranks: losses as the mean over them, and what else they have as the lowest of
         them has it.
         """
         return merged_scalars(list(self._files.values()), sharded=self._sharded)
+
+    def loss(self, name: str | None = None, phase: str = "train") -> LossCurve:
+        """A loss as it went: every value, and its means over samples and over batches.
+
+            run.loss().shown                       # of the only loss, step by step
+            run.loss("train.py:42").between(1000, 1999).mean
+            run.loss(phase="eval").shown[-1]       # of the last evaluation pass
+
+        Arguments:
+            name: the line at which it is made, as in `run.loss_curves()`; None for the only one.
+            phase: `train` or `eval`.
+        """
+        curves = self.loss_curves(phase)
+        if name is None and len(curves) == 1:
+            return next(iter(curves.values()))
+        if name in curves:
+            return curves[name]
+        has = f"it has {', '.join(map(repr, curves))}." if curves else "it has none."
+        what = "has several losses" if name is None and curves else f"has no loss {name!r}"
+        raise NoSuchSiteError(f"in the phase {phase!r} the run {what}; {has}")
+
+    def loss_curves(
+        self, phase: str = "train", scalars: Mapping[str, Scalar] | None = None
+    ) -> dict[str, LossCurve]:
+        """Every loss of a phase, by name. `scalars` are those of the run, where they were read."""
+        _check_phase(phase)
+        curves = {
+            curve.loss: curve
+            for curve in (self.scalars if scalars is None else scalars).values()
+            if isinstance(curve, LossCurve) and curve.phase == phase and len(curve)
+        }
+        # Runs of older versions have windows of evaluations, and no points.
+        prefix = loss_address("")
+        keys = [
+            (info.address, info.quantity)
+            for info in self.catalogue
+            if info.quantity == LOSS and info.address.startswith(prefix)
+            and info.address.removeprefix(prefix) not in curves
+        ]  # fmt: skip
+        for series in self.many(keys, phase) if keys else ():
+            loss = series.address.removeprefix(prefix)
+            curve = curve_of_series(loss_name(loss, phase), loss, phase, series)
+            if len(curve):
+                curves[loss] = curve
+        return curves
 
     @property
     def losses(self) -> tuple[Loss, ...]:

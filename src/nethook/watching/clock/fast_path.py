@@ -28,6 +28,8 @@ from nethook.stats.native import binding
 from nethook.torch_private import is_autocast, saved_by, version_of
 from nethook.watching.clock.needs import ClockSession
 from nethook.watching.flight.ring import CAP, PlainCall, random_states
+from nethook.watching.losses.samples import Counting, length_of
+from nethook.watching.losses.tally import Batch, Point, point_of_step
 from nethook.watching.measuring.loop_numbers import (
     BACKWARDS_AT,
     FORWARDS_AT,
@@ -56,19 +58,26 @@ _BACKWARD: Final = getattr(torch.Tensor.backward, "__code__", None)
 class _Line:
     """A line of the script that makes a loss, always in the same way."""
 
-    __slots__ = ("code", "index", "kept", "name", "node")
+    __slots__ = ("code", "counting", "index", "kept", "name", "node")
 
     def __init__(
-        self, code: CodeType, name: str, node: type, index: int, kept: dict[str, Any] | None
+        self,
+        code: CodeType,
+        name: str,
+        node: type,
+        counting: Counting,
+        index: int,
+        kept: dict[str, Any] | None,
     ) -> None:
         self.code = code  # held: another may have its `id` otherwise
         self.name = name
         self.node = node  # the type of the last node
+        self.counting = counting  # how its samples are counted
         self.index = index  # where the value stands among the numbers of a step
         self.kept = kept  # what the flight recorder keeps of it, but for the target
 
 
-_Ended = tuple[int, float, list[Any], _Line | None, list[tuple[str, float]] | None]
+_Ended = tuple[int, float, list[Any], tuple[_Line, Batch] | None, list[tuple[str, Point]] | None]
 """A step that has ended: its number, when, its numbers, its loss, or its losses."""
 
 
@@ -98,7 +107,8 @@ class Lull:
         self.inside: nn.Module | None = None
         """The model that is being called, if that call is plain."""
         self._output: tuple[str, torch.Tensor] | None = None  # what it has returned
-        self._loss: _Line | None = None  # whose value is among the numbers of this step
+        # The loss whose value is among the numbers of this step.
+        self._loss: tuple[_Line, Batch] | None = None
         self._holds = self._calm = False  # whether batches are held, and without random states
         self._ways = 0
 
@@ -172,6 +182,7 @@ class Lull:
             held.loss, held.target = {}, None
             held.on = True
         session.depth = session.forwards = 1
+        session.batch_size = length_of(args, {})
         session.training = session.called = True
         session.totals["forwards"] += 1
         order = session.order
@@ -245,6 +256,10 @@ class Lull:
         value = _number_of(root)
         if value is None or not isfinite(value):
             return False
+        counting = line.counting
+        samples, divisor = counting.samples(node), counting.divisor(node, scaled=False)
+        if samples is None:
+            samples = session.batch_size
         held, flight = session.flight.plain, session.flight
         if held.on:
             if line.kept is None:
@@ -268,7 +283,7 @@ class Lull:
         session.backwards = 1
         session.totals["backwards"] += 1
         numbers[line.index] = value
-        self._loss = line
+        self._loss = line, Batch(value, samples, divisor, counting.summed)
         return True
 
     def _line_of(self, frame: FrameType, node: type) -> _Line | None:
@@ -281,7 +296,7 @@ class Lull:
         index = None if row is None else session.numbers.index_of(row)
         if index is None or len(self._lines) > 64:
             return None
-        line = _Line(code, only[0], node, index, session.flight.kept_of(node))
+        line = _Line(code, *only, index, session.flight.kept_of(node))
         self._lines[id(code), frame.f_lasti] = line
         return line
 
@@ -382,11 +397,11 @@ class Lull:
 
     def _tell_loss(self) -> None:
         """The loss of the step that is under way is one of several, or told on the long way."""
-        line, self._loss = self._loss, None
-        if line is not None:
-            session = self._session
-            session.loss_values.sums[line.name].append(session.numbers.values[line.index])
-            session.loss_values.some = True
+        loss, self._loss = self._loss, None
+        if loss is not None:
+            line, batch = loss
+            self._session.loss_values.sums[line.name].append(batch)
+            self._session.loss_values.some = True
 
     def fold(self, _: int) -> None:
         """Folds what steps have left behind; the window and the budget hear of them."""
@@ -398,12 +413,12 @@ class Lull:
         self._ended = []  # at once: steps are counted once, whatever comes in between
         session.numbers.fold_steps([values for _, _, values, _, _ in ended])
         since = time.time() - _now()
-        points: dict[str, list[tuple[int, float, float]]] = {}
-        for step, now, values, line, losses in ended:
+        points: dict[str, list[tuple[float, ...]]] = {}
+        for step, now, _, loss, losses in ended:
             if losses is None:
-                losses = [] if line is None else [(line.name, values[line.index])]
-            for name, mean in losses:
-                points.setdefault(name, []).append((step, since + now, mean))
+                losses = [] if loss is None else [(loss[0].name, point_of_step(loss[1:]))]
+            for name, point in losses:
+                points.setdefault(name, []).append((step, since + now, *point))
         for name, loss_points in points.items():
             session.writer.log_points(names.loss_name(name), loss_points, keep=names.KEPT_STEPS)
         session.budget.passed(len(ended))

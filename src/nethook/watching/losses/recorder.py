@@ -9,6 +9,7 @@ In passes without gradient the same record is made from the calls of torch's los
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Any, Final
 
@@ -20,11 +21,12 @@ from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
 from nethook.watching.fail_open import contained
-from nethook.watching.losses.calls import operands_of_call
+from nethook.watching.losses.calls import operands_of_call, samples_of_call
 from nethook.watching.losses.graph import Node, Term, follow
 from nethook.watching.losses.kinds import Operands, operands_of
 from nethook.watching.losses.numbers import numbers_of, unpacked
 from nethook.watching.losses.record import Analysis, analyse, shapes
+from nethook.watching.losses.samples import NOTHING, Counting
 from nethook.watching.protocols import Watching
 
 WAYS: Final = 8
@@ -104,18 +106,24 @@ class Losses:
             series, new = self._add(node, where, of_line, scaled=scale is not None)
         value = _value(root, scale)
         if value is not None:
-            watching.loss_value(series.name, value, "train")
+            counting = NOTHING if series.analysis is None else series.analysis.counting
+            samples = counting.samples(node)
+            divisor = counting.divisor(node, scaled=scale is not None)
+            if samples is None:
+                samples = watching.batch_size
+            watching.loss_value(series.name, value, "train", samples, divisor, counting.summed)
         if new or (watching.sampled() and self._due(series)):
             series.last_record = watching.step
             self._record(series, node, value, scale)
         return value
 
-    def only(self, file: str, line: int) -> tuple[str, type] | None:
-        """The name and the last node of the losses of a line that makes them in one way."""
+    def only(self, file: str, line: int) -> tuple[str, type, Counting] | None:
+        """Of a line that makes losses in one way: their name, their last node, how to count."""
         of_line = self._trained.get((file, line), ())
         if len(of_line) != 1 or of_line[0].analysis is None:
             return None
-        return of_line[0].name, of_line[0].analysis.root
+        analysis = of_line[0].analysis
+        return of_line[0].name, analysis.root, analysis.counting
 
     def _due(self, series: _Series) -> bool:
         """Whether a step in which samples are taken gets a record: fewer than there are samples."""
@@ -176,7 +184,8 @@ class Losses:
         with quiet():
             value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
-                watching.loss_value(series.name, value, "eval")
+                samples, summed = samples_of_call(function, args, kwargs, result)
+                watching.loss_value(series.name, value, "eval", samples, None, summed)
             if self._new_pass(series):
                 made, operands = operands_of_call(function, args, kwargs)
                 self._tell(series, made, operands, value, "eval")
@@ -282,7 +291,7 @@ def _number(scale: torch.Tensor | float | None) -> float | None:
 
 
 def _without_nodes(analysis: Analysis) -> Analysis:
-    return Analysis(analysis.root, analysis.steps, Term(None), analysis.made, analysis.data)
+    return replace(analysis, main=Term(None))
 
 
 def _merged(data: dict[str, Any], numbers: dict[str, Any]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class Batches:
         if mark is not None:
             suffix = f":{model}" if model else ""
             session.writer.log(
-                names.FINGERPRINT + suffix, mark, session.step, keep=names.KEPT_STEPS
+                names.FINGERPRINT + suffix, mark, session.step, keep=names.KEPT_FINGERPRINTS
             )
             if model in self._last:
                 self._fold_number(address, names.REPEATED, float(mark == self._last[model]))
@@ -97,7 +97,7 @@ class Batches:
         if mark is None:
             return
         name = names.FINGERPRINT + (f":{model}" if model else "")
-        session.pending.add(name, mark, keep=names.KEPT_STEPS)
+        session.pending.add(name, mark, keep=names.KEPT_FINGERPRINTS)
         last = self._device_last.get(model)
         row = session.row(address, names.REPEATED)
         if last is not None and last.device == mark.device and row is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import torch
@@ -142,7 +142,11 @@ class Pending:
     def add(self, name: str, value: torch.Tensor, *, keep: int = 0) -> None:
         """A scalar of this step, which becomes known later."""
         log = functools.partial(self._log, name, self._session.step, keep)
-        self._transfers.keep(value.detach(), log)
+        self.later(value.detach(), log)
+
+    def later(self, numbers: torch.Tensor, told: Callable[[list[float]], None]) -> None:
+        """Numbers on a device, and what to call once they are known."""
+        self._transfers.keep(numbers, told)
 
     def fetch(self) -> None:
         """Fetches all: one copy per device, which waits for it."""

@@ -22,7 +22,7 @@ from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
 from nethook.watching.fail_open import contained
 from nethook.watching.losses.calls import operands_of_call, samples_of_call
-from nethook.watching.losses.graph import Node, Term, follow
+from nethook.watching.losses.graph import Node, Term, follow, is_alike
 from nethook.watching.losses.kinds import Operands, operands_of
 from nethook.watching.losses.numbers import numbers_of, unpacked
 from nethook.watching.losses.record import Analysis, analyse, shapes
@@ -133,7 +133,9 @@ class Losses:
     def _find(self, node: Node, of_line: list[_Series]) -> _Series | None:
         for series in of_line:
             analysis = series.analysis
-            if analysis is None or type(node) is not analysis.root:
+            if analysis is None:
+                continue
+            if type(node) is not analysis.root and not is_alike(type(node), analysis.root):
                 continue
             for steps in analysis.steps:
                 if follow(node, steps) is None:

@@ -13,7 +13,6 @@ from itertools import chain
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from nethook.errors import NotARunError
 from nethook.runs.format.packing import Matrix, pack, unpack_many
@@ -170,18 +169,19 @@ class ScalarTrack:
 
     Arguments:
         connection: of the file.
-        older: name of a scalar -> the name of the buckets of what is no longer kept; "" for none.
+        older: name of a scalar -> the name of the buckets of what is no longer kept; "" for
+            none.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, older: Callable[[str], str] = lambda name: ""
+        self, connection: sqlite3.Connection, older: Callable[[str], str] | None = None
     ) -> None:
         self._connection = connection
-        self._older = older
+        self._older = older or (lambda _: "")
         self._names: dict[str, _Name] = {}
         stored = connection.execute("SELECT id, name, keep FROM scalar_names").fetchall()
         for name_id, name, keep in stored:
-            self._names[name] = _Name(name_id, keep, older(name))
+            self._names[name] = _Name(name_id, keep, self._older(name))
             self._go_on(self._names[name])
 
     def _go_on(self, track: _Name) -> None:

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from nethook.runs.format.packing import Matrix
 from nethook.runs.format.points import LOSS, as_losses
 from nethook.runs.reading.frames import make_frame
-from nethook.runs.reading.results import Buckets, Floats, Integers, Matrix, Scalar, Series
+from nethook.runs.reading.results import Buckets, Floats, Integers, Scalar, Series
 
 OVER_SAMPLES: Final = "mean over samples"
 OVER_BATCHES: Final = "mean over batches"

@@ -271,9 +271,7 @@ class Buckets:
 def buckets_from(table: Matrix) -> Buckets:
     """The buckets of a table as a file has it: see `BUCKET` of `runs.format.points`."""
     column = dict(zip(BUCKET, table.T, strict=True))
-    whole = {
-        name: column.pop(name).astype(np.int64) for name in ("step", "first_step", "points")
-    }
+    whole = {name: column.pop(name).astype(np.int64) for name in ("step", "first_step", "points")}
     return Buckets(
         whole["first_step"], whole["step"], whole["points"],
         *(column[entry.name] for entry in fields(Buckets)[3:]),

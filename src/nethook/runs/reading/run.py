@@ -41,6 +41,7 @@ from nethook.runs.reading.results import (
 )
 from nethook.runs.reading.scalars import merged_scalars
 from nethook.runs.reading.sessions import sessions_of
+from nethook.runs.reading.shown_losses import shown_losses
 
 _T = TypeVar("_T")
 
@@ -443,11 +444,19 @@ class Run:
             here = f"{len(ranks) - len(gone):,} of {len(ranks):,} ranks"
             shown = f"{', '.join(gone[:8])}{', …' if len(gone) > 8 else ''}"
             parts.append(f"{here} ({shown} missing)" if gone else here)
+        parts += self._shown_losses()
         if findings := self.findings:
             parts.append(f"{len(findings):,} finding{'s' if len(findings) > 1 else ''}")
         states = {rank.state for rank in ranks}
         state = next(name for name in ("open", "died", "finished") if name in states)
         return f"<Run {clean(str(self.path))!r}: {state}, {'; '.join(parts)}>"
+
+    def _shown_losses(self) -> list[str]:
+        shown: dict[str, str] = {}
+        for loss in shown_losses(self):  # of each phase the first
+            ends = f"{loss.first:.4g} → {loss.last:.4g}"
+            shown.setdefault(loss.phase, f"{loss.label} {ends} ({loss.counted})")
+        return [*shown.values()]
 
     def _repr_html_(self) -> str:
         from nethook.runs.reading.show import run_html

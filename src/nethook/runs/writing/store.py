@@ -325,7 +325,7 @@ class Store:
         """Keep points of a scalar."""
         if name in self._again and points:
             self._again.discard(name)
-            self._scalars.cut(name, points[0][0])
+            self._scalars.cut(name, int(points[0][0]))
         self._scalars.add(name, points, keep)
 
     def add_loss(self, loss: LossRecord) -> None:

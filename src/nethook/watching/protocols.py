@@ -77,9 +77,6 @@ class Watching(Protocol):
     guard: Guard
     """Who is told of an error."""
 
-    batch_size: float | None
-    """The length of the first tensor that the model was given last; None where it has none."""
-
     def loss_value(
         self,
         name: str,
@@ -212,7 +209,7 @@ class PointSession(Rowed, Protocol):
         """Scalars that are still on a device."""
 
 
-class LossSession(PointSession, Protocol):
+class LossSession(PointSession, Guarded, Protocol):
     """For `losses.values`."""
 
     @property

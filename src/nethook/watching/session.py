@@ -34,7 +34,6 @@ from nethook.watching.facts.telling import tell_clock, tell_failure, tell_modes
 from nethook.watching.fail_open import Guard
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.losses.recorder import Losses
-from nethook.watching.losses.samples import length_of
 from nethook.watching.losses.tally import Batch
 from nethook.watching.losses.values import LossValues
 from nethook.watching.measuring.batches import Batches
@@ -145,7 +144,6 @@ class Session:
         self._first_calls = 0
         self.loss_values = LossValues(self)
         self.passes.on_end.append(self.loss_values.pass_ended)
-        self.batch_size: float | None = None  # of what the model was given last
         self.modes: dict[str, dict[str, bool]] = {}
         self.window = OpenWindow(self)
         self.step_began = time.perf_counter()
@@ -226,7 +224,7 @@ class Session:
         if self.depth > 1:
             return
         self._outermost = model
-        self.batch_size = length_of(args, kwargs)
+        self.losses.model_called(args, kwargs)
         if self.on_first_call:
             for told in self.on_first_call:
                 told()

@@ -30,11 +30,15 @@ class Watching:
         self.step = 0
         self.phase = "train"
         self.samples = True
+        self.counted: list[tuple[Any, Any, bool]] = []  # samples, divisor, summed
         self.values: list[tuple[str, Any, str]] = []
         self.records: list[tuple[str, dict[str, Any], str]] = []
 
-    def loss_value(self, name: str, value: Any, phase: str) -> None:
+    def loss_value(
+        self, name: str, value: Any, phase: str, samples=None, divisor=None, summed=False
+    ) -> None:
         self.values.append((name, value, phase))
+        self.counted.append((samples, divisor, summed))
 
     def loss_record(self, name: str, data: Any, phase: str) -> None:
         self.records.append((name, dict(data), phase))

@@ -77,7 +77,10 @@ class _Line:
         self.kept = kept  # what the flight recorder keeps of it, but for the target
 
 
-_Ended = tuple[int, float, list[Any], tuple[_Line, Batch] | None, list[tuple[str, Point]] | None]
+_Loss = tuple["_Line", float, torch.Tensor | float | None, float | None]
+"""A loss whose value is among the numbers of a step: its line, its value, samples and divisor."""
+
+_Ended = tuple[int, float, list[Any], _Loss | None, list[tuple[str, Point]] | None]
 """A step that has ended: its number, when, its numbers, its loss, or its losses."""
 
 
@@ -107,8 +110,7 @@ class Lull:
         self.inside: nn.Module | None = None
         """The model that is being called, if that call is plain."""
         self._output: tuple[str, torch.Tensor] | None = None  # what it has returned
-        # The loss whose value is among the numbers of this step.
-        self._loss: tuple[_Line, Batch] | None = None
+        self._loss: _Loss | None = None
         self._holds = self._calm = False  # whether batches are held, and without random states
         self._ways = 0
 
@@ -182,7 +184,6 @@ class Lull:
             held.loss, held.target = {}, None
             held.on = True
         session.depth = session.forwards = 1
-        session.batch_size = length_of(args, {})
         session.training = session.called = True
         session.totals["forwards"] += 1
         order = session.order
@@ -258,8 +259,8 @@ class Lull:
             return False
         counting = line.counting
         samples, divisor = counting.samples(node), counting.divisor(node, scaled=False)
-        if samples is None:
-            samples = session.batch_size
+        if samples is None and self._output is not None:
+            samples = length_of(self._output[1:], {})
         held, flight = session.flight.plain, session.flight
         if held.on:
             if line.kept is None:
@@ -283,7 +284,7 @@ class Lull:
         session.backwards = 1
         session.totals["backwards"] += 1
         numbers[line.index] = value
-        self._loss = line, Batch(value, samples, divisor, counting.summed)
+        self._loss = line, value, samples, divisor
         return True
 
     def _line_of(self, frame: FrameType, node: type) -> _Line | None:
@@ -399,8 +400,7 @@ class Lull:
         """The loss of the step that is under way is one of several, or told on the long way."""
         loss, self._loss = self._loss, None
         if loss is not None:
-            line, batch = loss
-            self._session.loss_values.sums[line.name].append(batch)
+            self._session.loss_values.sums[loss[0].name].append(_batch(*loss))
             self._session.loss_values.some = True
 
     def fold(self, _: int) -> None:
@@ -414,14 +414,20 @@ class Lull:
         session.numbers.fold_steps([values for _, _, values, _, _ in ended])
         since = time.time() - _now()
         points: dict[str, list[tuple[float, ...]]] = {}
-        for step, now, _, loss, losses in ended:
+        for step, now, _values, loss, losses in ended:
             if losses is None:
-                losses = [] if loss is None else [(loss[0].name, point_of_step(loss[1:]))]
+                losses = [] if loss is None else [(loss[0].name, point_of_step([_batch(*loss)]))]
             for name, point in losses:
                 points.setdefault(name, []).append((step, since + now, *point))
         for name, loss_points in points.items():
             session.writer.log_points(names.loss_name(name), loss_points, keep=names.KEPT_STEPS)
         session.budget.passed(len(ended))
+
+
+def _batch(
+    line: _Line, value: float, samples: torch.Tensor | float | None, divisor: float | None
+) -> Batch:
+    return Batch(value, samples, divisor, line.counting.summed)
 
 
 def _unseen(tell: Callable[..., object], *given: object) -> None:

@@ -90,7 +90,8 @@ def samples_of_call(
     if kind == "ctc":
         return float(prediction.shape[1]) if prediction.dim() == 3 else 1.0, summed
     target = args[1] if len(args) > 1 else kwargs.get("target")
-    if kind in ("cross_entropy", "nll") and isinstance(target, torch.Tensor):
+    # Counting the targets of a tensor that is spread over ranks would make ranks talk.
+    if kind in ("cross_entropy", "nll") and type(target) is torch.Tensor:
         if target.is_floating_point():  # a probability for each class
             classes = prediction.shape[1 if prediction.dim() > 1 else 0]
             return float(target.numel() / max(classes, 1)), summed

@@ -301,7 +301,6 @@ def follow(root: Node, steps: tuple[Step, ...]) -> Node | None:
     return node
 
 
-@functools.lru_cache(maxsize=1024)
 def is_alike(first: type, second: type) -> bool:
     """Whether nodes of two types do the same: each compiled graph has a type of its own.
 

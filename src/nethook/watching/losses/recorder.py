@@ -8,7 +8,7 @@ In passes without gradient the same record is made from the calls of torch's los
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import Any, Final
@@ -26,7 +26,7 @@ from nethook.watching.losses.graph import Node, Term, follow, is_alike
 from nethook.watching.losses.kinds import Operands, operands_of
 from nethook.watching.losses.numbers import numbers_of, unpacked
 from nethook.watching.losses.record import Analysis, analyse, shapes
-from nethook.watching.losses.samples import NOTHING, Counting
+from nethook.watching.losses.samples import NOTHING, Counting, length_of
 from nethook.watching.protocols import Watching
 
 WAYS: Final = 8
@@ -66,8 +66,14 @@ class Losses:
         self._trained: dict[tuple[str, int], list[_Series]] = {}
         self._evaluated: dict[tuple[str, int, str], _Series] = {}
         self._names: set[str] = set()
+        self._given: float | None = None  # samples that a model was called with last
         self.ways = 0
         """How many ways of making a loss are known."""
+
+    @contained
+    def model_called(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """A model is called: what it is given has as many samples as a loss that does not tell."""
+        self._given = length_of(args, kwargs)
 
     # -- with gradient ------------------------------------------------------------------------
 
@@ -110,7 +116,7 @@ class Losses:
             samples = counting.samples(node)
             divisor = counting.divisor(node, scaled=scale is not None)
             if samples is None:
-                samples = watching.batch_size
+                samples = self._given
             watching.loss_value(series.name, value, "train", samples, divisor, counting.summed)
         if new or (watching.sampled() and self._due(series)):
             series.last_record = watching.step

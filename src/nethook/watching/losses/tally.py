@@ -48,6 +48,11 @@ def point_of_step(batches: Sequence[Batch]) -> Point:
     of them), the loss of the step is their sum; where it does not, their mean.
     """
     count = len(batches)
+    if count == 1:
+        only = batches[0]
+        if only.samples and not only.summed:  # as nearly always
+            value, samples = float(only.value), float(only.samples)
+            return Point(value, samples, 1.0, 0.0, value * samples, value)
     values = [float(batch.value) for batch in batches]
     total = values[0] if count == 1 else math.fsum(values)
     samples = math.fsum(_known(batch.samples) for batch in batches)
@@ -138,9 +143,9 @@ def filled(batches: Iterable[Batch], numbers: Sequence[float]) -> list[Batch]:
     """Batches with the numbers of `packed` in their places."""
     rest = iter(numbers)
 
-    def known(part: Number | None) -> Number | None:
-        return next(rest) if isinstance(part, torch.Tensor) else part
-
-    return [
-        batch._replace(value=known(batch.value), samples=known(batch.samples)) for batch in batches
-    ]
+    known = []
+    for value, samples, divisor, summed in batches:
+        first = next(rest) if isinstance(value, torch.Tensor) else value
+        second = next(rest) if isinstance(samples, torch.Tensor) else samples
+        known.append(Batch(first, second, divisor, summed))
+    return known

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from nethook.runs import names
+from nethook.watching.fail_open import contained
 from nethook.watching.losses.tally import (
     Batch,
     PassTally,
@@ -24,8 +25,11 @@ from nethook.watching.protocols import LossSession
 class LossValues:
     """The values of the step, and of the evaluation pass, that are under way."""
 
+    part = "the values of losses"
+
     def __init__(self, session: LossSession) -> None:
-        self._session = session
+        self._watching = session
+        self.off = False
         self.rows: dict[str, int] = {}
         """The row of each loss that has one."""
         self.sums: dict[str, list[Batch]] = {}
@@ -37,7 +41,7 @@ class LossValues:
 
     def add(self, name: str, batch: Batch) -> None:
         """One value of a loss, in training."""
-        session, value = self._session, batch.value
+        session, value = self._watching, batch.value
         row = self.rows.get(name)
         if row is None:
             if name not in self._names:
@@ -52,16 +56,20 @@ class LossValues:
             session.train.rows.slots[row].fold(value)
         else:
             session.numbers.number(row, value)
-        self.sums[name].append(batch)
-        self.some = True
+        if not self.off:
+            self.sums[name].append(batch)
+            self.some = True
 
     def evaluated(self, name: str, batch: Batch) -> None:
         """One value of a loss, in an evaluation pass."""
         tally = self._pass.get(name)
+        if self.off:
+            return
         if tally is None:
             tally = self._pass[name] = PassTally()
         tally.add(batch)
 
+    @contained
     def take(self) -> list[tuple[str, Point]]:
         """What each loss of this step, which is over, comes to; those on a device come later."""
         points = []
@@ -72,8 +80,8 @@ class LossValues:
             taken = batches.copy()
             batches.clear()
             if any(map(is_on_device, taken)):
-                told = functools.partial(self._step_known, name, self._session.step, taken)
-                self._session.pending.later(packed(taken), told)
+                told = functools.partial(self._step_known, name, self._watching.step, taken)
+                self._watching.pending.later(packed(taken), told)
             else:
                 points.append((name, point_of_step(taken)))
         return points
@@ -81,27 +89,37 @@ class LossValues:
     def step_ended(self, step: int) -> None:
         """What each loss comes to is a point."""
         if self.some:
-            for name, point in self.take():
+            for name, point in self.take() or ():
                 self._log(name, "train", step, point)
 
+    @contained
     def pass_ended(self, phase: str) -> None:
         """What each loss of a pass without gradient comes to is a point, if it evaluates."""
         tallies, self._pass = self._pass, {}
         if phase != "eval":
             return
         for name, tally in tallies.items():
-            step, waiting = self._session.step, tally.take_waiting()
+            step, waiting = self._watching.step, tally.take_waiting()
             if waiting:
                 told = functools.partial(self._pass_known, name, step, tally, waiting)
-                self._session.pending.later(packed(waiting), told)
+                self._watching.pending.later(packed(waiting), told)
             else:
                 self._log(name, phase, step, tally.point())
 
+    def turn_off(self) -> None:
+        """After an error: losses have no points any more."""
+        self.off = True
+        self._pass.clear()
+        for batches in self.sums.values():
+            batches.clear()
+
+    @contained
     def _step_known(
         self, name: str, step: int, batches: Sequence[Batch], numbers: list[float]
     ) -> None:
         self._log(name, "train", step, point_of_step(filled(batches, numbers)))
 
+    @contained
     def _pass_known(
         self, name: str, step: int, tally: PassTally, waiting: Sequence[Batch], numbers: list[float]
     ) -> None:
@@ -110,6 +128,6 @@ class LossValues:
         self._log(name, "eval", step, tally.point())
 
     def _log(self, name: str, phase: str, step: int, point: Point) -> None:
-        self._session.writer.log_points(
+        self._watching.writer.log_points(
             names.loss_name(name, phase), [(step, time.time(), *point)], keep=names.KEPT_STEPS
         )

@@ -8,15 +8,18 @@ batch once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
+from nethook.errors import NoSuchSiteError
+from nethook.runs import names
 from nethook.runs.format.packing import Matrix
 from nethook.runs.format.points import LOSS, as_losses
 from nethook.runs.reading.frames import make_frame
+from nethook.runs.reading.rank_file import SeriesInfo
 from nethook.runs.reading.results import Buckets, Floats, Integers, Scalar, Series
 
 OVER_SAMPLES: Final = "mean over samples"
@@ -174,6 +177,51 @@ def curve_of_series(scalar: str, loss: str, phase: str, series: Series) -> LossC
         scalar, step, nothing, mean, None, loss, phase, nothing, count, np.zeros(len(step)),
         nothing, mean * count,
     )  # fmt: skip
+
+
+class HasSeries(Protocol):
+    """A run, as far as its series go."""
+
+    @property
+    def catalogue(self) -> tuple[SeriesInfo, ...]:
+        """Every series there is."""
+
+    def many(self, keys: Sequence[tuple[str, str]], phase: str = "train") -> list[Series]:
+        """Several series in one go."""
+
+
+def curves_of(run: HasSeries, scalars: Mapping[str, Scalar], phase: str) -> dict[str, LossCurve]:
+    """Every loss of a phase, by name."""
+    curves = {
+        curve.loss: curve
+        for curve in scalars.values()
+        if isinstance(curve, LossCurve) and curve.phase == phase and len(curve)
+    }
+    # Runs of older versions have windows of evaluations, and no points.
+    prefix = names.loss_address("")
+    losses = [
+        info.address.removeprefix(prefix)
+        for info in run.catalogue
+        if info.quantity == names.LOSS and info.address.startswith(prefix)
+    ]
+    missing = [loss for loss in losses if loss not in curves]
+    keys = [(names.loss_address(loss), names.LOSS) for loss in missing]
+    for loss, series in zip(missing, run.many(keys, phase) if keys else (), strict=True):
+        curve = curve_of_series(names.loss_name(loss, phase), loss, phase, series)
+        if len(curve):
+            curves[loss] = curve
+    return curves
+
+
+def chosen_loss(curves: Mapping[str, LossCurve], name: str | None, phase: str) -> LossCurve:
+    """The loss of a name, or the only one."""
+    if name is None and len(curves) == 1:
+        return next(iter(curves.values()))
+    if name is not None and name in curves:
+        return curves[name]
+    has = f"it has {', '.join(map(repr, curves))}." if curves else "it has none."
+    what = "has several losses" if name is None and curves else f"has no loss {name!r}"
+    raise NoSuchSiteError(f"in the phase {phase!r} the run {what}; {has}")
 
 
 def merged_buckets(ranks: Sequence[Buckets]) -> Buckets | None:

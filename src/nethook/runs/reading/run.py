@@ -21,10 +21,9 @@ from nethook.files import exists, is_file, whole_path
 from nethook.runs.format.owner import is_alive
 from nethook.runs.format.schema import LEVELS, PHASES
 from nethook.runs.format.texts import clean
-from nethook.runs.names import LOSS, loss_address, loss_name
 from nethook.runs.paths import is_rank_file, rank_files, split_rank
 from nethook.runs.reading.align import add_onto, common_axis, course_onto, merge_courses
-from nethook.runs.reading.loss_curve import LossCurve, curve_of_series
+from nethook.runs.reading.loss_curve import LossCurve, chosen_loss, curves_of
 from nethook.runs.reading.merge_ranks import OfRank, best_counts, is_root, part_in, together
 from nethook.runs.reading.rank_file import RankFile, SeriesInfo, Site
 from nethook.runs.reading.results import (
@@ -41,7 +40,7 @@ from nethook.runs.reading.results import (
 )
 from nethook.runs.reading.scalars import merged_scalars
 from nethook.runs.reading.sessions import sessions_of
-from nethook.runs.reading.shown_losses import shown_losses
+from nethook.runs.reading.shown_losses import losses_in_words
 
 _T = TypeVar("_T")
 
@@ -331,39 +330,14 @@ class Run:
             name: the line at which it is made, as in `run.loss_curves()`; None for the only one.
             phase: `train` or `eval`.
         """
-        curves = self.loss_curves(phase)
-        if name is None and len(curves) == 1:
-            return next(iter(curves.values()))
-        if name in curves:
-            return curves[name]
-        has = f"it has {', '.join(map(repr, curves))}." if curves else "it has none."
-        what = "has several losses" if name is None and curves else f"has no loss {name!r}"
-        raise NoSuchSiteError(f"in the phase {phase!r} the run {what}; {has}")
+        return chosen_loss(self.loss_curves(phase), name, phase)
 
     def loss_curves(
         self, phase: str = "train", scalars: Mapping[str, Scalar] | None = None
     ) -> dict[str, LossCurve]:
         """Every loss of a phase, by name. `scalars` are those of the run, where they were read."""
         _check_phase(phase)
-        curves = {
-            curve.loss: curve
-            for curve in (self.scalars if scalars is None else scalars).values()
-            if isinstance(curve, LossCurve) and curve.phase == phase and len(curve)
-        }
-        # Runs of older versions have windows of evaluations, and no points.
-        prefix = loss_address("")
-        keys = [
-            (info.address, info.quantity)
-            for info in self.catalogue
-            if info.quantity == LOSS and info.address.startswith(prefix)
-            and info.address.removeprefix(prefix) not in curves
-        ]  # fmt: skip
-        for series in self.many(keys, phase) if keys else ():
-            loss = series.address.removeprefix(prefix)
-            curve = curve_of_series(loss_name(loss, phase), loss, phase, series)
-            if len(curve):
-                curves[loss] = curve
-        return curves
+        return curves_of(self, self.scalars if scalars is None else scalars, phase)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -444,19 +418,12 @@ class Run:
             here = f"{len(ranks) - len(gone):,} of {len(ranks):,} ranks"
             shown = f"{', '.join(gone[:8])}{', …' if len(gone) > 8 else ''}"
             parts.append(f"{here} ({shown} missing)" if gone else here)
-        parts += self._shown_losses()
+        parts += losses_in_words(self)
         if findings := self.findings:
             parts.append(f"{len(findings):,} finding{'s' if len(findings) > 1 else ''}")
         states = {rank.state for rank in ranks}
         state = next(name for name in ("open", "died", "finished") if name in states)
         return f"<Run {clean(str(self.path))!r}: {state}, {'; '.join(parts)}>"
-
-    def _shown_losses(self) -> list[str]:
-        shown: dict[str, str] = {}
-        for loss in shown_losses(self):  # of each phase the first
-            ends = f"{loss.first:.4g} → {loss.last:.4g}"
-            shown.setdefault(loss.phase, f"{loss.label} {ends} ({loss.counted})")
-        return [*shown.values()]
 
     def _repr_html_(self) -> str:
         from nethook.runs.reading.show import run_html

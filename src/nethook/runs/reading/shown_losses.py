@@ -88,6 +88,15 @@ def shown_losses(
     return shown
 
 
+def losses_in_words(run: HasLosses) -> list[str]:
+    """Of each phase the loss that stands first: `loss 2.3 → 0.1 (mean over samples)`."""
+    shown: dict[str, str] = {}
+    for loss in shown_losses(run):
+        ends = f"{loss.first:.4g} → {loss.last:.4g}"
+        shown.setdefault(loss.phase, f"{loss.label} {ends} ({loss.counted})")
+    return [*shown.values()]
+
+
 def logged_losses(scalars: Mapping[str, Scalar], phase: str) -> list[Scalar]:
     """What the program logged under a usual name of a loss."""
     return [

@@ -19,6 +19,8 @@ from nethook.doctor.finding import Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Rule
 from nethook.doctor.rules import own_rules
+from nethook.runs.names import loss_of_scalar
+from nethook.runs.reading.loss_curve import curve_of
 from nethook.runs.reading.results import EventRecord
 
 Numbers = float | Sequence[float] | npt.NDArray[np.float64]
@@ -173,7 +175,12 @@ class Made:
 
     def scalar(self, name: str, steps: Sequence[int], values: Sequence[float]) -> Self:
         """What was logged under a name."""
-        self.scalars[name] = _Scalar(steps, values)
+        loss = loss_of_scalar(name)
+        if loss is None:
+            self.scalars[name] = _Scalar(steps, values)
+        else:
+            points = np.column_stack([steps, np.zeros(len(values)), values])
+            self.scalars[name] = curve_of(name, *loss, [points], None)
         return self
 
     def rate(self, *values: float) -> Self:

@@ -24,7 +24,7 @@ def run():
 
 def test_csv_has_every_number(run, tmp_path):
     files = {path.stem: path for path in export(run, "csv", tmp_path / "out")}
-    assert set(files) == {"series", "scalars", "sites", "events", "findings"}
+    assert set(files) == {"series", "scalars", "loss_curves", "sites", "events", "findings"}
     with files["series"].open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     mine = [

@@ -63,7 +63,9 @@ def test_nested_data_are_json(run):
 def test_a_run_without_anything_has_empty_tables(tmp_path):
     write_run(tmp_path / "a.db", 0, 0)
     made = tables(nethook.open_run(tmp_path / "a.db"))
-    assert list(made) == ["series", "scalars", "sites", "losses", "events", "findings"]
+    assert list(made) == [
+        "series", "scalars", "loss_curves", "sites", "losses", "events", "findings",
+    ]  # fmt: skip
     assert not joined(made["series"])
     assert not any(joined(made["losses"]).values())
 

@@ -95,7 +95,7 @@ def test_a_summary(place: Path) -> None:
     summary = summary_of(Folder(place).entries()[0])
     assert (summary.state, summary.steps) == ("finished", 120)
     assert (summary.verdict, summary.severity) == ("1 error, 1 warning, 1 note", "error")
-    assert summary.loss == "2.36 → 0.95"
+    assert summary.loss == "2.362 → 0.9499"
     assert summary.spark.startswith("data:image/svg+xml;base64,")
 
 

@@ -25,7 +25,7 @@ def text(run: Run, style: Style = PLAIN, **how: Any) -> str:
 def test_what_ran_the_loss_and_the_cost(tmp_path: Path) -> None:
     assert text(made(tmp_path / "run.db")).splitlines() == [
         "Net, 3 layers, 3 steps, watching cost 2.1 %",
-        "loss 2.5 → 0.25  (train.py:7)",
+        "loss 2.5 → 0.25  (train.py:7, mean over batches)",
     ]
 
 
@@ -92,7 +92,7 @@ def test_a_crash_says_what_was_just_before(tmp_path: Path) -> None:
     shown = text(made(tmp_path / "run.db"), error="RuntimeError: shapes do not fit")
     assert shown.splitlines()[2:] == [
         "The script ended with RuntimeError: shapes do not fit after 3 steps.",
-        "Just before: loss:train.py:7 2.5, 1.5, 0.25; grad norm 5, 3, 0.5.",
+        "Just before: loss (train.py:7) 2.5, 1.5, 0.25; grad norm 5, 3, 0.5.",
     ]
     stopped = text(open_run(tmp_path / "run.db"), error="KeyboardInterrupt", interrupted=True)
     assert "It was interrupted after 3 steps." in stopped

@@ -88,3 +88,16 @@ def write_run(
     if close:
         writer.close(window)
     return writer
+
+
+def loss_point(
+    step: int,
+    value: float,
+    samples: float,
+    batches: float = 1,
+    divided: float = 0.0,
+    total: float | None = None,
+) -> tuple[float, ...]:
+    """A point of a loss, as watching writes it."""
+    total = value * samples if total is None else total
+    return (step, 1e9 + step, value, samples, batches, divided, total, value * batches)

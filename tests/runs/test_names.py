@@ -49,6 +49,8 @@ def test_names_of_scalars():
     [
         names.lr_name("0", 0),
         names.loss_name("total"),
+        names.loss_name("total", "eval"),
+        names.older_name(names.GRAD_NORM),
         names.fingerprint_name(0, 1),
         names.fingerprint_name(1, 2),
         names.FINGERPRINT,
@@ -64,3 +66,13 @@ def test_what_watching_writes_is_its_own(name):
 @pytest.mark.parametrize("name", ["loss", "lr", "val_accuracy", "my loss:x", "grad_norm_2"])
 def test_what_a_script_logs_is_not(name):
     assert not names.is_own_scalar(name)
+
+
+def test_scalars_of_losses_and_of_what_is_older():
+    for phase in ("train", "eval"):
+        scalar = names.loss_name("train.py:42", phase)
+        assert names.loss_of_scalar(scalar) == ("train.py:42", phase)
+        assert names.loss_of_scalar(names.older_name(scalar)) is None
+    for name in ("val_loss", "loss", names.FINGERPRINT, names.lr_name("0", 0)):
+        assert names.loss_of_scalar(name) is None
+        assert names.older_name(name) == ""

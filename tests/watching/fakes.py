@@ -27,6 +27,7 @@ class Writer:
     def __init__(self) -> None:
         self.events: list[tuple[str, int, str, str, Any]] = []
         self.points: list[tuple[str, float, int]] = []
+        self.rows: list[tuple[Any, ...]] = []  # of `log_points`, whole
         self.infos: dict[str, Any] = {}
         self.sites: dict[str, Any] = {}
         self.added: list[tuple[str, str, int]] = []
@@ -42,7 +43,8 @@ class Writer:
         self.points.append((name, value, step))
 
     def log_points(self, name, points, *, keep=0) -> None:
-        self.points += [(name, value, step) for step, _, value in points]
+        self.rows += [(name, *point) for point in points]
+        self.points += [(name, value, step) for step, _, value, *_ in points]
 
     def info(self, **facts) -> None:
         self.infos |= facts

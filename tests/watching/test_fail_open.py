@@ -23,6 +23,8 @@ from tests.watching.loops import Net, batches, same, state, unwatched
 ROOMS = (
     "measuring.batches",
     "budget",
+    "costs",
+    "estimates",
     "series",
     "facts.facts",
     "flight.recorder",
@@ -71,6 +73,8 @@ PARTS = (
     "losses.kinds",
     "losses.numbers",
     "losses.record",
+    "losses.samples",
+    "losses.tally",
 )
 # The guards themselves, what begins and ends a watch, and what is no part of one.
 ELSEWHERE = (

@@ -80,6 +80,9 @@ NOT_ON_THE_WAY = {
     "losses.recorder:Losses._poll",
     "losses.recorder:Losses.turn_off",
     "losses.graph:_without_scale",
+    "losses.tally:_is_mean",
+    "losses.tally:filled",
+    "losses.tally:packed",
     "nethook.stats.transfers:Transfers.keep",
     "nethook.stats.transfers:fetched",
 }

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,8 @@ from nethook.runs.names import (
     PARAMS_FINGERPRINT,
     is_own_scalar,
     loss_address,
-    loss_name,
 )
+from nethook.runs.reading.loss_curve import LossCurve
 from nethook.runs.reading.results import EventRecord, Series
 from nethook.runs.reading.run import Run
 
@@ -37,6 +37,9 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _Made = TypeVar("_Made")
+
+NEAR: Final = 4096
+"""Steps of a loss that are looked at one by one: the last ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,7 +293,7 @@ class History:
                 yield address.removeprefix(loss_address("")), curve
 
     def _loss_curve(self, address: str, phase: str) -> Curve:
-        """A loss step by step as far back as that was kept, and window by window before.
+        """A loss step by step for the last `NEAR` of them, and window by window before.
 
         Under a budget windows merge, and a curve of few of them would hide what happened when. A
         window is NaN where the loss was not finite in any of its steps.
@@ -302,19 +305,23 @@ class History:
         value = np.where(series["nonfinite_share"] > 0, np.nan, series["mean"])
         steps = series.steps // series.counted
         windows = self._cut(Curve(series.last_step, value, steps).where(series.seen > 0))
-        single = self._scalars.get(loss_name(address.removeprefix(loss_address(""))))
-        if phase != "train" or single is None or len(single) <= len(windows):
+        points = self._loss_points.get((address.removeprefix(loss_address("")), phase))
+        if points is None or not len(points):
             return windows
-        before = windows.until(int(single.step[0]) - 1)
-        finite = np.where(np.isfinite(single.value), single.value, np.nan)
-        ones = np.ones(len(single), np.int64)
-        return self._cut(
-            Curve(
-                np.concatenate((before.step, single.step)),
-                np.concatenate((before.value, finite)),
-                np.concatenate((before.steps, ones)),
-            )
-        )
+        step, shown = points.step[-NEAR:], points.shown[-NEAR:]
+        before = windows.until(int(step[0]) - 1)
+        # Windows have what each backward pass ran on: a sum, or the part of a divided loss.
+        scale = _by_pass(points)
+        if len(before) and len(step) <= len(windows):
+            return Curve(windows.step, windows.value * scale, windows.steps)
+        value = np.concatenate((before.value * scale, np.where(np.isfinite(shown), shown, np.nan)))
+        steps = np.concatenate((before.steps, np.ones(len(step), np.int64)))
+        return self._cut(Curve(np.concatenate((before.step, step)), value, steps))
+
+    @cached_property
+    def _loss_points(self) -> dict[tuple[str, str], LossCurve]:
+        curves = [scalar for scalar in self._scalars.values() if isinstance(scalar, LossCurve)]
+        return {(curve.loss, curve.phase): curve for curve in curves}
 
     @cached_property
     def _loss_addresses(self) -> list[str]:
@@ -361,6 +368,18 @@ class History:
             for series in self._run.many(same, phase):
                 self._series[series.address, series.quantity, phase] = series
         return self._series[key]
+
+
+def _by_pass(points: LossCurve) -> float:
+    """A loss as it is shown, by what its backward passes ran on; 1 where it is about the same."""
+    divided, batches = points.divided, points.batches
+    if divided is None or batches is None:
+        return 1.0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = points.shown / (points.value / np.where(divided > 0, batches, 1.0))
+    finite = ratio[np.isfinite(ratio) & (ratio > 0)]
+    usual = float(np.median(finite)) if finite.size else 1.0
+    return usual if not 0.75 < usual < 1.33 else 1.0
 
 
 def _shown(address: str, quantity: str) -> str:

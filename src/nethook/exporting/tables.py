@@ -21,6 +21,7 @@ def tables(run: Run) -> dict[str, Iterator[Columns]]:
     return {
         "series": _series(run),
         "scalars": _scalars(run),
+        "loss_curves": _loss_curves(run),
         "sites": _once(
             {
                 "address": [site.address for site in run.sites],
@@ -93,6 +94,18 @@ def _scalars(run: Run) -> Iterator[Columns]:
                 "step": scalar.step,
                 "time": scalar.time,
                 "value": scalar.value,
+            }
+
+
+def _loss_curves(run: Run) -> Iterator[Columns]:
+    """Each loss that was seen, as it is shown everywhere (`shown`), and what it is made of."""
+    for phase in ("train", "eval"):
+        for name, curve in run.loss_curves(phase).items():
+            yield {
+                "name": [name] * len(curve),
+                "phase": [phase] * len(curve),
+                "counted": [curve.shown_as] * len(curve),
+                **curve.columns(),
             }
 
 

@@ -13,6 +13,7 @@ from nethook.runs import names
 from nethook.runs.format.schema import PHASES
 from nethook.runs.reading.results import Histograms, Series
 from nethook.runs.reading.run import Run
+from nethook.runs.reading.shown_losses import LOGGED, shown_losses
 from nethook.stats.fields import magnitude_edges
 
 _CHUNK: Final = 64
@@ -38,6 +39,11 @@ def to_tensorboard(run: Run, folder: Path) -> list[Path]:
                 scalar.step.tolist(), scalar.time.tolist(), scalar.value.tolist(), strict=True
             ):
                 writer.add_scalar(f"scalars/{name}", value, step, walltime=time)
+        for loss in shown_losses(run):
+            if loss.counted != LOGGED:  # what was logged is among the scalars
+                for step, value in zip(loss.step.tolist(), loss.value.tolist(), strict=True):
+                    tag = f"{loss.label}, {loss.counted}/{loss.name}"
+                    writer.add_scalar(tag, value, step, walltime=base)
         keys = [(info.address, info.quantity) for info in run.catalogue]
         for phase in PHASES:
             for start in range(0, len(keys), _CHUNK):

@@ -12,8 +12,8 @@ from nethook.drawing.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
 from nethook.figures.reading import Reading
 from nethook.runs import names
 from nethook.runs.reading.results import Series
+from nethook.runs.reading.shown_losses import ShownLoss, phase_of
 
-_LOSS: Final = "@loss:"
 _SPARSE: Final = 0.6
 _LOGGED: Final = 4  # panels of what the user logged
 _NORMS: Final = (names.GRAD_NORM_UNCLIPPED, names.GRAD_NORM, names.CLIP_LIMIT)
@@ -21,6 +21,8 @@ _NORMS: Final = (names.GRAD_NORM_UNCLIPPED, names.GRAD_NORM, names.CLIP_LIMIT)
 
 def panels(reading: Reading) -> list[Panel]:
     """All panels that the run has something for."""
+    # In one go: their records lie together.
+    reading.series([(names.LOOP, quantity) for quantity in (*_NORMS, names.UPDATE_RATIO)])
     made = [
         loss_panel(reading),
         rate_panel(reading),
@@ -32,42 +34,37 @@ def panels(reading: Reading) -> list[Panel]:
 
 
 def loss_panel(reading: Reading) -> Panel | None:
-    """Every loss, in training and in evaluation."""
-    keys = _losses(reading)
-    # With those of the other panels in one go: their records lie together.
-    loop = (*_NORMS, names.UPDATE_RATIO)
-    reading.series([*keys, *((names.LOOP, quantity) for quantity in loop)])
+    """Every loss, in training and in evaluation, point by point."""
     lines = []
     for phase, word, first in (("train", "training", 0), ("eval", "evaluation", 1)):
-        drawn = [
-            candidate
-            for candidate in reading.series(keys, phase)
-            if np.isfinite(candidate["mean"]).any()
-        ]
-        for index, series in enumerate(drawn):
-            where = series.address.removeprefix(_LOSS)
+        drawn = [loss for loss in reading.losses if loss.phase == phase and loss.finite]
+        for index, loss in enumerate(drawn):
             # One loss is made in one place in training and in another in evaluation.
-            name = f"{word}, {where}" if len(drawn) > 1 else word
+            name = f"{word}, {loss.name}" if len(drawn) > 1 else word
             colour = LINES[(2 * index + first) % len(LINES)]
-            lines.append(_line(series, name, colour=colour, markers=phase == "eval"))
-    if not lines:
-        lines = [
-            Line(name, scalar.step, scalar.value, colour=LINES[index % len(LINES)])
-            for index, (name, scalar) in enumerate(reading.scalars.items())
-            if (name == "loss" or name.startswith("loss:")) and len(scalar)
-        ]
+            lines.append(_loss_line(loss, name, colour=colour, markers=phase == "eval"))
     if not lines:
         return None
-    explain = "The loss, without the factor of a loss scaler; a band from least to greatest."
-    return Panel("loss", lines, explain, scale=_scale(lines), tall=2.0)
+    return Panel("loss", lines, explain_losses(reading), scale=_scale(lines), tall=2.0)
 
 
-def _losses(reading: Reading) -> list[tuple[str, str]]:
-    return [
-        (address, quantity)
-        for address, quantity in reading.catalogue
-        if quantity == names.LOSS and address.startswith(_LOSS)
-    ]
+def explain_losses(reading: Reading) -> str:
+    """What the numbers of the losses are."""
+    counted = list(dict.fromkeys(loss.counted for loss in reading.losses))
+    return (
+        f"The loss, without the factor of a loss scaler ({'; '.join(counted)}); a band from min to "
+        "max."
+    )
+
+
+def _loss_line(loss: ShownLoss, name: str, *, colour: str, markers: bool) -> Line:
+    band = not markers and bool(
+        (loss.least != loss.greatest).any() and loss.value is not loss.least
+    )
+    return Line(
+        name, loss.step, loss.value, loss.least if band else None, loss.greatest if band else None,
+        markers=markers or len(loss.step) == 1, colour=colour,
+    )  # fmt: skip
 
 
 def rate_panel(reading: Reading) -> Panel | None:
@@ -117,7 +114,7 @@ def logged_panels(reading: Reading) -> list[Panel]:
     """What the user's own program logged."""
     made = []
     for name, scalar in reading.scalars.items():
-        if names.is_own_scalar(name) or name == "loss" or not len(scalar):
+        if names.is_own_scalar(name) or phase_of(name) is not None or not len(scalar):
             continue
         few = len(scalar) < 60
         line = Line(name, scalar.step, scalar.value, markers=few, colour=BLUE)

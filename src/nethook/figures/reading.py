@@ -17,6 +17,7 @@ from nethook.figures.site_order import Order, order_of
 from nethook.runs import names
 from nethook.runs.reading.results import Histograms, Overview, Rank, Scalar, Series, Snapshot, Units
 from nethook.runs.reading.run import Run, open_run
+from nethook.runs.reading.shown_losses import ShownLoss, shown_losses
 from nethook.text.findings import Finding, read_findings
 
 _PARTS: Final = ("least", "greatest", "last")
@@ -91,6 +92,11 @@ class Reading:
     def scalars(self) -> Mapping[str, Scalar]:
         """What was logged, by name."""
         return self.run.scalars
+
+    @cached_property
+    def losses(self) -> list[ShownLoss]:
+        """The losses that are shown."""
+        return shown_losses(self.run, scalars=self.scalars)
 
     @cached_property
     def snapshots(self) -> Mapping[str, tuple[Snapshot, ...]]:

@@ -127,7 +127,7 @@ def time_of(finding: Finding) -> Node:
 EXPLAINED: Final = {
     "steps": "Steps of the optimizer that were recorded.",
     "loss": "The training loss, from its first to its last value.",
-    "loss, evaluation": "The loss in evaluation passes, from its first to its last value.",
+    "evaluation loss": "The loss in evaluation passes, from its first to its last value.",
     "parameters": "Numbers in all parameters of the model.",
     "layers": "Modules without modules in them, whose outputs are recorded.",
     "cost of watching": "Nethook's own time: per step, as a share of the training's, and in all.",

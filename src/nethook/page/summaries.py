@@ -11,8 +11,8 @@ import numpy as np
 from nethook.drawing.data import Floats
 from nethook.errors import RunFileError
 from nethook.page.folder import Entry, Stamp, stamp_of
-from nethook.runs import names
 from nethook.runs.reading.run import Run, open_run
+from nethook.runs.reading.shown_losses import shown_losses
 from nethook.text.findings import SEVERITIES, read_findings, verdict
 from nethook.text.numbers import number
 
@@ -67,11 +67,11 @@ def summary_of(entry: Entry) -> Summary:
             state = next((s for s in ("open", "died", "finished") if s in states), "missing")
             steps = max((rank.last_step for rank in ranks), default=-1) + 1
             word, severity = _verdict(run)
-            loss = _loss(run)
             shown, spark = ("", "")
-            if loss.size:
-                shown = f"{number(float(loss[0]))} → {number(float(loss[-1]))}"
-                spark = spark_line(loss)
+            if losses := shown_losses(run):
+                shown = f"{number(losses[0].first, 4)} → {number(losses[0].last, 4)}"
+                finite = losses[0].value[np.isfinite(losses[0].value)]
+                spark = spark_line(finite) if finite.size else ""
             return Summary(stamp, state, steps, word, severity, shown, spark, changed)
     except (RunFileError, OSError) as error:
         return Summary(stamp, "broken", problem=str(error))
@@ -87,20 +87,6 @@ def _verdict(run: Run) -> tuple[str, str]:
     if worst:
         return verdict(findings), worst
     return ("healthy", "good") if run.info.get("diagnosis") else ("not diagnosed", "quiet")
-
-
-def _loss(run: Run) -> Floats:
-    """The course of the loss in few points."""
-    if any(info.quantity == names.LOSS for info in run.catalogue):
-        course = run.overview(quantity=names.LOSS, points=_POINTS).last("mean")
-        for column in np.asarray(course, dtype=np.float64).T:
-            finite: Floats = column[np.isfinite(column)]
-            if finite.size:
-                return finite
-    for name, scalar in run.scalars.items():
-        if name == "loss" or name.startswith("loss:"):
-            return np.asarray(scalar.value[np.isfinite(scalar.value)], dtype=np.float64)
-    return np.zeros(0)
 
 
 def spark_line(values: Floats) -> str:

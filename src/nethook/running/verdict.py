@@ -8,13 +8,13 @@ somebody looked: `run.info["diagnosis"]` is there when the doctor has.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
 from nethook.runs import names
-from nethook.runs.reading.results import EventRecord, Scalar
+from nethook.runs.reading.results import EventRecord
 from nethook.runs.reading.run import Run
+from nethook.runs.reading.shown_losses import LOGGED, shown_losses
 from nethook.text.finding_lines import finding_lines, healthy_line
 from nethook.text.numbers import ascii_number as number
 from nethook.text.numbers import count as counted
@@ -56,10 +56,12 @@ def course(run: Run) -> str:
     if steps <= 0:
         return ""
     parts = [f"nethook: step {steps:,}"]
-    for name, scalar in run.scalars.items():
-        if len(scalar) and (name.startswith(_LOSS) or name == names.GRAD_NORM):
-            label = "loss" if name.startswith(_LOSS) else "gradient norm"
-            parts.append(f"{label} {number(float(scalar.value[-1]), 4)}")
+    scalars = run.scalars
+    losses = shown_losses(run, "train", scalars)
+    parts += [f"{loss.label} {number(loss.last, 4)}" for loss in losses[:2]]
+    norm = scalars.get(names.GRAD_NORM)
+    if norm is not None and len(norm):
+        parts.append(f"gradient norm {number(float(norm.value[-1]), 4)}")
     return "  ".join([*parts[:4], *filter(None, [_cost(run)])])
 
 
@@ -112,48 +114,14 @@ def _cost(run: Run) -> str:
 
 
 def _numbers(run: Run) -> Iterator[str]:
-    scalars = run.scalars
-    losses = {
-        name: scalar
-        for name, scalar in scalars.items()
-        if name.startswith(_LOSS) and len(scalar) and not name.startswith(f"{_LOSS}eval")
-    }
-    for name, scalar in list(losses.items())[:4]:
-        first, last = _first_value(run, name, scalar), float(scalar.value[-1])
-        yield from wrapped(
-            f"loss {number(first, 4)} → {number(last, 4)}  ({name.removeprefix(_LOSS)})"
-        )
-    if len(losses) > 4:
-        yield f"and {len(losses) - 4} more losses"
-    for loss in _evaluations(run)[:2]:
-        yield from wrapped(loss)
-
-
-_LOSS: Final = names.loss_name("")
-
-
-def _first_value(run: Run, name: str, scalar: Scalar) -> float:
-    """The first value of a loss. Of a long run, the scalar has the last steps only."""
-    address = names.loss_address(name.removeprefix(_LOSS))
-    if any(info.address == address for info in run.catalogue):
-        means = run.series(address, names.LOSS)["mean"]
-        if len(means):
-            return float(means[0])
-    return float(scalar.value[0])
-
-
-def _evaluations(run: Run) -> list[str]:
-    losses = []
-    for info in run.catalogue:
-        if info.quantity == names.LOSS and info.address.startswith(names.loss_address("")):
-            means = run.series(info.address, names.LOSS, phase="eval")["mean"]
-            finite = [float(value) for value in means if not math.isnan(value)]
-            if finite:
-                source = info.address.removeprefix(names.loss_address(""))
-                losses.append(
-                    f"evaluation loss {number(finite[0], 4)} → {number(finite[-1], 4)}  ({source})"
-                )
-    return losses
+    losses = shown_losses(run)
+    for phase, most in (("train", 4), ("eval", 2)):
+        of_phase = [loss for loss in losses if loss.phase == phase]
+        for loss in of_phase[:most]:
+            ends = f"{number(loss.first, 4)} → {number(loss.last, 4)}"
+            yield from wrapped(f"{loss.label} {ends}  ({loss.source})")
+        if len(of_phase) > most:
+            yield f"and {len(of_phase) - most} more {of_phase[0].label}es"
 
 
 # What happened
@@ -164,12 +132,19 @@ def _ending(run: Run, error: str, interrupted: bool) -> Iterator[str]:
     what = "It was interrupted" if interrupted else f"The script ended with {error}"
     yield from wrapped(f"{what} after {counted(steps, 'step')}.")
     last = []
-    for name, scalar in run.scalars.items():
-        if len(scalar) and (
-            name.startswith(_LOSS) or name in (names.GRAD_NORM, names.UPDATE_RATIO)
-        ):
-            values = ", ".join(number(float(value), 4) for value in scalar.value[-3:])
-            last.append(f"{name.replace('_', ' ')} {values}")
+    scalars = run.scalars
+    courses = [
+        (f"{loss.label} ({loss.name})", loss.value)
+        for loss in shown_losses(run, "train", scalars)
+        if loss.counted != LOGGED
+    ]
+    courses += [
+        (name.replace("_", " "), scalars[name].value)
+        for name in (names.GRAD_NORM, names.UPDATE_RATIO)
+        if name in scalars and len(scalars[name])
+    ]
+    for what, course in courses:
+        last.append(f"{what} {', '.join(number(float(value), 4) for value in course[-3:])}")
     if last:
         yield from wrapped("Just before: " + "; ".join(last[:4]) + ".")
 

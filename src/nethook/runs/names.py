@@ -117,10 +117,12 @@ PER_ELEMENT: Final = (OUTPUTS, GRADS, INPUTS, PARAMS, PARAM_GRADS, UNCLIPPED, UP
 
 # -- scalars --------------------------------------------------------------------------------------
 
-# `loss:NAME`, `grad_norm` and `update_ratio` keep the last 4,096 steps one by one; those below are
-# kept for the whole run, one point per change.
-KEPT_STEPS: Final = 4096
+# `loss:NAME`, `grad_norm` and `update_ratio` keep the last 100,000 steps one by one, and of what is
+# older min, max and mean; those below are kept for the whole run, one point per change.
+KEPT_STEPS: Final = 100_000
 """Steps of which loss, gradient norm and update ratio are kept one by one."""
+KEPT_FINGERPRINTS: Final = 4096
+"""Steps of which the fingerprint of the batch is kept."""
 FINGERPRINT: Final = "batch_fingerprint"
 """A number that equal batches share; of the last 4,096 steps."""
 PARAMS_FINGERPRINT: Final = "params_fingerprint"
@@ -137,16 +139,39 @@ def fingerprint_name(index: int, parts: int) -> str:
     return PARAMS_FINGERPRINT if parts == 1 else f"{PARAMS_FINGERPRINT}:{index}of{parts}"
 
 
-def loss_name(name: str) -> str:
-    """The scalar of a loss, one point per step."""
-    return f"loss:{name}"
+def loss_name(name: str, phase: str = "train") -> str:
+    """The scalar of a loss: one point per step, or per evaluation pass."""
+    return f"{'' if phase == 'train' else f'{phase}_'}loss:{name}"
+
+
+_LOSSES: Final = {phase: loss_name("", phase) for phase in ("train", "eval")}
+
+
+def loss_of_scalar(scalar: str) -> tuple[str, str] | None:
+    """The name of a loss and its phase, from the scalar of it; None where it is another one."""
+    for phase, prefix in _LOSSES.items():
+        if scalar.startswith(prefix):
+            return scalar.removeprefix(prefix), phase
+    return None
+
+
+OLDER: Final = "older:"
+"""What the names of buckets begin with: min, max and mean of points that are no longer kept."""
+
+
+def older_name(scalar: str) -> str:
+    """The name of the buckets of a scalar; "" where older points are not kept at all."""
+    kept = scalar in _NORMS or loss_of_scalar(scalar) is not None
+    return f"{OLDER}{scalar}" if kept else ""
+
+
+_NORMS: Final = (GRAD_NORM, GRAD_NORM_UNCLIPPED, UPDATE_RATIO)
 
 
 def is_own_scalar(name: str) -> bool:
     """Whether watching writes a scalar by this name; all others are the script's own."""
-    single = (GRAD_NORM, GRAD_NORM_UNCLIPPED, UPDATE_RATIO)
-    prefixes = (loss_name(""), "lr:", FINGERPRINT, PARAMS_FINGERPRINT)
-    return name in single or name.startswith(prefixes)
+    prefixes = (*_LOSSES.values(), "lr:", FINGERPRINT, PARAMS_FINGERPRINT, OLDER)
+    return name in _NORMS or name.startswith(prefixes)
 
 
 # -- events ---------------------------------------------------------------------------------------

@@ -45,7 +45,10 @@ class WatchRecorders(Recorders):
         self.modes = Modes(journal)
         self.batches = Batches(journal, self.numbers, self.flight)
         self.layers = Layers(journal, self.flight, scale, self.modes, called_alone)
-        for recorder in (self.numbers, self.losses, self.flight, self.device_flags, self.batches):
+        for recorder in (
+            self.numbers, self.losses, self.loss_values, self.flight, self.device_flags,
+            self.batches,
+        ):  # fmt: skip
             self.add(recorder)
 
     @property

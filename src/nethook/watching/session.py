@@ -419,7 +419,7 @@ class Session:
         return self.recorders.calm
 
     def _keep(self, step: int) -> None:
-        self.recorders.numbers.keep(step, self.recorders.loss_values.take())
+        self.recorders.numbers.keep(step, self.recorders.loss_values.take() or ())
 
     def _fold(self, step: int) -> None:
         """The numbers of this step, and of those before it that were put off, go to the rows."""

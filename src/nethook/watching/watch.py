@@ -297,7 +297,6 @@ class Watch:
             finished = True
         except Exception as error:
             session.journal.guard.failed("closing", error, None)
-        session.journal.guard.alive = False
         try:
             self._diagnosis.close()
         finally:  # an interrupt may have come: the end is told all the same

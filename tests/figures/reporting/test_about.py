@@ -31,7 +31,8 @@ def test_the_numbers_beside_the_verdict(reading: Reading) -> None:
     assert facts["layers"] == "7"
     assert facts["parameters"] == f"{4 * 2 * 240:,}"  # four linear layers, weight and bias
     assert facts["cost of watching"] == "2.1 %"
-    assert {"loss", "loss, evaluation"} <= set(facts)
+    assert {"loss", "evaluation loss"} <= set(facts)
+    assert facts["loss"].endswith(" (mean over batches)")
     assert "ranks" not in facts
 
 

@@ -53,7 +53,8 @@ def test_runs_without_anything_in_common(tmp_path: Path) -> None:
 
 
 def test_a_loss_from_its_start_to_its_end() -> None:
-    first, last = loss_of(Reading(training())).removesuffix(" in 120 steps").split(" → ")
+    said = loss_of(Reading(training())).removesuffix(" in 120 steps (mean over batches)")
+    first, last = said.split(" → ")
     assert float(first) > float(last) > 0
 
 

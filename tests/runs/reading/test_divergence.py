@@ -128,7 +128,8 @@ def test_a_difference_in_words():
     text = found.text()
     assert text.startswith("They diverge at step 61, first in outputs of conv1 (mean ")
     assert "lr:0.0 at step 0" in text
-    assert "training: loss 2.36 →" in text
+    assert "training: loss 2.36" in text
+    assert " in 120 steps (mean over batches)" in text
     places = [(point.step, point.address, point.quantity) for point in found.places()]
     assert len(set(places)) == len(places)
     assert found.places()[-1] == found.parting.points[-1]

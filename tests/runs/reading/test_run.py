@@ -155,7 +155,8 @@ def test_names_that_do_not_exist(run, path: Path) -> None:
 
 def test_it_says_what_it_is(run, path: Path) -> None:
     assert repr(run) == (
-        f"<Run {str(path)!r}: finished, 700 steps in 700 windows; 70 sites, 70 series>"
+        f"<Run {str(path)!r}: finished, 700 steps in 700 windows; 70 sites, 70 series; "
+        "loss 1 → 0.001429 (logged by the program)>"
     )
     assert re.fullmatch(
         r"<Series 'layer1' outputs, train: 700 windows, steps 0 to 699, 100% measured, "

@@ -13,7 +13,7 @@ import nethook
 from nethook.runs.format.levels import GROUP
 from nethook.runs.names import is_own_scalar
 from nethook.runs.writing.writer import RunWriter
-from tests.runs.made import fold, write_run
+from tests.runs.made import fold, loss_point, write_run
 
 
 def check_equal(one: Path, other: Path) -> None:
@@ -158,3 +158,19 @@ def test_own_scalars_are_told_from_the_scripts() -> None:
     own = ("loss:a.py:1", "lr:0.1", "grad_norm", "update_ratio", "params_fingerprint:0of2")
     assert all(map(is_own_scalar, own))
     assert not any(map(is_own_scalar, ("loss", "lr", "grad_norms", "val_accuracy")))
+
+
+def test_an_evaluation_at_the_step_stays_until_it_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with RunWriter(path) as writer:
+        fold_one(writer, range(6))
+        for step in (2, 4, 6):
+            writer.log_points("eval_loss:a.py:9", [loss_point(step, 1.0, 5)])
+    with RunWriter(path, resume=True, step=4):
+        pass
+    assert nethook.open_run(path).loss(phase="eval").step.tolist() == [2, 4]
+    with RunWriter(path, resume=True, step=4) as writer:
+        writer.log_points("eval_loss:a.py:9", [loss_point(4, 3.0, 5), loss_point(6, 2.0, 5)])
+    curve = nethook.open_run(path).loss(phase="eval")
+    assert curve.step.tolist() == [2, 4, 6]
+    assert curve.shown.tolist() == [1.0, 3.0, 2.0]

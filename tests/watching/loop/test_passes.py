@@ -12,6 +12,7 @@ import nethook
 from nethook.runs import names
 from nethook.runs.writing.writer import RunWriter
 from nethook.watching.loop.passes import BATCHES, SAMPLES, Passes
+from nethook.watching.losses.tally import Batch
 from nethook.watching.losses.values import LossValues
 from nethook.watching.recorder import Recorders
 from nethook.watching.series import Catalogue, Sheet
@@ -83,8 +84,8 @@ def test_a_loss_that_is_taken_of_it_does(of):
 
 def test_numbers_of_a_pass_are_those_of_its_phase(of):
     of.passes.begin(nn.Identity().eval())
-    of.values.add("val", 2.0, "eval")
-    of.values.add("val", torch.tensor(4.0), "eval")
+    of.values.add("val", Batch(2.0), "eval")
+    of.values.add("val", Batch(torch.tensor(4.0)), "eval")
     of.passes.end(of.recorders)
     of.passes.finish()
     of.writer.close()
@@ -96,7 +97,7 @@ def test_numbers_of_a_pass_are_those_of_its_phase(of):
 def test_phases_that_nobody_wants_are_forgotten(of):
     of.options.phases = ("train",)
     of.passes.begin(nn.Identity().eval())
-    of.values.add("val", 2.0, "eval")
+    of.values.add("val", Batch(2.0), "eval")
     of.passes.end(of.recorders)
     of.passes.finish()
     assert of.handed == []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.nn import functional as F
 
-from nethook.watching.losses.calls import operands_of_call
+from nethook.watching.losses.calls import operands_of_call, samples_of_call
 from nethook.watching.losses.kinds import LOG_PROBABILITIES, LOGITS, PROBABILITIES, VALUES
 
 X, Y = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
@@ -66,3 +67,41 @@ def test_the_graph_is_not_held():
 def test_one_sample_has_its_classes_first():
     _, operands = operands_of_call("cross_entropy", (X[0], Y[0]), {})
     assert operands.classes == 0
+
+
+SOME = torch.tensor([0, -100, 2, -1])
+ONE = torch.tensor(1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "args", "kwargs", "samples", "summed"),
+    [
+        ("cross_entropy", (X, Y), {}, 4, False),
+        ("cross_entropy", (X, SOME), {"ignore_index": -100}, 3, False),
+        ("cross_entropy", (X, SOME, None, 2, -1), {}, 3, True),
+        ("cross_entropy", (X, X.softmax(1)), {}, 4, False),
+        ("cross_entropy", (X[0], Y[0]), {}, 1, False),
+        ("nll", (X, Y), {"reduction": 2}, 4, True),
+        ("mse", (X, X), {}, 4, False),
+        ("mse", (ONE, ONE), {}, 1, False),
+        ("ctc", (torch.randn(9, 2, 4), Y), {}, 2, False),
+        ("triplet_margin", (X, X, X), {}, 4, False),
+        ("mse", (1.0, 2.0), {}, None, False),
+    ],
+)
+def test_samples_of_a_call(kind, args, kwargs, samples, summed):
+    assert samples_of_call(kind, args, kwargs, ONE) == (samples, summed)
+
+
+def test_the_mean_of_losses_that_were_not_reduced_is_over_all_of_them():
+    losses = F.cross_entropy(X, Y, reduction="none")
+    assert samples_of_call("cross_entropy", (X, Y, None, 0), {}, losses) == (4, False)
+
+
+def test_classes_count_as_much_as_they_weigh():
+    weight = torch.tensor([1.0, 10.0, 100.0])
+    target = torch.tensor([0, 1, -100, 2])
+    samples, _ = samples_of_call("cross_entropy", (X, target, weight), {}, ONE)
+    assert samples == 111
+    whole = F.cross_entropy(X, target, weight, reduction="sum")
+    assert whole / samples == pytest.approx(F.cross_entropy(X, target, weight).item())

@@ -9,8 +9,10 @@ from torch.nn import functional as F
 
 from nethook.watching.losses.graph import (
     Factor,
+    factor_of,
     find_output,
     follow,
+    is_alike,
     is_leaf,
     mark_of,
     name_of,
@@ -112,3 +114,41 @@ def test_long_sums_end_somewhere():
     root = sum(F.mse_loss(out, T) for _ in range(100)).grad_fn
     assert len(terms_of(root)) < 20
     assert len(straight_behind(out.relu().tanh().sigmoid().grad_fn, 2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "factor"),
+    [
+        (lambda x: x * 3, Factor(3.0)),
+        (lambda x: x / 4, Factor(0.25)),
+        (lambda x: x / torch.tensor(8.0), Factor(0.125)),
+        (lambda x: torch.ones(4, 3) * x, Factor(None, tensor=True)),
+        (lambda x: torch.tensor(2.0) / x, None),
+        (lambda x: x * x, None),
+        (lambda x: x + 1, None),
+    ],
+)
+def test_what_a_node_multiplies_by(make, factor):
+    assert factor_of(make(output()).grad_fn) == factor
+
+
+def test_each_compiled_graph_has_a_type_of_its_own_and_they_are_alike():
+    def made() -> type:
+        class CompiledFunction(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+
+        return CompiledFunction.apply(torch.ones(2, requires_grad=True)).sum().grad_fn
+
+    first, second = made(), made()
+    types = [type(node.next_functions[0][0]) for node in (first, second)]
+    assert types[0] is not types[1]
+    assert is_alike(*types)
+    assert follow(second, ((0, types[0]),)) is second.next_functions[0][0]
+    assert not is_alike(types[0], type(first))
+    assert not is_alike(type(first), type(output().grad_fn))

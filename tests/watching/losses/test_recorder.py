@@ -31,11 +31,13 @@ class Watching:
         self.phase = "train"
         self.samples = True
         self.schedule = schedule()
+        self.counted: list[tuple[Any, Any, bool]] = []  # samples, divisor, summed
         self.values: list[tuple[str, Any, str]] = []
         self.records: list[tuple[str, dict[str, Any], str]] = []
 
-    def add(self, name: str, value: Any, phase: str) -> None:
-        self.values.append((name, value, phase))
+    def add(self, name: str, batch: Any, phase: str) -> None:
+        self.values.append((name, batch.value, phase))
+        self.counted.append((batch.samples, batch.divisor, batch.summed))
 
     def loss_record(self, name: str, data: Any, phase: str) -> None:
         self.records.append((name, dict(data), phase))

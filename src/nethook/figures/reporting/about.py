@@ -5,10 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import numpy as np
-
 from nethook.figures.coverage import WHOLE, coverage
-from nethook.figures.panels import loss_panel
 from nethook.figures.reading import Reading
 from nethook.text.numbers import number, seconds, share, size
 from nethook.text.watch_cost import watch_cost
@@ -37,13 +34,12 @@ def subtitle_of(reading: Reading) -> str:
 def facts_of(reading: Reading) -> list[tuple[str, str]]:
     """The numbers beside the verdict."""
     facts = [("steps", f"{reading.last_step + 1:,}")]
-    panel = loss_panel(reading)
-    if panel is not None:
-        for line in panel.lines[:2]:
-            finite = np.asarray(line.value)[np.isfinite(line.value)]
-            if finite.size:
-                name = "loss" if line.name == "training" else f"loss, {line.name}"
-                facts.append((name, f"{number(float(finite[0]))} → {number(float(finite[-1]))}"))
+    several = len(reading.losses) > 2
+    for phase in ("train", "eval"):
+        for loss in [loss for loss in reading.losses if loss.phase == phase][:1]:
+            name = loss.label + (f", {loss.name}" if several else "")
+            ends = f"{number(loss.first, 4)} → {number(loss.last, 4)}"
+            facts.append((name, f"{ends} ({loss.counted})"))
     parameters = _parameters(reading)
     if parameters:
         facts.append(("parameters", f"{parameters:,}"))

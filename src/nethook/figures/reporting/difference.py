@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from nethook.errors import MissingLibraryError
-from nethook.figures.panels import loss_panel
 from nethook.figures.reading import Reading
 from nethook.figures.reporting.html import Report, Tab, page
 from nethook.figures.runs import AnyRun, names_of_two, parting_marks, parting_spec
@@ -97,13 +96,11 @@ class Difference:
 
 def loss_of(reading: Reading) -> str:
     """`2.3 → 0.1 in 1,000 steps`, or ""."""
-    panel = loss_panel(reading)
-    value = np.asarray(panel.lines[0].value) if panel is not None else np.zeros(0)
-    finite = value[np.isfinite(value)]
-    if not finite.size:
+    if not reading.losses:
         return ""
-    ends = f"{number(float(finite[0]))} → {number(float(finite[-1]))}"
-    return f"{ends} in {reading.last_step + 1:,} steps"
+    loss = reading.losses[0]
+    ends = f"{number(loss.first, 4)} → {number(loss.last, 4)}"
+    return f"{ends} in {reading.last_step + 1:,} steps ({loss.counted})"
 
 
 def _where(point: Point) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 APPLICATION_ID: Final = 0x6E_68_6F_6B
 """'nhok', in the header of every run file: what SQLite calls the application_id."""
 
-VERSION: Final = 2
+VERSION: Final = 3
 """The version of the schema (user_version). A reader refuses a file that has a higher one."""
 
 PAGE_SIZE: Final = 16384

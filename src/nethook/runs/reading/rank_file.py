@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from nethook.errors import NotARunError
 from nethook.runs.format.levels import SHOWN, Course, single, tail, unpack_courses
-from nethook.runs.format.points import unpack_points
+from nethook.runs.format.points import BUCKET, as_losses, unpack_chunks
 from nethook.runs.format.records import COLUMNS, Basis, unpack_rows
 from nethook.runs.format.schema import (
     BLOCK,
@@ -44,7 +44,7 @@ _RECORD: Final = BLOCK * (len(COLUMNS) + 16) * 8 + 1024
 _OVERVIEW: Final = BLOCK * (1 + 3 * len(SHOWN)) * 8 + 1024
 _HISTOGRAM: Final = HISTOGRAM_BLOCK * BINS * 9 + 1024
 _LARGEST: Final = 1 << 53  # steps and counts: exact as float64 too
-_POINTS: Final = CHUNK * 3 * 8 + 1024
+_POINTS: Final = CHUNK * len(BUCKET) * 8 + 1024
 
 
 @dataclass(frozen=True)
@@ -329,14 +329,16 @@ class RankFile:
         }
 
     def scalar(self, name: int, keep: int) -> Matrix:
-        """The points (points, 3) of a scalar: step, time, value."""
+        """The points of a scalar: (points, 3), or with the columns of a loss or of buckets."""
         stored = self._file.rows(
             "SELECT first_step, first_time, CASE WHEN length(data) <= ? THEN data END FROM scalars "
             "WHERE key >= ? AND key < ? ORDER BY key",
             (_POINTS, scalar_key(name, 0), scalar_key(name + 1, 0)),
             most=MAX_ROWS,
         )
-        chunks = [unpack_points(data, _whole(step), _real(time)) for step, time, data in stored]
+        chunks = unpack_chunks([(_whole(step), _real(time), data) for step, time, data in stored])
+        if len({chunk.shape[1] for chunk in chunks}) > 1:  # begun by an older version
+            chunks = [as_losses(chunk) for chunk in chunks]
         points = np.concatenate(chunks) if chunks else np.zeros((0, 3))
         return points[-keep:] if keep else points
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from nethook.errors import NoSuchSiteError, OptionError
 from nethook.runs.format.levels import SHOWN, Course, shown_numbers
+from nethook.runs.format.points import BUCKET
 from nethook.runs.reading.frames import make_frame
 from nethook.stats.fields import FIELDS, INDEX, Matrix, bin_values, finite_counts, reduce_rows
 
@@ -225,13 +226,67 @@ class Overview:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
+class Buckets:
+    """What is left of points that are no longer kept one by one: one row per 64 of them.
+
+    `min`, `max` and `mean` are over values that are finite, `first` is the first of them. The last
+    four columns are sums; of anything but losses they say nothing.
+    """
+
+    first_step: Integers
+    last_step: Integers
+    points: Integers
+    min: Floats
+    max: Floats
+    mean: Floats
+    first: Floats
+    samples: Floats
+    batches: Floats
+    sum: Floats
+    batch_sum: Floats
+
+    def __len__(self) -> int:
+        return len(self.first_step)
+
+    def between(self, first: int, last: int) -> Buckets:
+        """Those that lie within the steps `first` to `last`."""
+        kept = (self.first_step >= first) & (self.last_step <= last)
+        return Buckets(*(getattr(self, column.name)[kept] for column in fields(self)))
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """All columns by name."""
+        return {column.name: getattr(self, column.name) for column in fields(self)}
+
+    def frame(self, library: str | None = None) -> Any:
+        """A data frame of pandas or polars, whichever is installed, or the one that is named."""
+        return make_frame(self.columns(), library)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "<Buckets: none>"
+        steps = f"steps {self.first_step[0]:,} to {self.last_step[-1]:,}"
+        return f"<Buckets: {len(self):,}, {steps}>"
+
+
+def buckets_from(table: Matrix) -> Buckets:
+    """The buckets of a table as a file has it: see `BUCKET` of `runs.format.points`."""
+    column = dict(zip(BUCKET, table.T, strict=True))
+    whole = {name: column.pop(name).astype(np.int64) for name in ("step", "first_step", "points")}
+    return Buckets(
+        whole["first_step"], whole["step"], whole["points"],
+        *(column[entry.name] for entry in fields(Buckets)[3:]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class Scalar:
-    """The points of a value that was logged."""
+    """The points of a value that was logged; `older` has what is no longer kept one by one."""
 
     name: str
     step: Integers
     time: Floats
     value: Floats
+    older: Buckets | None = None
 
     def __len__(self) -> int:
         return len(self.step)

@@ -23,6 +23,7 @@ from nethook.runs.format.schema import LEVELS, PHASES
 from nethook.runs.format.texts import clean
 from nethook.runs.paths import is_rank_file, rank_files, split_rank
 from nethook.runs.reading.align import add_onto, common_axis, course_onto, merge_courses
+from nethook.runs.reading.loss_curve import LossCurve, chosen_loss, curves_of
 from nethook.runs.reading.merge_ranks import OfRank, best_counts, is_root, part_in, together
 from nethook.runs.reading.rank_file import RankFile, SeriesInfo, Site
 from nethook.runs.reading.results import (
@@ -39,6 +40,7 @@ from nethook.runs.reading.results import (
 )
 from nethook.runs.reading.scalars import merged_scalars
 from nethook.runs.reading.sessions import sessions_of
+from nethook.runs.reading.shown_losses import losses_in_words
 
 _T = TypeVar("_T")
 
@@ -310,12 +312,32 @@ class Run:
 
     @property
     def scalars(self) -> Mapping[str, Scalar]:
-        """What was logged, by name.
+        """What was logged, by name; losses are `LossCurve`s.
 
         Of several ranks: losses as the mean over them, and what else they have as the lowest of
         them has it.
         """
         return merged_scalars(list(self._files.values()), sharded=self._sharded)
+
+    def loss(self, name: str | None = None, phase: str = "train") -> LossCurve:
+        """A loss as it went: every value, and its means over samples and over batches.
+
+            run.loss().shown                       # of the only loss, step by step
+            run.loss("train.py:42").between(1000, 1999).mean
+            run.loss(phase="eval").shown[-1]       # of the last evaluation pass
+
+        Arguments:
+            name: the line at which it is made, as in `run.loss_curves()`; None for the only one.
+            phase: `train` or `eval`.
+        """
+        return chosen_loss(self.loss_curves(phase), name, phase)
+
+    def loss_curves(
+        self, phase: str = "train", scalars: Mapping[str, Scalar] | None = None
+    ) -> dict[str, LossCurve]:
+        """Every loss of a phase, by name. `scalars` are those of the run, where they were read."""
+        _check_phase(phase)
+        return curves_of(self, self.scalars if scalars is None else scalars, phase)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -396,6 +418,7 @@ class Run:
             here = f"{len(ranks) - len(gone):,} of {len(ranks):,} ranks"
             shown = f"{', '.join(gone[:8])}{', …' if len(gone) > 8 else ''}"
             parts.append(f"{here} ({shown} missing)" if gone else here)
+        parts += losses_in_words(self)
         if findings := self.findings:
             parts.append(f"{len(findings):,} finding{'s' if len(findings) > 1 else ''}")
         states = {rank.state for rank in ranks}

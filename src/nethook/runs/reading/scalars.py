@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nethook.runs.names import loss_name
+from nethook.runs.format.points import BUCKET
+from nethook.runs.names import OLDER, loss_of_scalar, older_name
+from nethook.runs.reading.loss_curve import curve_of, merged_buckets
 from nethook.runs.reading.merge_ranks import ROOTS
 from nethook.runs.reading.rank_file import RankFile
-from nethook.runs.reading.results import Scalar
+from nethook.runs.reading.results import Buckets, Scalar, buckets_from
 
 Points = npt.NDArray[np.float64]  # step, time, value
 
@@ -23,20 +25,35 @@ def merged_scalars(files: Sequence[RankFile], *, sharded: bool) -> dict[str, Sca
         sharded: whether each rank holds parts of the parameters only.
     """
     by_name: dict[str, list[Points]] = {}
+    older: dict[str, list[Buckets]] = {}
     for file in files:
-        for name, (name_id, keep) in file.scalar_names().items():
+        there = file.scalar_names()
+        for name, (name_id, keep) in there.items():
+            if name.startswith(OLDER):
+                continue
             if name not in by_name or _is_merged(name, sharded):
-                by_name.setdefault(name, []).append(file.scalar(name_id, keep))
-    return {name: _scalar(name, points) for name, points in by_name.items()}
+                of_older = there.get(older_name(name))
+                # What is more than is to be kept is not in a bucket yet.
+                points = file.scalar(name_id, 0 if older_name(name) else keep)
+                by_name.setdefault(name, []).append(points)
+                if of_older is not None:
+                    table = file.scalar(of_older[0], 0)
+                    if table.shape[1] == len(BUCKET):
+                        older.setdefault(name, []).append(buckets_from(table))
+    return {name: _scalar(name, points, older.get(name)) for name, points in by_name.items()}
 
 
 def _is_merged(name: str, sharded: bool) -> bool:
-    return name.startswith(loss_name("")) or (sharded and name in ROOTS)
+    return loss_of_scalar(name) is not None or (sharded and name in ROOTS)
 
 
-def _scalar(name: str, ranks: list[Points]) -> Scalar:
+def _scalar(name: str, ranks: list[Points], older: list[Buckets] | None) -> Scalar:
+    buckets = merged_buckets(older or [])
+    loss = loss_of_scalar(name)
+    if loss is not None:
+        return curve_of(name, *loss, ranks, buckets)
     points = ranks[0] if len(ranks) == 1 else _together(ranks, root=name in ROOTS)
-    return Scalar(name, points[:, 0].astype(np.int64), points[:, 1], points[:, 2])
+    return Scalar(name, points[:, 0].astype(np.int64), points[:, 1], points[:, 2], buckets)
 
 
 def _together(ranks: list[Points], *, root: bool) -> Points:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from nethook.errors import RunInUseError
+from nethook.runs import names
 from nethook.runs.format.levels import SHOWN, Course, Group, single, tail, unpack_courses
 from nethook.runs.format.owner import is_alive
 from nethook.runs.format.points import Points, ScalarTrack
@@ -115,7 +116,7 @@ class Store:
         for series_id, address, quantity, *basis in rows.fetchall():
             self.series[address, quantity] = series_id
             self.basis.add(*basis)
-        self._scalars = ScalarTrack(self._connection)
+        self._scalars = ScalarTrack(self._connection, names.older_name)
         self._losses: dict[str, tuple[int, int]] = {}  # name -> records so far, stride
         for name, last in run("SELECT name, max(number) FROM losses GROUP BY name").fetchall():
             stride = 1
@@ -324,7 +325,7 @@ class Store:
         """Keep points of a scalar."""
         if name in self._again and points:
             self._again.discard(name)
-            self._scalars.cut(name, points[0][0])
+            self._scalars.cut(name, int(points[0][0]))
         self._scalars.add(name, points, keep)
 
     def add_loss(self, loss: LossRecord) -> None:

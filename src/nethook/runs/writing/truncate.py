@@ -85,7 +85,9 @@ def cut_notes(connection: sqlite3.Connection, step: int) -> set[str]:
     """
     again = set()
     for name_id, name in connection.execute("SELECT id, name FROM scalar_names").fetchall():
-        own = names.is_own_scalar(name)
+        # An evaluation at this step came before it, as what the script logged may have.
+        of_loss = names.loss_of_scalar(name)
+        own = names.is_own_scalar(name) and (of_loss is None or of_loss[1] == "train")
         last = cut_points(connection, name_id, step if own else step + 1)
         if last == step:
             again.add(name)

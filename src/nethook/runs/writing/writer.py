@@ -232,10 +232,8 @@ class RunWriter:
         """One point of a scalar; with `keep` only that many of the last points stay in the file."""
         self.log_points(name, [(step, time.time(), value)], keep=keep)
 
-    def log_points(
-        self, name: str, points: list[tuple[int, float, float]], *, keep: int = 0
-    ) -> None:
-        """Points of a scalar, each with its step, its time and its value."""
+    def log_points(self, name: str, points: list[tuple[float, ...]], *, keep: int = 0) -> None:
+        """Points of a scalar, each with its step, its time and its value, and what else it has."""
         if self._mine():
             self._queue.put_note("scalar", (name, points, keep))
 

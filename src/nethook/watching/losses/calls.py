@@ -72,6 +72,43 @@ def operands_of_call(
     return data, _operands(kind, args, kept)
 
 
+def samples_of_call(
+    kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: torch.Tensor
+) -> tuple[torch.Tensor | float | None, bool]:
+    """How many samples a loss is of, and whether it is their sum.
+
+    Of classes, targets that are left out do not count, and others count as much as their class
+    weighs: this is what torch's own mean is over.
+    """
+    options = dict(zip(_REST.get(kind, ()), args[2:], strict=False)) | kwargs
+    if result.dim():  # its mean is what is followed
+        return float(result.numel()), False
+    summed = options.get("reduction", 1) == 2
+    prediction = args[0]
+    if not isinstance(prediction, torch.Tensor):
+        return None, summed
+    if kind == "ctc":
+        return float(prediction.shape[1]) if prediction.dim() == 3 else 1.0, summed
+    target = args[1] if len(args) > 1 else kwargs.get("target")
+    # Counting the targets of a tensor that is spread over ranks would make ranks talk.
+    if kind in ("cross_entropy", "nll") and type(target) is torch.Tensor:
+        if target.is_floating_point():  # a probability for each class
+            classes = prediction.shape[1 if prediction.dim() > 1 else 0]
+            return float(target.numel() / max(classes, 1)), summed
+        return _counted(target, options), summed
+    return float(prediction.shape[0]) if prediction.dim() else 1.0, summed
+
+
+def _counted(target: torch.Tensor, options: dict[str, Any]) -> torch.Tensor | float:
+    counts = target != options.get("ignore_index", -100)
+    weight = options.get("weight")
+    if isinstance(weight, torch.Tensor):
+        total = (weight[target.clamp(0, len(weight) - 1)] * counts).sum()
+    else:
+        total = counts.sum()
+    return float(total.item()) if total.is_cpu else total
+
+
 def _operands(kind: str, args: tuple[Any, ...], options: dict[str, Any]) -> Operands:
     tensors = [arg.detach() for arg in args[:2] if isinstance(arg, torch.Tensor)]
     operands = Operands(space=_SPACES.get(kind, VALUES))

@@ -44,6 +44,7 @@ _SHAPES: Final = {
     "Select", "Slice", "Squeeze", "T", "ToCopy", "Transpose", "UnsafeView", "Unsqueeze", "View",
     "Where", "ViewCopy",
 }  # fmt: skip
+_FACTORS: Final = {"Mul", "Div"}
 _REDUCTIONS: Final = {"Mean": "mean", "Sum": "sum", "Nansum": "sum"}
 
 _MOST_NODES: Final = 128  # of the sum of terms that are looked at
@@ -194,15 +195,24 @@ def _through(term: Term) -> list[Term] | None:
         return [_next(term, index, into) for index, into in edges]
     if name == "Neg":
         return [_next(term, index, into, Factor(-1.0)) for index, into in edges]
-    if name in {"Mul", "Div"} and len(edges) == 1:
+    if (factor := factor_of(node)) is not None:
         index, into = edges[0]
-        factor = _factor(node, index)
-        if name == "Div" and index == 0 and factor.by is not None:
-            factor = Factor(1.0 / factor.by if factor.by else None, factor.tensor)
-        elif name == "Div" and index == 1:
-            return None  # the reciprocal of something
         return [_next(term, index, into, factor)]
     return None
+
+
+def factor_of(node: Node) -> Factor | None:
+    """What a node multiplies its only input by; None where it does something else."""
+    name = name_of(node)
+    if name not in _FACTORS:
+        return None
+    edges = [index for index, edge in enumerate(node.next_functions) if edge[0] is not None]
+    if len(edges) != 1 or (name == "Div" and edges[0] == 1):  # the reciprocal of something
+        return None
+    factor = _factor(node, edges[0])
+    if name == "Div" and factor.by is not None:
+        return Factor(1.0 / factor.by if factor.by else None, factor.tensor)
+    return factor
 
 
 def _sign(node: Node, name: str, edge: int) -> Factor | None:
@@ -286,6 +296,19 @@ def follow(root: Node, steps: tuple[Step, ...]) -> Node | None:
         if edge >= len(edges):
             return None
         node = edges[edge][0]
-        if type(node) is not node_type:
+        if type(node) is not node_type and not is_alike(type(node), node_type):
             return None
     return node
+
+
+def is_alike(first: type, second: type) -> bool:
+    """Whether nodes of two types do the same: each compiled graph has a type of its own.
+
+    A model is compiled anew for another shape, mode or setting, and its loss stays the same one.
+    """
+    made = torch.autograd.function.BackwardCFunction
+    return (
+        issubclass(first, made)
+        and issubclass(second, made)
+        and (first.__module__, first.__qualname__) == (second.__module__, second.__qualname__)
+    )

@@ -16,6 +16,7 @@ from nethook.watching.losses.graph import (
     terms_of,
 )
 from nethook.watching.losses.kinds import FLOORED, Made, Operands, made_of
+from nethook.watching.losses.samples import Counting, counting_of
 
 _SHOWN_TERMS = 8
 _SHOWN_NODES = 24
@@ -30,6 +31,7 @@ class Analysis:
     main: Term
     made: Made
     data: dict[str, Any]
+    counting: Counting
 
 
 def analyse(root: Node, *, scaled: bool = False) -> Analysis:
@@ -55,7 +57,8 @@ def analyse(root: Node, *, scaled: bool = False) -> Analysis:
     }
     order = [index, *(other for other in range(len(terms)) if other != index)][:4]
     steps = tuple(_steps(terms[position]) for position in order)
-    return Analysis(type(root), steps, main, kind, data)
+    counting = counting_of(main, kind.reduction, smoothing)
+    return Analysis(type(root), steps, main, kind, data, counting)
 
 
 def _terms(terms: list[Term], made: list[Made]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ In passes without gradient the same record is made from the calls of torch's los
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Any, Final
 
@@ -23,12 +24,14 @@ from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
 from nethook.watching.fail_open import contained
 from nethook.watching.journal import Journal
-from nethook.watching.losses.calls import operands_of_call
-from nethook.watching.losses.graph import Node, Term, follow
+from nethook.watching.losses.calls import operands_of_call, samples_of_call
+from nethook.watching.losses.graph import Node, Term, follow, is_alike
 from nethook.watching.losses.kinds import Operands, operands_of
 from nethook.watching.losses.marks import Marks
 from nethook.watching.losses.numbers import numbers_of, unpacked
 from nethook.watching.losses.record import Analysis, analyse, shapes
+from nethook.watching.losses.samples import NOTHING, length_of
+from nethook.watching.losses.tally import Batch
 from nethook.watching.losses.values import LossValues
 from nethook.watching.recorder import Recorder
 
@@ -76,8 +79,16 @@ class Losses(Recorder):
         self._trained: dict[tuple[str, int], list[_Series]] = {}
         self._evaluated: dict[tuple[str, int, str], _Series] = {}
         self._names: set[str] = set()
+        self._given: float | None = None  # samples that a model was called with last
 
-    # -- outputs ------------------------------------------------------------------------------
+    # -- calls --------------------------------------------------------------------------------
+
+    @contained
+    def call_begins(
+        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """A model is called: what it is given has as many samples as a loss that does not tell."""
+        self._given = length_of(args, kwargs)
 
     @contained
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
@@ -150,7 +161,13 @@ class Losses(Recorder):
             series, new = self._add(node, where, of_line, scaled=scale is not None)
         value = _value(root, scale)
         if value is not None:
-            self._values.add(series.name, value, "train")
+            counting = NOTHING if series.analysis is None else series.analysis.counting
+            samples = counting.samples(node)
+            divisor = counting.divisor(node, scaled=scale is not None)
+            if samples is None:
+                samples = self._given
+            batch = Batch(value, samples, divisor, counting.summed)
+            self._values.add(series.name, batch, "train")
         if new or (watching.sampled() and self._due(series)):
             series.last_record = watching.step
             self._record(series, node, value, scale)
@@ -175,7 +192,9 @@ class Losses(Recorder):
     def _find(self, node: Node, of_line: list[_Series]) -> _Series | None:
         for series in of_line:
             analysis = series.analysis
-            if analysis is None or type(node) is not analysis.root:
+            if analysis is None:
+                continue
+            if type(node) is not analysis.root and not is_alike(type(node), analysis.root):
                 continue
             for steps in analysis.steps:
                 if follow(node, steps) is None:
@@ -224,7 +243,8 @@ class Losses(Recorder):
         with quiet():
             value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
-                self._values.add(series.name, value, "eval")
+                samples, summed = samples_of_call(function, args, kwargs, result)
+                self._values.add(series.name, Batch(value, samples, None, summed), "eval")
             if self._new_pass(series):
                 made, operands = operands_of_call(function, args, kwargs)
                 self._tell(series, made, operands, value, "eval")
@@ -336,7 +356,7 @@ def _number(scale: torch.Tensor | float | None) -> float | None:
 
 
 def _without_nodes(analysis: Analysis) -> Analysis:
-    return Analysis(analysis.root, analysis.steps, Term(None), analysis.made, analysis.data)
+    return replace(analysis, main=Term(None))
 
 
 def _merged(data: dict[str, Any], numbers: dict[str, Any]) -> dict[str, Any]:

@@ -1,21 +1,34 @@
-"""The values of losses: each is folded into its series, and the mean of a step is a point."""
+"""The values of losses: each is folded into its series, and what a step's come to is a point."""
 
 from __future__ import annotations
 
-import math
+import functools
+import time
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
 
 from nethook.runs import names
+from nethook.watching.fail_open import contained
 from nethook.watching.journal import Journal
+from nethook.watching.losses.tally import (
+    Batch,
+    PassTally,
+    Point,
+    filled,
+    is_on_device,
+    packed,
+    point_of_step,
+)
+from nethook.watching.recorder import Recorder
 
 
 class Points(Protocol):
     """Scalars that are still on a device: `measuring.loop_numbers.Pending`."""
 
-    def add(self, name: str, value: torch.Tensor, *, keep: int = 0) -> None:
-        """A scalar of this step; it is a point in the log once it is known."""
+    def later(self, numbers: torch.Tensor, told: Callable[[list[float]], None]) -> None:
+        """Numbers on a device, and what to call once they are known."""
 
 
 class Numbers(Protocol):
@@ -29,37 +42,31 @@ class Numbers(Protocol):
         """One number of a row."""
 
 
-class LossValues:
-    """The values of the step that is under way."""
+class LossValues(Recorder):
+    """The values of the step, and of the evaluation pass, that are under way."""
+
+    part = "the values of losses"
 
     def __init__(self, journal: Journal, numbers: Numbers) -> None:
-        self._journal = journal
+        self._watching = journal
         self._numbers = numbers
+        self.off = False
         self.rows: dict[str, int] = {}
         """The row of each loss that has one."""
-        self.sums: dict[str, list[float]] = {}
+        self.sums: dict[str, list[Batch]] = {}
         """What each loss was in this step, pass by pass."""
         self._names: list[str] = list(journal.writer.earlier.get("losses") or ())
+        self._pass: dict[str, PassTally] = {}
 
-    def add(self, name: str, value: torch.Tensor | float, phase: str) -> None:
+    def add(self, name: str, batch: Batch, phase: str) -> None:
         """One value of a loss, unscaled; a tensor stays on its device until the window ends."""
         if phase == "train":
-            self._trained(name, value)
+            self._trained(name, batch)
         else:
-            self._evaluated(name, value)
+            self._evaluated(name, batch)
 
-    def _evaluated(self, name: str, value: torch.Tensor | float) -> None:
-        row = self._journal.row(names.loss_address(name), names.LOSS)
-        if row is None:
-            return
-        sheet = self._journal.off
-        slot = sheet.rows.slots.get(row) or sheet.slot(row)
-        if not isinstance(value, torch.Tensor):
-            value = torch.tensor(value, dtype=torch.float64)
-        slot.fold(value)
-
-    def _trained(self, name: str, value: torch.Tensor | float) -> None:
-        journal = self._journal
+    def _trained(self, name: str, batch: Batch) -> None:
+        journal, value = self._watching, batch.value
         row = self.rows.get(name)
         if row is None:
             if name not in self._names:
@@ -72,17 +79,79 @@ class LossValues:
             self.rows[name], self.sums[name] = row, []
         if isinstance(value, torch.Tensor):
             journal.train.rows.slots[row].fold(value)
-            self._numbers.pending.add(names.loss_name(name), value, keep=names.KEPT_STEPS)
-            return
-        self._numbers.number(row, value)
-        self.sums[name].append(value)
+        else:
+            self._numbers.number(row, value)
+        if not self.off:
+            self.sums[name].append(batch)
 
-    def take(self) -> list[tuple[str, float]]:
-        """The mean of each loss of this step, which is over."""
-        means = []
-        for name, values in self.sums.items():
-            if values:
-                mean = math.fsum(values) / len(values) if len(values) > 1 else values[0]
-                means.append((name, mean))
-                values.clear()
-        return means
+    def _evaluated(self, name: str, batch: Batch) -> None:
+        journal, value = self._watching, batch.value
+        row = journal.row(names.loss_address(name), names.LOSS)
+        if row is not None:
+            sheet = journal.off
+            slot = sheet.rows.slots.get(row) or sheet.slot(row)
+            if not isinstance(value, torch.Tensor):
+                value = torch.tensor(value, dtype=torch.float64)
+            slot.fold(value)
+        if self.off or "eval" not in journal.options.phases:
+            return
+        tally = self._pass.get(name)
+        if tally is None:
+            tally = self._pass[name] = PassTally()
+        tally.add(batch)
+
+    @contained
+    def take(self) -> list[tuple[str, Point]]:
+        """What each loss of this step, which is over, comes to; those on a device come later."""
+        points = []
+        for name, batches in self.sums.items():
+            if not batches:
+                continue
+            taken = batches.copy()
+            batches.clear()
+            if any(map(is_on_device, taken)):
+                told = functools.partial(self._step_known, name, self._watching.step, taken)
+                self._numbers.pending.later(packed(taken), told)
+            else:
+                points.append((name, point_of_step(taken)))
+        return points
+
+    @contained
+    def pass_ended(self, phase: str) -> None:
+        """What each loss of a pass without gradient comes to is a point, if it evaluates."""
+        tallies, self._pass = self._pass, {}
+        if phase != "eval":
+            return
+        for name, tally in tallies.items():
+            step, waiting = self._watching.step, tally.take_waiting()
+            if waiting:
+                told = functools.partial(self._pass_known, name, step, tally, waiting)
+                self._numbers.pending.later(packed(waiting), told)
+            else:
+                self._log(name, phase, step, tally.point())
+
+    def turn_off(self) -> None:
+        """After an error: losses have no points any more."""
+        self.off = True
+        self._pass.clear()
+        for batches in self.sums.values():
+            batches.clear()
+
+    @contained
+    def _step_known(
+        self, name: str, step: int, batches: Sequence[Batch], numbers: list[float]
+    ) -> None:
+        self._log(name, "train", step, point_of_step(filled(batches, numbers)))
+
+    @contained
+    def _pass_known(
+        self, name: str, step: int, tally: PassTally, waiting: Sequence[Batch], numbers: list[float]
+    ) -> None:
+        for batch in filled(waiting, numbers):
+            tally.add(batch)
+        self._log(name, "eval", step, tally.point())
+
+    def _log(self, name: str, phase: str, step: int, point: Point) -> None:
+        self._watching.writer.log_points(
+            names.loss_name(name, phase), [(step, time.time(), *point)], keep=names.KEPT_STEPS
+        )

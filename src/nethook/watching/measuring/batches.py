@@ -84,7 +84,7 @@ class Batches(Recorder):
         if mark is not None:
             suffix = f":{model}" if model else ""
             journal.writer.log(
-                names.FINGERPRINT + suffix, mark, journal.step, keep=names.KEPT_STEPS
+                names.FINGERPRINT + suffix, mark, journal.step, keep=names.KEPT_FINGERPRINTS
             )
             if model in self._last:
                 self._fold_number(address, names.REPEATED, float(mark == self._last[model]))
@@ -104,7 +104,7 @@ class Batches(Recorder):
         if mark is None:
             return
         name = names.FINGERPRINT + (f":{model}" if model else "")
-        self._numbers.pending.add(name, mark, keep=names.KEPT_STEPS)
+        self._numbers.pending.add(name, mark, keep=names.KEPT_FINGERPRINTS)
         last = self._device_last.get(model)
         row = journal.row(address, names.REPEATED)
         if last is not None and last.device == mark.device and row is not None:

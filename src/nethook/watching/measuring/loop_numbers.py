@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -51,7 +51,7 @@ class Ended(NamedTuple):
     step: int
     when: float  # by `time.perf_counter`
     values: list[Any]
-    losses: list[tuple[str, float]]  # a point of each
+    losses: Sequence[tuple[str, tuple[float, ...]]]  # a point of each, as the log takes it
 
 
 class LoopNumbers(Recorder):
@@ -128,7 +128,7 @@ class LoopNumbers(Recorder):
 
     # -- the end of a step --------------------------------------------------------------------
 
-    def keep(self, step: int, losses: list[tuple[str, float]]) -> None:
+    def keep(self, step: int, losses: Sequence[tuple[str, tuple[float, ...]]]) -> None:
         """A step has ended: its numbers wait to be folded. A second time makes no difference."""
         if self._ended and self._ended[-1].step == step:
             return
@@ -170,11 +170,11 @@ class LoopNumbers(Recorder):
 
     def _log(self, ended: list[Ended]) -> None:
         since = time.time() - _now()
-        points: dict[str, list[tuple[int, float, float]]] = {}
+        points: dict[str, list[tuple[float, ...]]] = {}
         for step in ended:
-            for name, value in step.losses:
-                point = (step.step, since + step.when, value)
-                points.setdefault(names.loss_name(name), []).append(point)
+            for name, point in step.losses:
+                of_loss = points.setdefault(names.loss_name(name), [])
+                of_loss.append((step.step, since + step.when, *point))
             for name, index in self._logged:
                 value = step.values[index]
                 if value is not None and value == value:
@@ -203,7 +203,11 @@ class Pending:
     def add(self, name: str, value: torch.Tensor, *, keep: int = 0) -> None:
         """A scalar of this step, which becomes known later."""
         log = functools.partial(self._log, name, self._journal.step, keep)
-        self._transfers.keep(value.detach(), log)
+        self.later(value.detach(), log)
+
+    def later(self, numbers: torch.Tensor, told: Callable[[list[float]], None]) -> None:
+        """Numbers on a device, and what to call once they are known."""
+        self._transfers.keep(numbers, told)
 
     def fetch(self) -> None:
         """Fetches all: one copy per device, which waits for it."""

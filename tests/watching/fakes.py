@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from nethook.stats.fields import INDEX
-from nethook.watching.series import Catalogue, Sheet
+from nethook.watching.series import Catalogue
 
 
 class Raising:
@@ -57,7 +57,7 @@ def session(**more: Any) -> Any:
     writer = Writer()
     catalogue = Catalogue(writer, 64)  # type: ignore[arg-type]
     made = SimpleNamespace(
-        writer=writer, catalogue=catalogue, train=Sheet(catalogue), row=catalogue.row, step=0,
+        writer=writer, catalogue=catalogue, train=catalogue.new_rows(), row=catalogue.row, step=0,
         first_step=0, guard=Raising(), training=True, forwards=0, backwards=0, depth=0, looks=True,
         samples=True, skipped=False, world=1, wanted=("params", "updates", "param_grads"),
         snapshot_cap=1 << 20, spent=[0.0] * 5, flags=[], totals={}, on_step=[], on_window=[],
@@ -77,5 +77,5 @@ def session(**more: Any) -> Any:
 
 def field(session: Any, address: str, quantity: str, name: str) -> float:
     """One number of the row of a series."""
-    session.train.rows.collect()
-    return float(session.train.rows.matrix[session.row(address, quantity), INDEX[name]])
+    session.train.collect()
+    return float(session.train.matrix[session.row(address, quantity), INDEX[name]])

@@ -32,10 +32,11 @@ import torch
 from torch import nn
 
 from nethook.addresses.paths import Path
-from nethook.runs.format.window import Window
 from nethook.runs.writing.writer import RunWriter
+from nethook.stats.rows import Rows
+from nethook.stats.sheet import Sheet
 from nethook.watching.fail_open import Guard, Guarded
-from nethook.watching.series import Catalogue, Sheet
+from nethook.watching.series import Catalogue
 
 DUE: Final = 1
 UNDER_WAY: Final = 2
@@ -173,7 +174,7 @@ class Events(Protocol):
 class Rowed(Protocol):
     """Where summaries go: the rows of training."""
 
-    train: Sheet
+    train: Rows
 
     def row(
         self, address: str, quantity: str, info: Mapping[str, object] | None = None
@@ -233,5 +234,5 @@ class PassSession(Guarded, Protocol):
     ) -> int | None:
         """The row of a series; None where there is no more room."""
 
-    def hand_in(self, window: Window) -> Window:
+    def hand_in(self, window: Sheet) -> bool:
         """The last window of a phase goes to the writer."""

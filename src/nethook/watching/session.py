@@ -20,8 +20,9 @@ from nethook.hooks.attachment import Resting, seconds_of_a_hook
 from nethook.hooks.compile.graph import shown
 from nethook.hooks.stack import error_of_call
 from nethook.runs import names
-from nethook.runs.format.window import Window
 from nethook.runs.writing.writer import RunWriter
+from nethook.stats.rows import Rows
+from nethook.stats.sheet import Sheet
 from nethook.watching.budget import GRADS, LOOK, OUTPUTS, QUANTITIES, Budget, next_sampled
 from nethook.watching.clock.call_order import CallOrder
 from nethook.watching.compiled_cost import HiddenCost
@@ -47,7 +48,7 @@ from nethook.watching.measuring.loop_numbers import (
 from nethook.watching.measuring.parameters import SNAPSHOT_CAP
 from nethook.watching.measuring.window import QUEUE, OpenWindow
 from nethook.watching.protocols import UNDER_WAY, Flag, OutputMark, mark_node
-from nethook.watching.series import Catalogue, Sheet
+from nethook.watching.series import Catalogue
 
 
 class Session:
@@ -124,7 +125,7 @@ class Session:
         self.lull = Lull(self)
         self._decide()
         self.catalogue = Catalogue(writer, capacity)
-        self.train = Sheet(self.catalogue)
+        self.train = self.catalogue.new_rows()
         self.guard = Guard(functools.partial(tell_failure, self), self._give_up)
         self.pending = Pending(self)
         self.device_flags = DeviceFlags(self)
@@ -160,9 +161,9 @@ class Session:
         """The row of a series."""
         return self.catalogue.row(address, quantity, info)
 
-    def off_sheet(self) -> Sheet:
+    def off_rows(self) -> Rows:
         """The rows of passes without gradient."""
-        return self.passes.sheet
+        return self.passes.rows
 
     def off_phase(self) -> str:
         """What the pass without gradient that is under way is taken for so far."""
@@ -471,11 +472,11 @@ class Session:
         for take_off in self.on_give_up:
             take_off()
 
-    def hand_in(self, window: Window) -> Window:
+    def hand_in(self, window: Sheet) -> bool:
         """The last window of a phase: it would be lost to a writer that is behind."""
         if self.writer.waiting:
             self.writer.flush()
-        return self.writer.submit(window, "end")
+        return self.writer.hand_over(window, "end")
 
     def finish(self) -> None:
         """Everything that is still open goes to the file."""

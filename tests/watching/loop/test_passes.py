@@ -99,7 +99,54 @@ def test_phases_that_nobody_wants_are_forgotten(of):
     passes.end()
     passes.finish()
     assert of.handed == []
-    assert not passes.sheet.seen.any()
+    assert not passes.rows.seen.any()
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "windows"),
+    [
+        ("", [1, 20, 20, 20, 9]),
+        ("before", [2, 20, 20, 20, 8]),
+        ("after", [1, 1, 20, 20, 20, 8]),
+    ],
+)
+def test_passes_share_a_window_and_an_interrupt_neither_loses_nor_doubles_one(
+    of, interrupted, windows
+):
+    passes, hand_over = Passes(of), of.writer.hand_over
+    of.hand_in = of.writer.hand_over
+    left = [interrupted]
+
+    def interrupt(window):
+        when, left[0] = left[0], ""
+        if when == "before":
+            raise KeyboardInterrupt
+        handed = hand_over(window)
+        if when == "after":
+            raise KeyboardInterrupt
+        return handed
+
+    of.writer.hand_over = interrupt
+    passes._counts["eval"] = 20_000  # so late a window has 20 passes
+    values = [float(value) for value in range(70)]
+    for step, value in enumerate(values):
+        of.step = step
+        passes.begin(nn.Identity().eval())
+        passes.loss("val", value)
+        try:
+            passes.end()
+        except KeyboardInterrupt:
+            assert interrupted
+        of.writer.flush()
+    of.writer.hand_over = hand_over
+    passes.finish()
+    of.writer.close()
+    with nethook.open_run(of.writer.path) as run:
+        course = run.series(names.loss_address("val"), names.LOSS, phase="eval")
+        assert course.steps.tolist() == windows
+        assert int(course.steps.sum()) == course["count"].sum() == len(values)
+        assert (course["mean"] * course["count"]).sum() == pytest.approx(sum(values))
+        assert (course["min"].min(), course["max"].max()) == (0.0, 69.0)
 
 
 def test_a_pass_is_one_call_in_the_order_of_calls(of):

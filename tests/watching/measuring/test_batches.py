@@ -21,7 +21,7 @@ def of():
     of.lull = SimpleNamespace(leave=lambda: None)
     of.pending = Pending(of)
     of.numbers = LoopNumbers(of)
-    of.off_sheet = lambda: of.train
+    of.off_rows = lambda: of.train
     return of
 
 

@@ -134,7 +134,7 @@ class Lull:
             return None
         if session.clock != "optimizer" or session.world > 1 or session.on_first_call:
             return None
-        if session.hidden.known or session.train.rows.has_devices or loop.scale is not None:
+        if session.hidden.known or session.train.has_devices or loop.scale is not None:
             return None
         steps = loop.steps
         if len(steps.tracks) != 1 or not steps.plain or session.losses.off:

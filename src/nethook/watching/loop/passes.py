@@ -19,10 +19,10 @@ from nethook.hooks.process.loss_functions import LossFunctions
 from nethook.runs import names
 from nethook.runs.writing.windowing import WindowClock
 from nethook.watching.protocols import PassSession
-from nethook.watching.series import Sheet
 
 if TYPE_CHECKING:
-    from nethook.runs.format.window import Window
+    from nethook.stats.rows import Rows
+    from nethook.stats.sheet import Sheet
 
 
 BATCHES: Final = 3
@@ -36,11 +36,11 @@ class Passes:
 
     def __init__(self, session: PassSession) -> None:
         self._session = session
-        self._sheet: Sheet | None = None
+        self._rows: Rows | None = None
         self.open = False
         self.calls = 0
         self._evaluates = False
-        self._windows: dict[str, Window] = {}
+        self._windows: dict[str, Sheet] = {}
         self._clocks: dict[str, WindowClock] = {}
         self._counts: dict[str, int] = {"eval": 0, "aux": 0}
         self._losses: LossFunctions | None = None
@@ -49,11 +49,11 @@ class Passes:
         self.on_end: list[Any] = []  # called with the phase
 
     @property
-    def sheet(self) -> Sheet:
+    def rows(self) -> Rows:
         """The rows of passes; made when there is one."""
-        if self._sheet is None:
-            self._sheet = Sheet(self._session.catalogue)
-        return self._sheet
+        if self._rows is None:
+            self._rows = self._session.catalogue.new_rows()
+        return self._rows
 
     @property
     def phase(self) -> str:
@@ -106,7 +106,7 @@ class Passes:
         row = self._session.row(names.loss_address(name), names.LOSS)
         if row is None:
             return
-        slot = self.sheet.rows.slots.get(row) or self.sheet.slot(row)
+        slot = self.rows.slots.get(row) or self.rows.slot(row)
         if not isinstance(value, torch.Tensor):
             value = torch.tensor(value, dtype=torch.float64)
         slot.fold(value)
@@ -120,24 +120,35 @@ class Passes:
             told(phase)
         if phase == "eval":
             session.totals["evaluations"] += 1
-        if self._sheet is None:
+        if self._rows is None:
             return
         if phase not in session.phases:
-            self._sheet.clear()
+            self._rows.collect()
+            self._rows.clear()
             return
-        self._sheet.step_ended()
+        self._rows.step_ended()
         number = self._counts[phase]
         self._counts[phase] = number + 1
-        window = self._windows.get(phase)
-        if window is None:
-            window = session.writer.window(phase)
-            self._clocks[phase] = WindowClock()
-        window = self._sheet.fill(session.writer.still_open(window))
+        window = self._fill(phase, self._rows)
         window.add_step(session.step)
-        if self._clocks[phase].ends_with(number) and session.writer.waiting < session.queue:
-            window = session.writer.submit(window)
-            self._clocks[phase].open(number + 1)
-        self._windows[phase] = window
+        clock = self._clocks.setdefault(phase, WindowClock())
+        if (
+            clock.ends_with(number)
+            and session.writer.waiting < session.queue
+            and session.writer.hand_over(window)
+        ):
+            del self._windows[phase]
+            clock.open(number + 1)
+
+    def _fill(self, phase: str, rows: Rows) -> Sheet:
+        """The window that is open in this phase, with the pass in it."""
+        catalogue, window = self._session.catalogue, self._windows.get(phase)
+        if window is None or not window.waits(phase):
+            window = self._windows[phase] = catalogue.close(rows, phase)
+        else:
+            window.merge(catalogue.describe(rows, clears=True))
+            rows.clear()
+        return window
 
     def turn_off(self) -> None:
         """Loss functions are no longer watched."""
@@ -147,6 +158,6 @@ class Passes:
     def finish(self) -> None:
         """Watching ends: windows that are still open are handed over."""
         self.turn_off()
-        for window in self._windows.values():
-            if window.steps:
+        for phase, window in self._windows.items():
+            if window.steps and window.waits(phase):
                 self._session.hand_in(window)

@@ -37,7 +37,7 @@ class LossValues:
             session.train.slot(row)
             self.rows[name], self.sums[name] = row, []
         if isinstance(value, torch.Tensor):
-            session.train.rows.slots[row].fold(value)
+            session.train.slots[row].fold(value)
             session.pending.add(names.loss_name(name), value, keep=names.KEPT_STEPS)
             return
         session.numbers.number(row, value)

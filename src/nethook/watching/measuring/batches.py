@@ -102,7 +102,7 @@ class Batches:
         row = session.row(address, names.REPEATED)
         if last is not None and last.device == mark.device and row is not None:
             same = (mark == last).reshape(1).to(number_type(mark.device))
-            session.train.rows.fold_numbers([row], same)
+            session.train.fold_numbers([row], same)
         self._device_last[model] = mark
 
     def outputs(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
@@ -153,8 +153,8 @@ class Batches:
             row = self._session.catalogue.row(model, quantity, info)
             if row is None:
                 return None
-            sheet = self._session.train if training else self._session.off_sheet()
-            slot = self._slots[training, model, quantity] = sheet.slot(row)
+            rows = self._session.train if training else self._session.off_rows()
+            slot = self._slots[training, model, quantity] = rows.slot(row)
         return slot
 
 

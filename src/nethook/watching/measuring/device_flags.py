@@ -31,7 +31,7 @@ class DeviceFlags:
 
     def ask(self, step: int) -> None:
         """A step has ended: asks each device which series were not finite in it."""
-        if self._transfers.under_way or self._watching.train.rows.has_devices:
+        if self._transfers.under_way or self._watching.train.has_devices:
             self._ask(step)
 
     @contained
@@ -39,7 +39,7 @@ class DeviceFlags:
         session = self._watching
         self._transfers.poll()
         used = len(session.catalogue.keys)
-        for device, counts in enumerate(session.train.rows.non_finite()):
+        for device, counts in enumerate(session.train.non_finite()):
             told = functools.partial(
                 self._tells, device, self.window, step, session.flight.call, session.skipped
             )

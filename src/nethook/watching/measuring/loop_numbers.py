@@ -41,7 +41,7 @@ class LoopNumbers:
 
     def __init__(self, session: NumberSession) -> None:
         self._session = session
-        rows = session.train.rows
+        rows = session.train
         row_numbers = [session.row(names.LOOP, name) or 0 for name in QUANTITIES] + [0] * MORE
         self._numbers = Numbers(rows, row_numbers)
         self._indices = {name: index for index, name in enumerate(QUANTITIES)}
@@ -84,11 +84,11 @@ class LoopNumbers:
         """One number into one row, now; NaN counts as such."""
         session = self._session
         if value != value:
-            session.train.rows.slots[row].fold(torch.tensor(value, dtype=torch.float64))
+            session.train.slots[row].fold(torch.tensor(value, dtype=torch.float64))
             return
         one = self._one.get(row)
         if one is None:
-            one = self._one[row] = Numbers(session.train.rows, [row])
+            one = self._one[row] = Numbers(session.train, [row])
         one.values[0] = value
         one.fold()
 
@@ -98,7 +98,7 @@ class LoopNumbers:
         if not numbers:
             return
         rows = [session.row(names.LOOP, name) or 0 for name in numbers]
-        session.train.rows.fold_numbers(rows, torch.stack(list(numbers.values())))
+        session.train.fold_numbers(rows, torch.stack(list(numbers.values())))
         for name, value in numbers.items():
             if name in _LOGGED:
                 session.pending.add(name, value, keep=names.KEPT_STEPS)
@@ -123,7 +123,7 @@ class LoopNumbers:
 
     def fold_steps(self, steps: list[list[Any]]) -> None:
         """Folds the numbers of several steps, each of which has seen what is in its list."""
-        self._numbers.fold_lists(steps, *self._session.train.counted)
+        self._numbers.fold_lists(steps)
 
 
 class Pending:

@@ -7,13 +7,14 @@ from typing import Any, Protocol
 
 from torch import nn
 
-from nethook.runs.format.window import Window
 from nethook.runs.writing.writer import RunWriter
+from nethook.stats.rows import Rows
+from nethook.stats.sheet import Sheet
 from nethook.watching.budget import Budget
 from nethook.watching.compiled_cost import HiddenCost
 from nethook.watching.fail_open import Guarded
 from nethook.watching.protocols import LossSession, PointSession, Rowed
-from nethook.watching.series import Catalogue, Sheet
+from nethook.watching.series import Catalogue
 
 
 class QuietSteps(Protocol):
@@ -60,7 +61,7 @@ class BatchSession(LossSession, Protocol):
     def sampled(self) -> bool:
         """Whether samples are taken in this step."""
 
-    def off_sheet(self) -> Sheet:
+    def off_rows(self) -> Rows:
         """The rows of passes without gradient."""
 
     def flag(
@@ -85,7 +86,7 @@ class FlagReader(Protocol):
 class FlagSession(Guarded, Protocol):
     """For `device_flags`."""
 
-    train: Sheet
+    train: Rows
     catalogue: Catalogue
     skipped: bool | None
 
@@ -155,7 +156,7 @@ class TapSession(Guarded, Rowed, Protocol):
     def count_first_call(self) -> int:
         """The position of a site in the order of first calls."""
 
-    def off_sheet(self) -> Sheet:
+    def off_rows(self) -> Rows:
         """The rows of passes without gradient."""
 
     def off_phase(self) -> str:
@@ -196,7 +197,8 @@ class WindowSession(Protocol):
 
     step: int
     first_step: int
-    train: Sheet
+    train: Rows
+    catalogue: Catalogue
     writer: RunWriter
     budget: Budget
     on_window: list[Any]
@@ -224,5 +226,5 @@ class WindowSession(Protocol):
     def write_facts(self) -> None:
         """Brings sites and totals in the file up to date."""
 
-    def hand_in(self, window: Window) -> Window:
+    def hand_in(self, window: Sheet) -> bool:
         """The last window of a phase goes to the writer."""

@@ -264,8 +264,8 @@ class OutputTap(WatchHook):
             return None
         session = self.session
         dim = unit_dim(module, tensor.dim())
-        sheet = session.train if training else session.off_sheet()
-        slot = sheet.slot(self.rows, unit_dim=dim, bounds=bounds(module))
+        rows = session.train if training else session.off_rows()
+        slot = rows.slot(self.rows, unit_dim=dim, bounds=bounds(module))
         self.slots[not training] = slot
         if not self.seen:
             self.first_call = session.count_first_call()

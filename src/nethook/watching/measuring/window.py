@@ -1,19 +1,9 @@
-"""The window of training that is open: steps are counted into it until it goes to the writer.
+"""The window of training that is open: steps are counted into its sheet until it is handed over.
 
-Who owns the numbers, and when:
-
-    tensor --fold--> Sheet.rows --fill--> Window --submit--> the writer's thread --> the file
-                     (training thread)    (ours)             (its own until `empty` reuses it)
-
-- `series.Sheet` is the matrix that hooks fold into, made once: the native kernel has its address.
-  Only the training thread touches it, and `fill` leaves it empty for the next window.
-- `runs.Window` is the copy that travels. It is ours from `writer.window` or `submit`, which returns
-  the next one, until `submit` hands it over; after that nobody on this thread may write to it.
-- If the writer is behind, `submit` returns the same window: the next `fill` merges into it, and two
-  windows have become one. After an interrupt inside `submit` we may hold a window that was handed
-  over already, so `still_open` is asked before each `fill`.
-- `_show` lends a copy of the sheet to readers (`keep=True`, `submit_provisional`): the sheet keeps
-  its numbers, so that window is cleared before it is filled in earnest (`_is_copy`).
+Which steps share a window is decided here; `stats.sheet` tells who owns the numbers, and when. If
+the writer is behind, the sheet stays open: the next steps are folded into it as well, and two
+windows have become one. After an interrupt there may be a closed sheet that was not handed over
+yet; it is when the next window ends.
 
 Histograms are the bulk of a window (5 KB of 5.4 KB per series), so windows that follow each other
 within `CARRY` seconds leave them in the sheet for a later one.
@@ -25,6 +15,7 @@ import time
 from typing import Final
 
 from nethook.runs.writing.windowing import WindowClock
+from nethook.stats.sheet import Sheet
 from nethook.watching.measuring.needs import WindowSession
 
 QUEUE: Final = 6
@@ -59,16 +50,13 @@ class OpenWindow:
 
     def __init__(self, session: WindowSession) -> None:
         self._session = session
-        self._window = session.writer.window("train")
         self._clock = WindowClock(session.step)
         self._early = False
-        self._steps = 0
         self._measured = False  # whether anything was due in a step of this window
-        self._first = session.step
         self._carried = time.perf_counter()
         self._facts_due = self._carried + FACTS
         self._counted = -1  # the last step that was
-        self._is_copy = False  # whether the window holds what readers were shown, in the meantime
+        self._closed: Sheet | None = None  # until it is handed over, and maybe after that
 
     def close_early(self) -> None:
         """Something happened in this step: the window ends with it."""
@@ -81,21 +69,18 @@ class OpenWindow:
 
     def passed(self, first: int, steps: int) -> None:
         """So many steps, from the first on, were quiet, and are in the window."""
-        if self._steps == 0:
-            self._first = first
-        self._steps += steps
+        self._session.train.sheet.add_steps(first, steps)
 
     def step_ended(self, step: int) -> None:
         """One more step is in the window, maybe its last."""
         session = self._session
+        sheet = session.train.sheet
         if step != self._counted:  # an interrupt may have come before the end of this
+            sheet.add_step(step)
             self._counted = step
-            self._steps += 1
-            if self._steps == 1:
-                self._first = step
         if not self._measured:
-            most = QUIET_AWAY if session.train.rows.has_devices else QUIET
-            self._measured = session.measures or self._steps >= most
+            most = QUIET_AWAY if session.train.has_devices else QUIET
+            self._measured = session.measures or sheet.steps >= most
         early, self._early = self._early, False
         ends = self._measured and self._clock.ends_with(step)
         if early and not ends:
@@ -117,30 +102,30 @@ class OpenWindow:
         self._facts_due = now + max(FACTS, (now - began) / FACTS_SHARE)
 
     def _hand_over(self, step: int, why: str) -> None:
-        self._fetch()
-        now = time.perf_counter()
-        new = step - self._session.first_step < DETAIL
-        carries = new or bool(why) or now - self._carried >= CARRY
-        if carries:
-            self._carried = now
-        self._fill(step, keep=False, carries=carries)
+        self._hand_over_closed(why)
+        if self._session.train.sheet.steps:  # else an interrupt came after it was closed
+            self._fetch()
+            now = time.perf_counter()
+            new = step - self._session.first_step < DETAIL
+            carries = new or bool(why) or now - self._carried >= CARRY
+            if carries:
+                self._carried = now
+            self._close(step, carries=carries)
+            self._hand_over_closed(why)
         self._session.device_flags.window += 1
-        self._window = self._session.writer.submit(self._window, why)
         self._measured = False
         self._clock.open(step + 1)
 
-    def _fill(self, step: int, *, keep: bool, carries: bool = True) -> None:
-        window = self._session.writer.still_open(self._window)
-        if self._is_copy:
-            window.clear()
-        self._is_copy = keep
-        self._window = window = self._session.train.fill(window, keep=keep, carries=carries)
-        if window.steps == 0:
-            window.first_step = self._first
-        window.last_step = step
-        window.steps += self._steps
-        if not keep:
-            self._steps = 0
+    def _close(self, step: int, *, carries: bool = True) -> None:
+        session = self._session
+        session.train.sheet.last_step = step
+        self._closed = session.catalogue.close(session.train, "train", carries=carries)
+
+    def _hand_over_closed(self, why: str, *, last: bool = False) -> None:
+        session, sheet = self._session, self._closed
+        if sheet is not None and sheet.waits("train"):
+            session.hand_in(sheet) if last else session.writer.hand_over(sheet, why)
+        self._closed = None
 
     def _fetch(self) -> None:
         """What is still on a device is fetched."""
@@ -154,16 +139,14 @@ class OpenWindow:
 
     def _show(self) -> None:
         """Lets readers see the window as it is now."""
-        if self._window.steps == 0:
-            self._fill(self._session.step, keep=True)
-            self._session.writer.submit_provisional(self._window)
-            self._window.clear()
-            self._is_copy = False
+        session = self._session
+        session.writer.submit_provisional(session.catalogue.describe(session.train))
 
     def finish(self) -> None:
         """Watching ends: the window goes to the file, however short."""
         self._fetch()
         self._session.device_flags.flush()
-        if self._steps:
-            self._fill(self._session.step - 1, keep=False)
-            self._window = self._session.hand_in(self._window)
+        self._hand_over_closed("end", last=True)
+        if self._session.train.sheet.steps:
+            self._close(self._session.step - 1)
+            self._hand_over_closed("end", last=True)

@@ -31,11 +31,11 @@ from pathlib import Path
 
 import numpy as np
 
-from nethook.runs.format.window import Window
 from nethook.runs.reading.run import open_run
 from nethook.runs.writing.windowing import WindowClock
 from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import INDEX, ZERO_BIN
+from nethook.stats.sheet import Sheet
 
 LAYERS = 100
 QUANTITIES = (  # ten series a layer; outputs have units
@@ -68,7 +68,7 @@ class Simulation:
         self.binned = np.minimum(self.elements, 4096)
         self.lowest = np.log2(self.scale).astype(int)[:, None] * 4 + ZERO_BIN // 2 - 108
 
-    def fill(self, window: Window, first: int, steps: int) -> None:
+    def fill(self, window: Sheet, first: int, steps: int) -> None:
         """Put `steps` steps of made-up numbers into a window."""
         random, rows, total = self.random, window.rows, self.elements * steps
         column = {name: rows[:, at] for name, at in INDEX.items()}

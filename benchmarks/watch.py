@@ -130,7 +130,7 @@ def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
         if count == 0:
             break
         if watch is not None:
-            watch._session.budget.leave_out(time.perf_counter() - asleep)
+            watch._session.schedule.budget.leave_out(time.perf_counter() - asleep)
         if profile and way == WAYS[3] and count < 0:
             import cProfile
             import pstats

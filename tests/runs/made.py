@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from nethook.runs.format.window import Window
 from nethook.runs.writing.windowing import WindowClock
 from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import BINS, INDEX, ZERO_BIN, empty_rows, magnitude_edges, merge_rows
+from nethook.stats.sheet import Sheet
 
 ELEMENTS = 12  # of one tensor
 UNITS = 4
@@ -48,7 +48,7 @@ def row(data: np.ndarray) -> np.ndarray:
     return made
 
 
-def fold(window: Window, step: int, rows: Iterable[int], seed: int = 0) -> None:
+def fold(window: Sheet, step: int, rows: Iterable[int], seed: int = 0) -> None:
     """Fold one step of some series into a window."""
     for series in rows:
         data = values(series, step, seed)

@@ -167,18 +167,16 @@ numbers = st.one_of(st.none(), st.floats(-1e6, 1e6), st.just(float("nan")), st.i
 def test_the_numbers_of_several_steps_are_folded_as_one_after_the_other(steps):
     together, single = Rows(4), Rows(4)
     places = [2, 0, 3]
-    before, seen = np.zeros(4), np.zeros(4, np.int64)
-    known, counted = np.zeros(4), np.zeros(4, np.int64)
-    Numbers(together, places).fold_lists(steps, before.ctypes.data, seen.ctypes.data)
+    Numbers(together, places).fold_lists(steps)
     one = Numbers(single, places)
     for values in steps:
         one.fold_list(values)
-        binding.functions.count_seen(
-            single.matrix_address, known.ctypes.data, counted.ctypes.data, 4
-        )
+        single.step_ended()
     assert np.array_equal(together.matrix, single.matrix)
-    assert seen.tolist() == counted.tolist()
-    assert before.tolist() == known.tolist()
+    assert together.seen.tolist() == single.seen.tolist()
+    # What was counted is not counted again.
+    together.step_ended()
+    assert together.seen.tolist() == single.seen.tolist()
 
 
 def probed(*grads, shapes=None):

@@ -8,7 +8,7 @@ from typing import Any
 from nethook.stats.fields import INDEX
 from nethook.watching.clock.clock import Clock
 from nethook.watching.journal import Options
-from nethook.watching.series import Catalogue, Sheet
+from nethook.watching.series import Catalogue
 
 
 class Raising:
@@ -69,7 +69,7 @@ def journal(**more: Any) -> Any:
     catalogue = Catalogue(writer, 64)  # type: ignore[arg-type]
     clock = Clock()
     made = SimpleNamespace(
-        writer=writer, catalogue=catalogue, train=Sheet(catalogue), off=Sheet(catalogue),
+        writer=writer, catalogue=catalogue, train=catalogue.new_rows(), off=catalogue.new_rows(),
         has_off=True, row=catalogue.row, clock=clock, guard=Raising(), flags=[], eventful=False,
         options=Options(("params", "updates", "param_grads"), snapshot_cap=1 << 20),
         schedule=schedule(), step=0, phase="train",
@@ -104,5 +104,5 @@ def at(of: Any, step: int) -> None:
 
 def field(of: Any, address: str, quantity: str, name: str) -> float:
     """One number of the row of a series."""
-    of.train.rows.collect()
-    return float(of.train.rows.matrix[of.row(address, quantity), INDEX[name]])
+    of.train.collect()
+    return float(of.train.matrix[of.row(address, quantity), INDEX[name]])

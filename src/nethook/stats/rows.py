@@ -1,4 +1,4 @@
-"""Running summaries: preallocated rows, and slots that tensors are folded into.
+"""Running summaries: the sheet that is open, and slots that tensors are folded into.
 
     rows = Rows(2)
     first = rows.slot(0, unit_dim=1)
@@ -9,12 +9,17 @@
     rows.collect()
     rows.matrix, rows.histograms, first.bits
 
+`Rows` has no numbers of its own: they are in its open `Sheet`, and `turn` takes that out for
+whoever keeps it, with an empty one in its place. Slots, tables and the native kernel find the open
+one through one struct (`RowsStruct`), so nobody else notices.
+
 A slot takes the native kernel where it may and the torch kernel elsewhere. What is folded on
 another device stays there, in slots of its own, until `collect` fetches it, one copy per device.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections import Counter
 from collections.abc import Sequence
 
@@ -25,18 +30,17 @@ import torch
 from nethook.errors import OptionError
 from nethook.stats import shards, torch_kernel
 from nethook.stats.fields import (
-    BINS,
     INDEX,
     NEAR,
-    WIDTH,
+    Counts,
     Matrix,
     active_units,
     add_counts,
-    clear_rows,
-    empty_rows,
     merge_rows,
 )
 from nethook.stats.native import binding, readable
+from nethook.stats.native.structs import NO_UNITS, ClosingStruct, RowsStruct, SlotStruct
+from nethook.stats.sheet import Sheet
 from nethook.stats.transfers import fetched
 
 LIMIT = 4096
@@ -45,12 +49,14 @@ LIMIT = 4096
 EVERY = 2**62
 """As a limit: every element."""
 
+_TENSORS = INDEX["tensors"]
+
 MOST_UNITS = 1 << 24
 """A dimension with more units than that, which only an expanded one has, is not one of units."""
 
 
 class Rows:
-    """Preallocated rows, histograms and unit bits of a number of series.
+    """The rows, histograms and unit bits of a number of series, as far as they are folded.
 
     Arguments:
         series: how many rows.
@@ -63,21 +69,46 @@ class Rows:
         if limit < 1:
             raise OptionError(f"`limit` must be at least 1; got {limit}.")
         self.limit = limit
-        self.matrix: Matrix = empty_rows(series)
-        self.histograms: npt.NDArray[np.int64] = np.zeros((series, BINS), np.int64)
+        self.sheet = Sheet(rows=series)
+        """The sheet that is open; only `turn` puts another in its place."""
         # Never cleared: the step through large tensors must not start anew with every window.
-        self.turns: npt.NDArray[np.int64] = np.zeros(series, np.int64)
-        # Where they lie: none of them is ever made anew.
-        self.matrix_address: int = self.matrix.ctypes.data
-        self.histograms_address: int = self.histograms.ctypes.data
-        self.turns_address: int = self.turns.ctypes.data
+        self.turns: Counts = np.zeros(series, np.int64)
+        self._before = np.zeros(series)  # the tensors of each row when the last step ended
+        self._struct = RowsStruct(
+            rows=self.sheet.rows_address,
+            histograms=self.sheet.histograms_address,
+            seen=self.sheet.seen_address,
+            before=self._before.ctypes.data,
+            turns=self.turns.ctypes.data,
+            limit=limit,
+        )
+        self.address: int = ctypes.addressof(self._struct)
+        """Where the native kernel reads which sheet is open."""
+        self._closing = ClosingStruct(rows=self.address)
+        self._closing_address = ctypes.addressof(self._closing)
         self.slots: dict[int, Slot] = {}
         # Tensors folded on other devices since `collect`: their rows tell only then.
-        self.away: npt.NDArray[np.int64] = np.zeros(series, np.int64)
+        self.away: Counts = np.zeros(series, np.int64)
         self.with_bits: list[Slot] = []  # those that have units, once they have seen a tensor
+        self._bit_slots: Counts = np.zeros(0, np.int64)  # their addresses
         self._elsewhere: dict[torch.device, _Elsewhere] = {}
         self.has_devices = False
         """Whether tensors of other devices are measured, too."""
+
+    @property
+    def matrix(self) -> Matrix:
+        """The rows of the open sheet."""
+        return self.sheet.rows
+
+    @property
+    def histograms(self) -> Counts:
+        """Its histograms."""
+        return self.sheet.histograms
+
+    @property
+    def seen(self) -> Counts:
+        """The steps in which each of its rows was measured."""
+        return self.sheet.seen
 
     def slot(
         self,
@@ -95,8 +126,8 @@ class Rows:
             bounds: the two ends of a bounded activation.
             histogram: whether to count bins.
         """
-        if not 0 <= row < len(self.matrix):
-            raise OptionError(f"`row` must be one of the {len(self.matrix)} rows; got {row}.")
+        if not 0 <= row < len(self.turns):
+            raise OptionError(f"`row` must be one of the {len(self.turns)} rows; got {row}.")
         slot = Slot(self, row, unit_dim=unit_dim, bounds=bounds, histogram=histogram)
         self.slots[row] = slot
         return slot
@@ -109,13 +140,75 @@ class Rows:
             self.away[...] = 0
 
     def clear(self) -> None:
-        """Make every row empty, for the next window; call `collect` first."""
-        clear_rows(self.matrix)
-        self.histograms[...] = 0
+        """Make every row of the open sheet empty; call `collect` first."""
+        self.sheet.order = None  # of every row, and not only of those that had a series once
+        self.sheet.clear()
+        self._before[...] = 0
         for slot in self.slots.values():
             slot.skipped.clear()
             if slot.bits is not None:
                 slot.bits[...] = 0
+
+    def step_ended(self, _: int = 0) -> None:
+        """One more step: counts which series were measured in it."""
+        if binding.functions is not None and not self.has_devices:
+            binding.functions.count_seen(self.address, len(self.turns))
+            return
+        tensors = self.matrix[:, _TENSORS] + self.away
+        self.sheet.seen += tensors > self._before
+        self._before[...] = tensors
+
+    def note_units(self, *, clears: bool) -> bool:
+        """Note in the open sheet which units were active, by its order and its layout.
+
+        Arguments:
+            clears: whether the slots begin anew.
+
+        Returns:
+            False, and nothing is done, where a row that was measured has no series in them.
+        """
+        sheet = self.sheet
+        assert sheet.order is not None
+        series, layout = sheet.order.series, sheet.layout
+        if binding.functions is None:
+            touched = sheet.touched()[: len(series)]
+            if (touched & ((series < 0) | (series >= len(layout)))).any():
+                return False
+            for slot in self.with_bits:
+                if slot.bits is not None and touched[slot.place]:
+                    into = sheet.bits_of(int(series[slot.place]))
+                    common = min(len(into), len(slot.bits))
+                    into[:common] |= slot.bits[:common]
+                    if clears:
+                        slot.bits[...] = 0
+            return True
+        if len(self.with_bits) != len(self._bit_slots):
+            self._bit_slots = np.array([slot.address for slot in self.with_bits], np.int64)
+            self._closing.slots = self._bit_slots.ctypes.data
+            self._closing.slot_count = len(self._bit_slots)
+        closing = self._closing
+        closing.used, closing.series = len(series), sheet.order.address
+        closing.offsets, closing.room = layout.offset_address, len(layout)
+        closing.bits, closing.clears = sheet.bits_address, clears
+        return bool(binding.functions.note_units(self._closing_address))
+
+    def turn(self, empty: Sheet, *, carries: bool = True) -> Sheet:
+        """Close the sheet that is open, with an empty one in its place; the closed one.
+
+        Arguments:
+            empty: with as many rows.
+            carries: whether the histograms go with it, and are not left to the next.
+        """
+        full, struct = self.sheet, self._struct
+        if not carries:
+            full.leave_histograms(empty)
+        # No call from here on, so no interrupt: what is folded goes into the sheet that is ours.
+        struct.rows, struct.seen = empty.rows_address, empty.seen_address
+        struct.histograms = empty.histograms_address
+        self._before[...] = 0
+        self.sheet = empty
+        full.closed = True
+        return full
 
     def fold_numbers(self, places: Sequence[int], numbers: torch.Tensor) -> None:
         """Fold single numbers on a device, each into its own row; a NaN is one that is not there.
@@ -153,7 +246,7 @@ class Slot:
 
     __slots__ = (
         "_dim",
-        "_words",
+        "_struct",
         "address",
         "bits",
         "histogram",
@@ -181,25 +274,17 @@ class Slot:
         self.bits: npt.NDArray[np.uint8] | None = None
         self.skipped: Counter[str] = Counter()
         self._dim: int | None = None  # that of the units, in the last tensor
-        # What the native kernel reads, as `Slot` in binding.cpp has it. The arrays live as long as
-        # `rows`.
-        self._words = np.array(
-            (
-                rows.matrix_address + row * WIDTH * 8,
-                rows.histograms_address + row * BINS * 8 if histogram else 0,
-                rows.turns_address + row * 8,
-                rows.limit,
-                0,  # where the unit bits lie
-                -1,  # and how many there are
-                binding.NO_UNITS if unit_dim is None else unit_dim,
-                0,
-                0,
-            ),
-            np.int64,
+        low, high = self.near or (0.0, 0.0)
+        self._struct = SlotStruct(
+            rows=rows.address,
+            row=row,
+            binned=histogram,
+            units=-1,
+            unit_dim=NO_UNITS if unit_dim is None else unit_dim,
+            low=low,
+            high=high,
         )
-        if self.near is not None:
-            self._words[7:].view(np.float64)[:] = self.near
-        self.address: int = self._words.ctypes.data
+        self.address: int = ctypes.addressof(self._struct)
 
     def fold(self, tensor: torch.Tensor, factor: float = 1.0) -> int:
         """Fold a tensor into the row. A kind that cannot be read is counted in `skipped`.
@@ -260,8 +345,7 @@ class Slot:
                 common = min(len(bits), len(self.bits))
                 bits[:common] = self.bits[:common]
             self.bits = bits
-            self._words[4] = bits.ctypes.data
-            self._words[5] = len(bits)
+            self._struct.bits, self._struct.units = bits.ctypes.data, len(bits)
 
 
 class _Elsewhere:
@@ -269,7 +353,7 @@ class _Elsewhere:
 
     def __init__(self, device: torch.device, rows: Rows) -> None:
         self.device = device
-        self.rows, self.histograms, self.turns = torch_kernel.slots(device, len(rows.matrix))
+        self.rows, self.histograms, self.turns = torch_kernel.slots(device, len(rows.turns))
         self.turns.copy_(torch.from_numpy(rows.turns))
         self.bits: dict[int, torch.Tensor] = {}
         self.touched = False
@@ -325,7 +409,8 @@ class _Elsewhere:
         tensors = [self.rows, self.histograms, self.turns, *self.bits.values()]
         on_host = iter([numbers.to(torch.float64) for numbers in fetched(tensors)])
         matrix = next(on_host).reshape(self.rows.shape).numpy()
-        merge_rows(into.matrix, matrix, out=into.matrix)
+        rows = into.matrix
+        merge_rows(rows, matrix, out=rows)
         bins = next(on_host).reshape(self.histograms.shape).numpy()
         # The greatest float64 below 2^63, which would be a negative count.
         add_counts(into.histograms, np.minimum(bins, 2.0**63 - 1024).astype(np.int64))
@@ -335,7 +420,7 @@ class _Elsewhere:
             if known is not None:
                 common = min(len(known), len(bits))
                 known[:common] |= bits.numpy().astype(np.uint8)[:common]
-                into.matrix[place, INDEX["active"]] = active_units(known)
+                rows[place, INDEX["active"]] = active_units(known)
         torch_kernel.clear_(self.rows)
         self.histograms.zero_()
         for each in self.bits.values():

@@ -23,22 +23,11 @@ import torch
 
 from nethook.stats.fields import WIDTH, empty_rows, merge_rows
 from nethook.stats.native import binding, readable
+from nethook.stats.native.structs import LineStruct
 from nethook.stats.rows import EVERY, Rows
 from nethook.torch_private import data_address
 
-_LINE: Final = np.dtype(
-    [
-        ("address", np.int64),
-        ("elements", np.int64),
-        ("type", np.int64),
-        ("row", np.int64),
-        ("minus", np.int64),
-        ("copy", np.int64),
-        ("factor", np.float64),
-        ("odd", np.int64),
-        ("square", np.float64),
-    ]
-)
+_LINE: Final = np.dtype(LineStruct)
 SAMPLE: Final = 64
 """Coordinates of a tensor that `Follower` looks at."""
 
@@ -106,19 +95,12 @@ class Table:
         `moved` is the address of (2, lines) counters, of the times that a line was not zero and of
         all times; 0: none.
         """
-        rows = self._rows
         if binding.functions is None:  # then no tensor lies flat, and no line has an address
             self.square, self.zeros = 0.0, 0
             return 0
         odd: int
         odd, self.square, self.zeros = binding.functions.fold_flat(
-            self._address,
-            self._lines,
-            rows.matrix_address,
-            rows.histograms_address,
-            rows.turns_address,
-            rows.limit,
-            moved,
+            self._address, self._lines, self._rows.address, moved
         )
         return odd
 
@@ -229,7 +211,7 @@ class Numbers:
             self.values.ctypes.data,
             self._places.ctypes.data,
             len(places),
-            rows.matrix_address,
+            rows.address,
         )
 
     def place(self, index: int, row: int) -> None:
@@ -250,12 +232,12 @@ class Numbers:
         self.values[:] = [np.nan if number is None else number for number in numbers]
         self.fold()
 
-    def fold_lists(self, steps: list[list[float | None]], before: int, seen: int) -> None:
+    def fold_lists(self, steps: list[list[float | None]]) -> None:
         """Folds the numbers of several steps, and counts for each row the steps that it was in.
 
-        `before` and `seen` are addresses of what `count_seen` keeps. There is a kernel.
+        That is what `Rows.step_ended` would count after each of them. There is a kernel.
         """
-        binding.functions.fold_lists(steps, self._addresses[1], self._addresses[3], before, seen)
+        binding.functions.fold_lists(steps, self._addresses[1], self._addresses[3])
 
     def fold(self) -> None:
         """Folds the numbers that are there."""

@@ -9,12 +9,13 @@ from typing import Any, Protocol
 from torch import nn
 
 from nethook.runs import names
-from nethook.runs.format.window import Window
 from nethook.runs.writing.writer import RunWriter
+from nethook.stats.rows import Rows
+from nethook.stats.sheet import Sheet
 from nethook.watching.clock.clock import Clock
 from nethook.watching.fail_open import Guard
 from nethook.watching.schedule import Schedule
-from nethook.watching.series import Catalogue, Sheet
+from nethook.watching.series import Catalogue
 
 SNAPSHOT_CAP = 256 << 20
 """Bytes of weights that are kept from before a step to after it; above, parameters take turns."""
@@ -74,9 +75,9 @@ class Journal:
         self.on_give_up: list[Callable[[], object]] = []
         """What takes hooks off when watching is given up."""
         self.catalogue = Catalogue(writer, capacity)
-        self.train = Sheet(self.catalogue)
+        self.train = self.catalogue.new_rows()
         """The rows of training."""
-        self._off: Sheet | None = None
+        self._off: Rows | None = None
         self.eventful = False
         """Whether something has happened in this step: then the window ends with it."""
 
@@ -96,10 +97,10 @@ class Journal:
         return self._off is not None
 
     @property
-    def off(self) -> Sheet:
+    def off(self) -> Rows:
         """The rows of passes without gradient; made when there is one."""
         if self._off is None:
-            self._off = Sheet(self.catalogue)
+            self._off = self.catalogue.new_rows()
         return self._off
 
     def row(
@@ -133,11 +134,11 @@ class Journal:
         """How a loss was made, at this step."""
         self.writer.loss(name, self.clock.step, data, phase)
 
-    def hand_in(self, window: Window) -> Window:
+    def hand_in(self, window: Sheet) -> bool:
         """The last window of a phase: it would be lost to a writer that is behind."""
         if self.writer.waiting:
             self.writer.flush()
-        return self.writer.submit(window, "end")
+        return self.writer.hand_over(window, "end")
 
     def _tell_failure(self, name: str, error: str, trace: str) -> None:
         said = f"{name} failed and is off: {error}"

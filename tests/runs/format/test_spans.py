@@ -10,8 +10,8 @@ import pytest
 from nethook.runs.format.schema import HISTOGRAM_BLOCK, TABLES, key, number_of
 from nethook.runs.format.spans import Span, SpanTrack, smallest_pair
 from nethook.runs.format.sparse import unpack_bits, unpack_counts
-from nethook.runs.format.window import Window, layout_of
 from nethook.stats.fields import BINS
+from nethook.stats.sheet import Sheet, layout_of
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def connection():
     made.close()
 
 
-def window(layout, step: int, steps: int = 1) -> Window:
-    made = Window(layout)
+def window(layout, step: int, steps: int = 1) -> Sheet:
+    made = Sheet(layout)
     random = np.random.default_rng(step)
     made.histograms[...] = random.integers(0, 5, made.histograms.shape)
     made.bits[...] = random.random(made.bits.size) < 0.05

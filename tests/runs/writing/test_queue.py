@@ -6,12 +6,12 @@ import threading
 
 import numpy as np
 
-from nethook.runs.format.window import Layout, Window, layout_of
 from nethook.runs.writing.queue import MAX_NOTES, WindowQueue
+from nethook.stats.sheet import Layout, Sheet, layout_of
 
 
-def window(layout: Layout, phase: str = "train") -> Window:
-    made = Window(layout, phase)
+def window(layout: Layout, phase: str = "train") -> Sheet:
+    made = Sheet(layout, phase)
     made.add_step(0)
     return made
 
@@ -77,7 +77,7 @@ def test_buffers_are_used_again_while_the_layout_is_the_same() -> None:
     assert again.phase == "eval"
     assert again.rows[0, 0] == 0
     queue.give_back(again)
-    assert queue.empty(layout_of([1]), "train") is not used  # another run's layout
+    assert queue.empty(layout_of([1, 1]), "train") is not used  # it has too few rows
 
 
 def test_notes_are_bounded_and_the_loss_is_counted() -> None:
@@ -138,7 +138,7 @@ def test_windows_without_histograms_count_little():
     queue, layout = WindowQueue(capacity=2), layout_of([1])
     taken = 0
     while True:
-        window = Window(layout)
+        window = Sheet(layout)
         window.carries = False
         if not queue.put(window):
             break
@@ -147,17 +147,17 @@ def test_windows_without_histograms_count_little():
     for _ in range(taken):
         assert queue.take().window is not None
     assert queue.queued() == 0
-    assert queue.put(Window(layout))
-    assert queue.put(Window(layout))
-    assert not queue.put(Window(layout))
+    assert queue.put(Sheet(layout))
+    assert queue.put(Sheet(layout))
+    assert not queue.put(Sheet(layout))
 
 
 def test_a_larger_capacity_is_kept_with_histograms_and_without():
     for carries in (True, False):
         queue, layout = WindowQueue(capacity=200), layout_of([1])
         for _ in range(200):
-            each = Window(layout)
+            each = Sheet(layout)
             each.carries = carries
             assert queue.put(each)
         assert queue.full()
-        assert not queue.put(Window(layout))
+        assert not queue.put(Sheet(layout))

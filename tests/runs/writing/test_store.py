@@ -13,7 +13,6 @@ from nethook.runs.format.owner import this_process
 from nethook.runs.format.records import COLUMNS, unpack_rows
 from nethook.runs.format.schema import LEVELS, TABLES, key
 from nethook.runs.format.texts import from_json
-from nethook.runs.format.window import Window, layout_of
 from nethook.runs.writing import store as store_module
 from nethook.runs.writing.store import (
     Event,
@@ -23,6 +22,7 @@ from nethook.runs.writing.store import (
     Store,
     layout_info,
 )
+from nethook.stats.sheet import Sheet, layout_of
 from tests.runs.made import UNITS, fold
 
 
@@ -44,7 +44,7 @@ def store(connection):
 
 
 def window(step, phase="train"):
-    made = Window(layout_of([UNITS] * 3), phase)
+    made = Sheet(layout_of([UNITS] * 3), phase)
     fold(made, step, range(3))
     return made
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import nethook
-from nethook.runs.format.window import layout_of
 from nethook.runs.writing.opening import Opening
 from nethook.runs.writing.queue import WindowQueue
 from nethook.runs.writing.store import Event, NewSeries, Store, layout_info
 from nethook.runs.writing.thread import Health, write_until_stopped
+from nethook.stats.sheet import layout_of
 from tests.runs.made import fold
 
 

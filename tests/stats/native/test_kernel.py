@@ -13,8 +13,9 @@ import pytest
 
 import nethook.stats.native
 from nethook.stats.fields import WIDTH
-from nethook.stats.native import kernel
+from nethook.stats.native import kernel, structs
 
+LAYOUTS = {name: structs.layout(struct) for name, struct in structs.STRUCTS.items()}
 SOURCE = Path(kernel.__file__).with_name("binding.cpp").read_text(encoding="utf-8")
 
 
@@ -41,13 +42,19 @@ def version():
 
 
 def test_a_module_of_this_version_is_taken(monkeypatch):
-    module = built(WIDTH=WIDTH, VERSION=version())
+    module = built(WIDTH=WIDTH, VERSION=version(), STRUCTS=LAYOUTS)
     assert reloaded(monkeypatch, module) is module
 
 
 @pytest.mark.parametrize(
     "other",
-    [built(WIDTH=WIDTH + 1, VERSION=version()), built(WIDTH=WIDTH, VERSION=1), built(WIDTH=WIDTH)],
+    [
+        built(WIDTH=WIDTH + 1, VERSION=version(), STRUCTS=LAYOUTS),
+        built(WIDTH=WIDTH, VERSION=1, STRUCTS=LAYOUTS),
+        built(WIDTH=WIDTH, STRUCTS=LAYOUTS),
+        built(WIDTH=WIDTH, VERSION=version(), STRUCTS={**LAYOUTS, "Slot": (8, {})}),
+        built(WIDTH=WIDTH, VERSION=version()),
+    ],
 )
 def test_a_module_left_over_from_another_version_is_not(monkeypatch, other):
     assert reloaded(monkeypatch, other) is None

@@ -15,8 +15,8 @@ from nethook.watching.loop.passes import BATCHES, SAMPLES, Passes
 from nethook.watching.losses.tally import Batch
 from nethook.watching.losses.values import LossValues
 from nethook.watching.recorder import Recorders
-from nethook.watching.series import Catalogue, Sheet
-from tests.watching.fakes import journal
+from nethook.watching.series import Catalogue
+from tests.watching.fakes import at, journal
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def of(tmp_path):
     writer = RunWriter(tmp_path / "run.db")
     catalogue = Catalogue(writer, 16)
     of = journal(
-        writer=writer, catalogue=catalogue, row=catalogue.row, off=Sheet(catalogue), calls=[],
+        writer=writer, catalogue=catalogue, row=catalogue.row, off=catalogue.new_rows(), calls=[],
         handed=[],
     )  # fmt: skip
     of.order = SimpleNamespace(note=of.calls.append)
@@ -102,6 +102,53 @@ def test_phases_that_nobody_wants_are_forgotten(of):
     of.passes.finish()
     assert of.handed == []
     assert not of.off.seen.any()
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "windows"),
+    [
+        ("", [1, 20, 20, 20, 9]),
+        ("before", [2, 20, 20, 20, 8]),
+        ("after", [1, 1, 20, 20, 20, 8]),
+    ],
+)
+def test_passes_share_a_window_and_an_interrupt_neither_loses_nor_doubles_one(
+    of, interrupted, windows
+):
+    passes, hand_over = of.passes, of.writer.hand_over
+    of.hand_in = of.writer.hand_over
+    left = [interrupted]
+
+    def interrupt(window):
+        when, left[0] = left[0], ""
+        if when == "before":
+            raise KeyboardInterrupt
+        handed = hand_over(window)
+        if when == "after":
+            raise KeyboardInterrupt
+        return handed
+
+    of.writer.hand_over = interrupt
+    passes._counts["eval"] = 20_000  # so late a window has 20 passes
+    values = [float(value) for value in range(70)]
+    for step, value in enumerate(values):
+        at(of, step)
+        passes.begin(nn.Identity().eval())
+        of.values.add("val", Batch(value), "eval")
+        try:
+            passes.end(of.recorders)
+        except KeyboardInterrupt:
+            assert interrupted
+        of.writer.flush()
+    of.writer.hand_over = hand_over
+    passes.finish()
+    of.writer.close()
+    with nethook.open_run(of.writer.path) as run:
+        course = run.series(names.loss_address("val"), names.LOSS, phase="eval")
+        assert course.steps.tolist() == windows
+        assert int(course.steps.sum()) == course["count"].sum() == len(values)
+        assert (course["mean"] * course["count"]).sum() == pytest.approx(sum(values))
+        assert (course["min"].min(), course["max"].max()) == (0.0, 69.0)
 
 
 def test_a_pass_is_one_call_in_the_order_of_calls(of):

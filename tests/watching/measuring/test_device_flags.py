@@ -25,7 +25,7 @@ def of():
 
 
 def folded(of, *numbers: float) -> None:
-    of.train.rows.fold_numbers([0, 1], torch.tensor(numbers, dtype=torch.float64))
+    of.train.fold_numbers([0, 1], torch.tensor(numbers, dtype=torch.float64))
 
 
 def test_where_everything_is_on_the_cpu_nobody_is_asked(of):
@@ -47,7 +47,7 @@ def test_a_new_window_counts_from_nothing(of):
     flags = DeviceFlags(of, of.flight)
     folded(of, float("inf"), 1.0)
     flags.ask(0)
-    of.train.rows.collect()
+    of.train.collect()
     flags.end_window()
     folded(of, float("inf"), 1.0)
     flags.ask(1)

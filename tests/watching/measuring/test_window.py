@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 import nethook
 from nethook.runs import names
+from nethook.runs.writing.writer import RunWriter
 from nethook.watching.budget import Budget
 from nethook.watching.measuring.window import QUIET, QUIET_AWAY
 
@@ -26,7 +28,7 @@ def train(
     losses = []
     with nethook.watch(model, optimizer, to=path, **options) as watch:
         watch._session.schedule.budget.every = every
-        watch._session.journal.train.rows.has_devices = away
+        watch._session.journal.train.has_devices = away
         for step in range(steps):
             optimizer.zero_grad()
             loss = F.cross_entropy(model(x), y)
@@ -87,3 +89,47 @@ def test_where_nothing_is_thinned_every_step_has_its_window(tmp_path, monkeypatc
     train(tmp_path / "run.db", monkeypatch, every=1, steps=40, budget=None)
     with nethook.open_run(tmp_path / "run.db") as run:
         assert run.series(names.LOOP, names.STEP_SECONDS).steps.tolist() == [1] * 40
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", [3, 11])
+def test_an_interrupt_at_the_handing_over_loses_no_step_and_doubles_none(
+    tmp_path, monkeypatch, at, after
+):
+    hand_over, calls = RunWriter.hand_over, []
+
+    def interrupted(writer, window, why=""):
+        calls.append(window)
+        if len(calls) == at and not after:
+            raise KeyboardInterrupt
+        handed = hand_over(writer, window, why)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return handed
+
+    monkeypatch.setattr(RunWriter, "hand_over", interrupted)
+    monkeypatch.setattr("nethook.watching.measuring.window.DETAIL", 20)
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    x, y = torch.randn(16, 4), torch.randint(3, (16,))
+    means, caught = [], 0
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None) as watch:
+        for _ in range(20):
+            optimizer.zero_grad()
+            output = model(x)
+            means.append(output.detach().double().mean().item())
+            F.cross_entropy(output, y).backward()
+            try:
+                optimizer.step()
+            except KeyboardInterrupt:
+                caught += 1
+            watch._session.journal.writer.flush()
+    assert caught == 1
+    with nethook.open_run(tmp_path / "run.db") as run:
+        outputs = run.series("", names.OUTPUTS)
+        assert int(outputs.steps.sum()) == 20
+        assert list(outputs.first_step[1:]) == [last + 1 for last in outputs.last_step[:-1]]
+        assert outputs["count"].sum() == 20 * 16 * 3
+        assert (outputs["mean"] * outputs["count"]).sum() == pytest.approx(sum(means) * 48)
+        histograms = run.histograms("", names.OUTPUTS)
+        assert histograms.counts.sum() == 20 * 16 * 3

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from nethook.runs.format.schema import HISTOGRAM_BLOCK, SPANS, key, number_of
 from nethook.runs.format.sparse import pack_bits, pack_counts, unpack_bits, unpack_counts
-from nethook.runs.format.window import Layout, Window
 from nethook.stats.fields import BINS
+from nethook.stats.sheet import Layout, Sheet
 
 Counts = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]
@@ -60,7 +60,7 @@ class SpanTrack:
         )
         self._closed = [Span(number_of(packed), *rest) for packed, *rest in stored.fetchall()]
 
-    def add(self, number: int, window: Window) -> None:
+    def add(self, number: int, window: Sheet) -> None:
         """Fold a closed window in; `number` is its number in the phase."""
         self._grow(window.layout)
         # The histograms of windows that carry none are in one that follows, and in its span.
@@ -70,20 +70,22 @@ class SpanTrack:
         if self._open is None:
             self._open = Span(number, 0, window.first_step, window.last_step)
         if window.carries:
-            self._counts[: len(window.layout)] += window.histograms
+            for rows, series in window.runs:
+                self._counts[series] += window.histograms[rows]
         self._carried = window.carries
         self._bits[: window.bits.size] |= window.bits
         self._open.windows += 1
         self._open.last_step = window.last_step
         self._unwritten = True
 
-    def show(self, number: int, window: Window) -> None:
+    def show(self, number: int, window: Sheet) -> None:
         """Write the open span with a window in it that is not closed yet."""
         self._grow(window.layout)
         if self._open is None:
             self._open = Span(number, 0, window.first_step, window.last_step)
         counts, bits = self._counts.copy(), self._bits.copy()
-        counts[: len(window.layout)] += window.histograms
+        for rows, series in window.runs:
+            counts[series] += window.histograms[rows]
         bits[: window.bits.size] |= window.bits
         self._write(self._open, counts, bits, window.last_step)
         self._unwritten = False

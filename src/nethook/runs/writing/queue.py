@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from nethook.runs.format.window import Layout, Window
+from nethook.stats.sheet import Layout, Sheet
 
 CAPACITY: Final = 3
 """Windows that may wait for the writer. Each takes about 5 KB per series, most of it histograms."""
@@ -26,8 +26,8 @@ MAX_NOTES: Final = 1 << 16
 class Delivery:
     """What the writer thread takes out at once."""
 
-    window: Window | None = None  # one at a time, so that the others go on waiting, not growing
-    provisional: list[Window] = field(default_factory=list)
+    window: Sheet | None = None  # one at a time, so that the others go on waiting, not growing
+    provisional: list[Sheet] = field(default_factory=list)
     catalogue: list[Any] = field(default_factory=list)
     notes: list[tuple[str, Any]] = field(default_factory=list)
     findings: Any = None
@@ -50,13 +50,12 @@ class WindowQueue:
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._capacity = capacity
         self._light = max(LIGHT, capacity)
-        self._windows: deque[Window] = deque()
+        self._windows: deque[Sheet] = deque()
         # Windows with histograms that were handed over, and taken out: each is counted by one side.
-        self._last_put: dict[str, Window] = {}  # the last one of each phase
         self._heavy_put = 0
         self._heavy_taken = 0
-        self._provisional: dict[str, Window] = {}
-        self._spare: list[Window] = []
+        self._provisional: dict[str, Sheet] = {}
+        self._spare: list[Sheet] = []
         self._catalogue: list[Any] = []
         self._notes: deque[tuple[str, Any]] = deque()
         self._findings: Any = None
@@ -73,7 +72,7 @@ class WindowQueue:
         """Whether a window that came now would have to wait with its sender."""
         return self.queued() >= self._capacity
 
-    def put(self, window: Window, *, always: bool = False) -> bool:
+    def put(self, window: Sheet, *, always: bool = False) -> bool:
         """Hand a window over; False when it is full, and the window stays with the sender."""
         queued = self.queued()
         if self.stopped or (not always and queued >= self._capacity):
@@ -82,7 +81,9 @@ class WindowQueue:
         # the interpreter, and the training thread would wait for both.
         self._provisional.pop(window.phase, None)  # it is in this one
         self._heavy_put += window.carries
-        self._last_put[window.phase] = window
+        window.closed = (
+            False  # and no call before the next: an interrupt comes before both or after
+        )
         self._windows.append(window)
         # Who is woken wants the interpreter: better for several windows at once than for each. The
         # writer looks by itself when it is time to commit.
@@ -90,15 +91,11 @@ class WindowQueue:
             self._bell.put(None)
         return True
 
-    def has_got(self, window: Window) -> bool:
-        """Whether a window was handed over, and has not come back as an empty one since."""
-        return any(last is window for last in self._last_put.values())
-
-    def put_provisional(self, window: Window) -> bool:
+    def put_provisional(self, window: Sheet) -> bool:
         """Hand over a copy of a window that is still open, in the place of an earlier copy."""
         if self.stopped or self.full():
             return False
-        copy = self.empty(window.layout, window.phase)
+        copy = self.empty(window.layout, window.phase, len(window.rows))
         window.copy_to(copy)
         self._provisional[window.phase] = copy
         self._bell.put(None)
@@ -127,21 +124,19 @@ class WindowQueue:
         with self.lock:
             self._findings = findings
 
-    def empty(self, layout: Layout, phase: str) -> Window:
-        """An empty window: one that was used before, if there is one."""
+    def empty(self, layout: Layout, phase: str, rows: int | None = None) -> Sheet:
+        """An empty window: one that was used before, if there is one with so many rows."""
+        rows = len(layout) if rows is None else rows
         while self._spare:
             try:
                 window = self._spare.pop()
             except IndexError:
                 break
-            if window.layout is layout:
-                if self.has_got(window):
-                    self._last_put = {
-                        key: last for key, last in self._last_put.items() if last is not window
-                    }
+            if len(window.rows) == rows:
+                window.fit(layout)
                 window.phase = phase
                 return window
-        return Window(layout, phase)
+        return Sheet(layout, phase, rows=rows)
 
     def ask_to_flush(self) -> int:
         """Ask for a flush; the number that `flushed` will have reached when it is done."""
@@ -195,7 +190,7 @@ class WindowQueue:
         self._notes.extendleft(reversed(kept))
         self._dropped += len(notes) - len(kept)
 
-    def give_back(self, window: Window) -> None:
+    def give_back(self, window: Sheet) -> None:
         """A window was written: empty it, here and not on the training thread, and keep it."""
         heavy = window.carries
         window.clear()

@@ -18,11 +18,11 @@ from nethook.runs.format.records import COLUMNS, Basis, pack_rows, unpack_rows
 from nethook.runs.format.schema import BLOCK, LEVELS, PHASES, key, number_of
 from nethook.runs.format.spans import SpanTrack
 from nethook.runs.format.texts import for_file, from_json, to_json
-from nethook.runs.format.window import Window
 from nethook.runs.secrets.masking import masked_text, masked_texts
 from nethook.runs.stubs import is_blank
 from nethook.runs.writing.truncate import cut_events, cut_notes, cut_windows, leave_out
-from nethook.stats.fields import WIDTH, empty_rows
+from nethook.stats.fields import WIDTH, Matrix, empty_rows
+from nethook.stats.sheet import Sheet
 
 MAX_EVENTS: Final = 2000
 """Events of one kind that are kept; those that follow are counted at the last one."""
@@ -265,10 +265,11 @@ class Store:
             (new.id, for_file(new.address), for_file(new.quantity), new.units, to_json(new.info)),
         )
 
-    def add_window(self, window: Window, *, closed: bool = True) -> None:
+    def add_window(self, window: Sheet, *, closed: bool = True) -> None:
         """Keep a window; with closed=False it will come again, with more steps."""
         track = self._tracks[window.phase]
-        for series_id in self.basis.learn(window.rows):
+        rows, seen = window.in_order()
+        for series_id in self.basis.learn(rows):
             self._connection.execute(
                 "UPDATE series SET elements = ?, binned = ? WHERE id = ?",
                 (self.basis.elements[series_id], self.basis.binned[series_id], series_id),
@@ -289,7 +290,7 @@ class Store:
             "INSERT OR REPLACE INTO records VALUES (?, ?)",
             [
                 (key(window.phase, track.number, block=block), data)
-                for block, data in pack_rows(window.rows, window.seen, self.basis)
+                for block, data in pack_rows(rows, seen, self.basis)
             ],
         )
         if not closed:
@@ -297,15 +298,15 @@ class Store:
             return
         track.spans.add(track.number, window)
         track.number += 1
-        self._add_course(window, track)
+        self._add_course(window.phase, rows, track)
         if window.phase == "train":
             self.last_step = window.last_step
 
-    def _add_course(self, window: Window, track: _Track) -> None:
+    def _add_course(self, phase: str, rows: Matrix, track: _Track) -> None:
         course: Course | None = None
         for level, group in enumerate(track.groups, start=1):
             if course is None:
-                group.add_rows(window.rows)
+                group.add_rows(rows)
             else:
                 group.add(course)
             if not group.full:
@@ -314,7 +315,7 @@ class Store:
             self._connection.executemany(
                 "INSERT OR REPLACE INTO overviews VALUES (?, ?)",
                 [
-                    (key(window.phase, number, block=block, level=level), data)
+                    (key(phase, number, block=block, level=level), data)
                     for block, data in group.pack()
                 ],
             )

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from nethook.errors import OptionError
 from nethook.runs.format.schema import MAX_SERIES, MAX_SNAPSHOT, MAX_UNITS, PHASES
-from nethook.runs.format.window import Window, layout_of
 from nethook.runs.paths import new_run_path
 from nethook.runs.writing.connection import WAL_LIMIT, DiskError
 from nethook.runs.writing.opening import Opening, words_of
@@ -31,6 +30,7 @@ from nethook.runs.writing.store import (
     layout_info,
 )
 from nethook.runs.writing.thread import FLUSH, Health, write_until_stopped
+from nethook.stats.sheet import Layout, Sheet, layout_of
 
 PROVISIONAL: Final = 5.0
 """Seconds between two provisional writes of a window that is still open."""
@@ -174,41 +174,42 @@ class RunWriter:
 
     # Windows
 
-    def window(self, phase: str = "train") -> Window:
-        """An empty window with a row for every series there is."""
+    @property
+    def layout(self) -> Layout:
+        """The series that there are."""
+        if len(self._layout) != len(self._units):
+            self._layout = layout_of(self._units)
+        return self._layout
+
+    def window(self, phase: str = "train", *, rows: int | None = None) -> Sheet:
+        """An empty window, with a row for every series there is, or with so many rows."""
         if phase not in PHASES:
             raise OptionError(f"`phase` must be one of {', '.join(PHASES)}; got {phase!r}.")
-        return self._queue.empty(self._current(), phase)
+        return self._queue.empty(self.layout, phase, rows)
 
-    def widen(self, window: Window) -> Window:
-        """The same window with room for series that were added since it was made."""
-        layout = self._current()
-        return window if window.layout is layout else window.widened(layout)
+    def widen(self, window: Sheet) -> Sheet:
+        """The same window with a row for every series that was added since it was made."""
+        return window if window.layout is self.layout else window.widened(self.layout)
 
-    def submit(self, window: Window, why: str = "") -> Window:
+    def hand_over(self, window: Sheet, why: str = "") -> bool:
+        """Hand a window over; False when the writer is behind, and it stays with its owner."""
+        if window.steps == 0 or not self._mine():
+            return False
+        window.why = why
+        if not self._queue.put(window):
+            return False
+        self._provisional = time.monotonic()
+        return True
+
+    def submit(self, window: Sheet, why: str = "") -> Sheet:
         """Hand a window over, and get the one to fill next.
 
         When the writer is behind (a slow disk), the same window comes back as it is: the steps that
         follow are folded into it, and two windows have become one. That costs nothing and loses
         nothing but resolution.
         """
-        if window.steps == 0 or not self._mine():
-            return window
-        window.why = why
-        layout = self._current()
-        if self._queue.put(window):
-            self._provisional = time.monotonic()
-            return self._queue.empty(layout, window.phase)
-        return window if window.layout is layout else window.widened(layout)
-
-    def still_open(self, window: Window) -> Window:
-        """The window; in its place an empty one, where it was handed over already.
-
-        An interrupt may come after `submit` has handed a window over and before it returns another.
-        """
-        if self._queue.has_got(window):
-            return self._queue.empty(self._current(), window.phase)
-        return window
+        phase = window.phase
+        return self.window(phase) if self.hand_over(window, why) else self.widen(window)
 
     @property
     def waiting(self) -> int:
@@ -220,7 +221,7 @@ class RunWriter:
         """Whether the open window should be shown to readers as it is."""
         return time.monotonic() - self._provisional >= PROVISIONAL
 
-    def submit_provisional(self, window: Window) -> None:
+    def submit_provisional(self, window: Sheet) -> None:
         """Have the open window written as it is now; it stays open, and with its owner."""
         self._provisional = time.monotonic()
         if window.steps and self._mine():
@@ -302,7 +303,7 @@ class RunWriter:
             )
         return self._queue.flushed >= ticket and self._health.problem is None
 
-    def close(self, *windows: Window, timeout: float = 30.0) -> None:
+    def close(self, *windows: Sheet, timeout: float = 30.0) -> None:
         """Write the windows that are still open, and everything else, and end. Never raises."""
         if not self._mine() or not self._finish.alive:
             return
@@ -322,11 +323,6 @@ class RunWriter:
     def __repr__(self) -> str:
         state = "closed" if not self._finish.alive else (self.problem or "writing")
         return f"<RunWriter {str(self.path)!r}: {len(self._units):,} series, {state}>"
-
-    def _current(self) -> Any:
-        if len(self._layout) != len(self._units):
-            self._layout = layout_of(self._units)
-        return self._layout
 
     def _mine(self) -> bool:
         """Whether this is the process that made the writer: a forked child leaves it alone."""

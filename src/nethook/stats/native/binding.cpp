@@ -9,8 +9,9 @@
 
 #include <string>
 
-#include "tensor.h"
 #include "pass.h"
+#include "structs.h"
+#include "tensor.h"
 
 namespace nb = nanobind;
 
@@ -21,6 +22,7 @@ void nethook_pass_avx512(Job&, int);
 #endif
 
 void (*nethook_run)(Job&, int) = nethook_pass_baseline;
+void nethook_define_structs(nb::module_& m);  // structs.cpp
 void nethook_define_tables(nb::module_& m);   // tables.cpp
 void nethook_define_windows(nb::module_& m);  // windows.cpp
 
@@ -101,16 +103,6 @@ int64_t fold(uintptr_t storage, int64_t offset, int type, nb::tuple shape, nb::t
                   reinterpret_cast<uint8_t*>(bits), unit, low, high, factor);
 }
 
-// Where the tensors of one series go: nine words, filled in by rows.py.
-struct Slot {
-  double* row;
-  int64_t *histogram, *turn, limit;
-  uint8_t* bits;
-  int64_t units;     // how many there is memory for; -1: none yet
-  int64_t unit_dim;  // from the end if negative; NO_UNITS: the series has none
-  double low, high;
-};
-constexpr int64_t NO_UNITS = INT64_MIN;
 constexpr int64_t NOT_PLAIN = -1, OTHER_UNITS = -2;
 
 // Folds a tensor into a slot; returns how many elements are not finite. NOT_PLAIN: it was not
@@ -131,8 +123,10 @@ int64_t fold_tensor(uintptr_t address, nb::handle tensor, double factor) {
       job.dim[unit].unit = bits != nullptr;
     }
   }
-  return fold_job(job, asked.type, asked.elements, slot.row, slot.histogram, slot.turn, slot.limit,
-                  bits, int(unit), slot.low, slot.high, factor);
+  const Rows& rows = *slot.rows;
+  return fold_job(job, asked.type, asked.elements, rows.row(slot.row),
+                  slot.binned ? rows.histogram(slot.row) : nullptr, rows.turns + slot.row,
+                  rows.limit, bits, int(unit), slot.low, slot.high, factor);
 }
 
 // For tests: (type, address, elements, sizes, strides) of a tensor; None where it is not plain.
@@ -182,9 +176,10 @@ NB_MODULE(_native, m) {
   m.def("describe", &describe);
   m.def("number_of", &number_of);
   m.def("bytes_of", &bytes_of);
+  nethook_define_structs(m);
   nethook_define_tables(m);
   nethook_define_windows(m);
   m.attr("WIDTH") = int(WIDTH);
   m.attr("MOST_UNITS") = MOST_UNITS;
-  m.attr("VERSION") = 6;  // of these functions; kernel.py takes no other
+  m.attr("VERSION") = 7;  // of these functions; kernel.py takes no other
 }

@@ -81,8 +81,6 @@ NOT_PLAIN: Final = -1
 """The kernel may not read the tensor."""
 OTHER_UNITS: Final = -2
 """The slot has unit bits for another number of units."""
-NO_UNITS: Final = -(1 << 63)
-"""The dimension of units of a slot that has none."""
 
 functions: Any = _module
 """Everything else that the kernel can do, for `tables.py` and for whole windows; or None."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from nethook.stats.fields import WIDTH
+from nethook.stats.native import structs
 
-_VERSION: Final = 6  # of the functions of binding.cpp
+_VERSION: Final = 7  # of the functions of binding.cpp
 
 
 def _load() -> Any:
@@ -20,7 +21,7 @@ def _load() -> Any:
         return None
     # A module left over from another version would write other fields than those that are read.
     is_ours = (getattr(_native, "WIDTH", None), getattr(_native, "VERSION", 1)) == (WIDTH, _VERSION)
-    return _native if is_ours else None
+    return _native if is_ours and structs.agree(getattr(_native, "STRUCTS", None)) else None
 
 
 functions: Any = _load()

@@ -1,27 +1,20 @@
 // The native kernel, for many tensors in one call: tables of tensors that lie in one piece, and
-// single numbers. flat.py tells what they are for, and does the same without this file.
+// single numbers. tables.py tells what they are for, and does the same without this file.
 
 #include <nanobind/nanobind.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "tensor.h"
 #include "pass.h"
+#include "structs.h"
+#include "tensor.h"
 
 namespace nb = nanobind;
 
 extern void (*nethook_run)(Job&, int);  // the pass for the instruction set that was chosen
 
 namespace {
-
-// One line of a table of tensors that lie in one piece; see flat.py.
-struct Line {
-  int64_t address, elements, type, row, minus, copy;
-  double factor;
-  int64_t odd;    // out: elements that are not finite
-  double square;  // out: the sum of the squares of the finite ones
-};
 
 // Whether a tensor has so many elements, and they lie in one piece, one row after the other.
 bool lies_like(const Job& job, const Asked& asked, int64_t elements) {
@@ -43,8 +36,7 @@ struct Folded {
 
 // Folds the tensors of a table, each into its row; a line without an address is left out. `moved`,
 // where it is not null, counts for each line the times that it was not zero, and then all times.
-Folded fold_lines(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t histograms,
-                  uintptr_t turns, int64_t limit, uintptr_t moved) {
+Folded fold_lines(uintptr_t table, int64_t lines, const Rows& into, uintptr_t moved) {
   nb::gil_scoped_release release;
   Line* line = reinterpret_cast<Line*>(table);
   int64_t* moves = reinterpret_cast<int64_t*>(moved);
@@ -52,16 +44,15 @@ Folded fold_lines(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t hist
   for (Line* end = line + lines; line < end; ++line) {
     line->odd = 0;
     line->square = 0;
-    if (!line->address || line->type < 0 || line->type >= TYPES || limit < 1) continue;
+    if (!line->address || line->type < 0 || line->type >= TYPES || into.limit < 1) continue;
     Job job;
     job.dims = 1;
     job.dim[0] = {line->elements, 1, false};
     job.data = reinterpret_cast<const char*>(line->address);
-    job.row = reinterpret_cast<double*>(rows) + line->row * WIDTH;
-    job.histogram = histograms ? reinterpret_cast<int64_t*>(histograms) + line->row * BIN_COUNT
-                               : nullptr;
-    job.step = histogram_step(job, line->elements, limit);
-    job.phase = histograms ? reinterpret_cast<int64_t*>(turns)[line->row]++ % job.step : 0;
+    job.row = into.row(line->row);
+    job.histogram = into.histogram(line->row);
+    job.step = histogram_step(job, line->elements, into.limit);
+    job.phase = into.turns[line->row]++ % job.step;
     job.bits = nullptr;
     job.units = 0;
     job.bounded = false;
@@ -85,9 +76,8 @@ Folded fold_lines(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t hist
   return all;
 }
 
-nb::tuple fold_flat(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t histograms,
-                    uintptr_t turns, int64_t limit, uintptr_t moved) {
-  const Folded all = fold_lines(table, lines, rows, histograms, turns, limit, moved);
+nb::tuple fold_flat(uintptr_t table, int64_t lines, uintptr_t rows, uintptr_t moved) {
+  const Folded all = fold_lines(table, lines, *reinterpret_cast<const Rows*>(rows), moved);
   return nb::make_tuple(all.odd, all.square, all.zeros);
 }
 
@@ -155,37 +145,38 @@ void fold_numbers(uintptr_t numbers, uintptr_t places, int64_t count, uintptr_t 
   const int64_t* place = reinterpret_cast<const int64_t*>(places);
   for (int64_t i = 0; i < count; ++i)
     if (number[i] == number[i])
-      fold_number(number[i], reinterpret_cast<double*>(rows) + place[i] * WIDTH);
+      fold_number(number[i], reinterpret_cast<const Rows*>(rows)->row(place[i]));
 }
 
 // Folds a number of Python's into its row, unless it is None or NaN.
-void fold_one(PyObject* number, int64_t place, uintptr_t rows) {
+void fold_one(PyObject* number, double* row) {
   if (number == Py_None) return;
   const double x = PyFloat_AsDouble(number);
   if (x == -1.0 && PyErr_Occurred()) throw nb::python_error();
-  if (x == x) fold_number(x, reinterpret_cast<double*>(rows) + place * WIDTH);
+  if (x == x) fold_number(x, row);
 }
 
 // The same as `fold_numbers` for a list of Python's; None is a number that was not there.
 void fold_list(nb::list numbers, uintptr_t places, uintptr_t rows) {
   const int64_t* place = reinterpret_cast<const int64_t*>(places);
-  for (size_t i = 0; i < numbers.size(); ++i) fold_one(numbers[i].ptr(), place[i], rows);
+  const Rows& into = *reinterpret_cast<const Rows*>(rows);
+  for (size_t i = 0; i < numbers.size(); ++i) fold_one(numbers[i].ptr(), into.row(place[i]));
 }
 
 // The same for the numbers of several steps; each row that had one was seen in that step, which is
 // what `count_seen` would find.
-void fold_lists(nb::list steps, uintptr_t places, uintptr_t rows, uintptr_t before,
-                uintptr_t seen) {
+void fold_lists(nb::list steps, uintptr_t places, uintptr_t rows) {
   const int64_t* place = reinterpret_cast<const int64_t*>(places);
+  const Rows& into = *reinterpret_cast<const Rows*>(rows);
   for (size_t i = 0; i < steps.size(); ++i) {
     nb::list numbers = nb::cast<nb::list>(steps[i]);
     for (size_t k = 0; k < numbers.size(); ++k) {
-      const double* row = reinterpret_cast<double*>(rows) + place[k] * WIDTH;
+      double* row = into.row(place[k]);
       const double had = row[TENSORS];
-      fold_one(numbers[k].ptr(), place[k], rows);
+      fold_one(numbers[k].ptr(), row);
       if (row[TENSORS] == had) continue;
-      reinterpret_cast<double*>(before)[place[k]] = row[TENSORS];
-      reinterpret_cast<int64_t*>(seen)[place[k]] += 1;
+      into.before[place[k]] = row[TENSORS];
+      into.seen[place[k]] += 1;
     }
   }
 }

@@ -1,22 +1,19 @@
-// The native kernel, for whole windows: which series a step has measured, what a window takes over
-// from the rows that steps are folded into, and how a window is packed for the file.
+// The native kernel, for whole windows: which series a step has measured, which units were active,
+// and how a window is packed for the file.
 //
-// numpy does all of it, too, where there is no kernel: series.py of watching, and records.py,
-// packing.py and levels.py of runs/format. Both give the same bytes
-// (tests/runs/test_native_packing.py), and a run file does not tell which of them wrote it.
+// numpy does all of it, too, where there is no kernel: rows.py, and records.py, packing.py and
+// levels.py of runs/format. Both give the same bytes (tests/runs/test_native_packing.py), and a run
+// file does not tell which of them wrote it.
 //
-// Why it is here twice (benchmarks/windows.py, 1,000 series, microseconds): a window is moved in 85
-// (270 with its histograms) and not in 1,500 on the training thread, which has 1 per series; and
-// packed in 1,000 and not in 3,800 in the writer's thread, here without the interpreter's lock, of
-// which zlib takes 770 either way. The writer has a share of the time, so what packing takes
-// decides how many windows a run has: with budget=None an MLP of 64 series wrote 2,050 windows in
-// 2,100 steps, and 591 with numpy.
+// Why it is here twice (benchmarks/windows.py, 1,000 series, microseconds): a window closes in 30
+// to 70 and not in 180 to 270 on the training thread, which has 1 per series; and packed in 900 and
+// not in 3,300 in the writer's thread, here without the interpreter's lock, of which zlib takes 770
+// either way. The writer has a share of the time, so what packing takes decides how many windows a
+// run has: with budget=None an MLP of 64 series wrote 2,050 windows in 2,100 steps, and 591 with
+// numpy.
 //
-// Who owns the numbers, in order: taps fold tensors into the matrix of a sheet (stats.rows.Rows),
-// which the training thread alone reads and writes. When a window ends, `move_rows` copies the rows
-// to the matrix of a runs.Window and empties them; the sheet never leaves the training thread. The
-// window then belongs to the writer's queue: its thread packs it (`pack_rows`, `add_course`), and
-// gives it back empty. So no matrix is ever in the hands of two threads, and nothing here locks.
+// No matrix is ever in the hands of two threads, and nothing here locks: sheet.py tells who owns
+// one, and when.
 
 #include <nanobind/nanobind.h>
 
@@ -25,6 +22,7 @@
 #include <vector>
 
 #include "pass.h"
+#include "structs.h"
 
 namespace nb = nanobind;
 
@@ -32,82 +30,33 @@ namespace {
 
 // One more step: `seen` counts those rows whose number of tensors has grown. `before` has that
 // number as it was at the end of the step before.
-void count_seen(uintptr_t matrix, uintptr_t before, uintptr_t seen, int64_t used) {
-  const double* row = reinterpret_cast<const double*>(matrix);
-  double* tensors = reinterpret_cast<double*>(before);
-  int64_t* count = reinterpret_cast<int64_t*>(seen);
-  for (int64_t i = 0; i < used; ++i, row += WIDTH) {
-    count[i] += row[TENSORS] > tensors[i];
-    tensors[i] = row[TENSORS];
+void count_seen(uintptr_t address, int64_t count) {
+  const Rows& rows = *reinterpret_cast<const Rows*>(address);
+  const double* row = rows.rows;
+  for (int64_t i = 0; i < count; ++i, row += WIDTH) {
+    rows.seen[i] += row[TENSORS] > rows.before[i];
+    rows.before[i] = row[TENSORS];
   }
 }
 
-// Where the rows of a sheet are, and where a window wants them. Each member is one word of 8 bytes:
-// `Sheet` in series.py fills them in by their number, so their order must not change alone.
-struct Move {
-  double* rows;         // of the sheet
-  int64_t* histograms;
-  double* before;
-  int64_t *seen, *ids;  // ids: the row of the window; negative: it has none yet
-  int64_t used;         // rows of the sheet
-  const int64_t *slots, slot_count;  // addresses of what binding.cpp calls a Slot, with unit bits
-  double* to_rows;
-  int64_t *to_histograms, *to_seen;
-  uint8_t* to_bits;
-  const int64_t* offsets;  // where the unit bits of a row of the window begin
-  int64_t carries;         // whether histograms are moved as well
-  int64_t room;            // rows of the window
-
-  bool has(int64_t id) const { return id >= 0 && id < room; }
-};
-
-struct BitSlot {
-  double* row;
-  int64_t *histogram, *turn, limit;
-  uint8_t* bits;
-  int64_t units;
-};
-
 bool is_touched(const double* row) { return row[TENSORS] + row[SKIPPED] > 0; }
 
-// Moves all rows that were measured to an empty window, and empties them. Returns false, and moves
-// nothing, where the window lacks one: the series must be added to the file, the window widened.
-//
-// Rows, bits and counts always move. Histograms move only if the window carries them (`carries`),
-// since they are 36 times as large as the rows; otherwise they stay in the sheet and grow until the
-// next window that does. That is why they are moved for rows that this step did not touch as well.
-bool move_rows(uintptr_t address) {
-  const Move& m = *reinterpret_cast<const Move*>(address);
-  nb::gil_scoped_release release;
-  for (int64_t i = 0; i < m.used; ++i)
-    if (is_touched(m.rows + i * WIDTH) && !m.has(m.ids[i])) return false;
-  for (int64_t i = 0; i < m.slot_count; ++i) {
-    const BitSlot& slot = *reinterpret_cast<const BitSlot*>(m.slots[i]);
-    if (!is_touched(slot.row) || slot.units <= 0) continue;
-    const int64_t id = m.ids[(slot.row - m.rows) / WIDTH];
-    const int64_t room = m.offsets[id + 1] - m.offsets[id];
-    const int64_t common = room < slot.units ? room : slot.units;
-    std::memcpy(m.to_bits + m.offsets[id], slot.bits, size_t(common));
-    std::memset(slot.bits, 0, size_t(slot.units));
-  }
-  for (int64_t i = 0; i < m.used; ++i) {
-    double* row = m.rows + i * WIDTH;
-    if (is_touched(row)) {
-      const int64_t id = m.ids[i];
-      std::memcpy(m.to_rows + id * WIDTH, row, WIDTH * sizeof(double));
-      // Devices tell their tensors at the end of a window: what came at all was seen throughout.
-      m.to_seen[id] = m.seen[i] > 1 ? m.seen[i] : 1;
-      std::memset(row, 0, WIDTH * sizeof(double));
-      row[MIN] = HUGE_VAL;
-      row[MAX] = -HUGE_VAL;
-    }
-    if (m.carries && m.has(m.ids[i])) {
-      int64_t* histogram = m.histograms + i * BIN_COUNT;
-      std::memcpy(m.to_histograms + m.ids[i] * BIN_COUNT, histogram, BIN_COUNT * sizeof(int64_t));
-      std::memset(histogram, 0, BIN_COUNT * sizeof(int64_t));
-    }
-    m.seen[i] = 0;
-    m.before[i] = 0;
+// Notes in a sheet which units were active. Returns false, and does nothing, where a row that was
+// measured has no series yet, or one that the sheet has no room for.
+bool note_units(uintptr_t address) {
+  const Closing& c = *reinterpret_cast<const Closing*>(address);
+  const auto has_place = [&](int64_t series) { return series >= 0 && series < c.room; };
+  // A row is looked at only where it matters: the matrix is long out of the processor's cache.
+  for (int64_t i = 0; i < c.used; ++i)
+    if (!has_place(c.series[i]) && is_touched(c.rows->row(i))) return false;
+  for (int64_t i = 0; i < c.slot_count; ++i) {
+    const Slot& slot = *reinterpret_cast<const Slot*>(c.slots[i]);
+    const int64_t series = slot.row < c.used ? c.series[slot.row] : -1;
+    if (slot.units <= 0 || !has_place(series)) continue;  // the latter: no bit is set
+    const int64_t room = c.offsets[series + 1] - c.offsets[series];
+    uint8_t* to = c.bits + c.offsets[series];
+    for (int64_t k = 0; k < slot.units && k < room; ++k) to[k] |= slot.bits[k];
+    if (c.clears) std::memset(slot.bits, 0, size_t(slot.units));
   }
   return true;
 }
@@ -362,7 +311,7 @@ nb::list pack_course(uintptr_t course, int64_t count) {
 
 void nethook_define_windows(nb::module_& m) {
   m.def("count_seen", &count_seen);
-  m.def("move_rows", &move_rows);
+  m.def("note_units", &note_units);
   m.def("pack_matrix", &pack_matrix);
   m.def("pack_rows", &pack_rows);
   m.def("add_course", &add_course);

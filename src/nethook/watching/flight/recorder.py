@@ -115,7 +115,7 @@ class Flight(Recorder):
         watching = self._watching
         if len(args) != 1 or kwargs or type(args[0]) is not torch.Tensor or is_autocast():
             return False
-        if watching.clock.forwards > 1 or watching.train.rows.has_devices:
+        if watching.clock.forwards > 1 or watching.train.has_devices:
             return False
         tensor = args[0]
         if binding.functions is None or not 0 <= binding.bytes_of(tensor) <= CAP:

@@ -9,7 +9,7 @@ asked many times about one batch). That is known at its end.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from torch import nn
@@ -17,15 +17,13 @@ from torch import nn
 from nethook.hooks.hook import Owner
 from nethook.hooks.process.loss_functions import LossFunctions
 from nethook.runs.writing.windowing import WindowClock
+from nethook.stats.rows import Rows
+from nethook.stats.sheet import Sheet
 from nethook.watching.clock.call_order import CallOrder
 from nethook.watching.journal import Journal
 from nethook.watching.losses.recorder import Losses
 from nethook.watching.measuring.window import QUEUE
 from nethook.watching.recorder import Recorders
-
-if TYPE_CHECKING:
-    from nethook.runs.format.window import Window
-
 
 BATCHES: Final = 3
 SAMPLES: Final = 4
@@ -40,7 +38,7 @@ class Passes:
         self._journal = journal
         self._losses = losses
         self._order = order
-        self._windows: dict[str, Window] = {}
+        self._windows: dict[str, Sheet] = {}
         self._clocks: dict[str, WindowClock] = {}
         self._counts: dict[str, int] = {"eval": 0, "aux": 0}
         self._functions: LossFunctions | None = None
@@ -95,24 +93,31 @@ class Passes:
             told(phase)
         if not journal.has_off:
             return
-        sheet = journal.off
+        rows, writer = journal.off, journal.writer
         if phase not in journal.options.phases:
-            sheet.clear()
+            rows.collect()
+            rows.clear()
             return
-        sheet.step_ended()
+        rows.step_ended()
         number = self._counts[phase]
         self._counts[phase] = number + 1
-        writer = journal.writer
-        window = self._windows.get(phase)
-        if window is None:
-            window = writer.window(phase)
-            self._clocks[phase] = WindowClock()
-        window = sheet.fill(writer.still_open(window))
+        window = self._fill(phase, rows)
         window.add_step(journal.step)
-        if self._clocks[phase].ends_with(number) and writer.waiting < QUEUE:
-            window = writer.submit(window)
-            self._clocks[phase].open(number + 1)
-        self._windows[phase] = window
+        clock = self._clocks.setdefault(phase, WindowClock())
+        room = writer.waiting < QUEUE
+        if clock.ends_with(number) and room and writer.hand_over(window):
+            del self._windows[phase]
+            clock.open(number + 1)
+
+    def _fill(self, phase: str, rows: Rows) -> Sheet:
+        """The window that is open in this phase, with the pass in it."""
+        catalogue, window = self._journal.catalogue, self._windows.get(phase)
+        if window is None or not window.waits(phase):
+            window = self._windows[phase] = catalogue.close(rows, phase)
+        else:
+            window.merge(catalogue.describe(rows, clears=True))
+            rows.clear()
+        return window
 
     def turn_off(self) -> None:
         """Loss functions are no longer watched."""
@@ -122,6 +127,6 @@ class Passes:
     def finish(self) -> None:
         """Watching ends: windows that are still open are handed over."""
         self.turn_off()
-        for window in self._windows.values():
-            if window.steps:
+        for phase, window in self._windows.items():
+            if window.steps and window.waits(phase):
                 self._journal.hand_in(window)

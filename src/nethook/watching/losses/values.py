@@ -78,7 +78,7 @@ class LossValues(Recorder):
             journal.train.slot(row)
             self.rows[name], self.sums[name] = row, []
         if isinstance(value, torch.Tensor):
-            journal.train.rows.slots[row].fold(value)
+            journal.train.slots[row].fold(value)
         else:
             self._numbers.number(row, value)
         if not self.off:
@@ -88,8 +88,8 @@ class LossValues(Recorder):
         journal, value = self._watching, batch.value
         row = journal.row(names.loss_address(name), names.LOSS)
         if row is not None:
-            sheet = journal.off
-            slot = sheet.rows.slots.get(row) or sheet.slot(row)
+            rows = journal.off
+            slot = rows.slots.get(row) or rows.slot(row)
             if not isinstance(value, torch.Tensor):
                 value = torch.tensor(value, dtype=torch.float64)
             slot.fold(value)

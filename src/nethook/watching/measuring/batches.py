@@ -109,7 +109,7 @@ class Batches(Recorder):
         row = journal.row(address, names.REPEATED)
         if last is not None and last.device == mark.device and row is not None:
             same = (mark == last).reshape(1).to(number_type(mark.device))
-            journal.train.rows.fold_numbers([row], same)
+            journal.train.fold_numbers([row], same)
         self._device_last[model] = mark
 
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
@@ -159,8 +159,8 @@ class Batches(Recorder):
             row = self._journal.catalogue.row(model, quantity, info)
             if row is None:
                 return None
-            sheet = self._journal.train if training else self._journal.off
-            slot = self._slots[training, model, quantity] = sheet.slot(row)
+            rows = self._journal.train if training else self._journal.off
+            slot = self._slots[training, model, quantity] = rows.slot(row)
         return slot
 
 

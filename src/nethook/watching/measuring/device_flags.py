@@ -48,7 +48,7 @@ class DeviceFlags(Recorder):
     @property
     def waits(self) -> bool:
         """Whether a device has something to tell."""
-        return bool(self._transfers.under_way) or self._watching.train.rows.has_devices
+        return bool(self._transfers.under_way) or self._watching.train.has_devices
 
     def ask(self, step: int) -> None:
         """A step has ended: asks each device which series were not finite in it."""
@@ -60,7 +60,7 @@ class DeviceFlags(Recorder):
         journal, flight = self._watching, self._flight
         self._transfers.poll()
         used = len(journal.catalogue.keys)
-        for device, counts in enumerate(journal.train.rows.non_finite()):
+        for device, counts in enumerate(journal.train.non_finite()):
             told = functools.partial(
                 self._tells, device, self._window, step, flight.call, journal.clock.skipped
             )

@@ -101,7 +101,7 @@ class Away:
             cosines = (move * self._move).sum(1) / size  # NaN where one did not move: not there
             rows = [row for row in self._rows if row is not None]
             if len(rows) == len(self._rows):
-                self._journal.train.rows.fold_numbers(rows, cosines)
+                self._journal.train.fold_numbers(rows, cosines)
         self._now, self._move = now, move
 
     def settle(self) -> tuple[torch.Tensor, Any] | None:

@@ -60,7 +60,7 @@ class LoopNumbers(Recorder):
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self.pending = Pending(journal)
-        rows = journal.train.rows
+        rows = journal.train
         row_numbers = [journal.row(names.LOOP, name) or 0 for name in QUANTITIES] + [0] * MORE
         self._numbers = Numbers(rows, row_numbers)
         self._indices = {name: index for index, name in enumerate(QUANTITIES)}
@@ -105,7 +105,7 @@ class LoopNumbers(Recorder):
 
     def fold_one(self, row: int, value: float) -> None:
         """One number into one row, now; NaN counts as such."""
-        rows = self._journal.train.rows
+        rows = self._journal.train
         if value != value:
             rows.slots[row].fold(torch.tensor(value, dtype=torch.float64))
             return
@@ -121,7 +121,7 @@ class LoopNumbers(Recorder):
         if not numbers:
             return
         rows = [journal.row(names.LOOP, name) or 0 for name in numbers]
-        journal.train.rows.fold_numbers(rows, torch.stack(list(numbers.values())))
+        journal.train.fold_numbers(rows, torch.stack(list(numbers.values())))
         for name, value in numbers.items():
             if name in _LOGGED:
                 self.pending.add(name, value, keep=names.KEPT_STEPS)
@@ -157,14 +157,14 @@ class LoopNumbers(Recorder):
         """Folds the numbers of steps, and logs their points."""
         if not ended:
             return
-        sheet = self._journal.train
+        rows = self._journal.train
         lists = [step.values for step in ended]
-        if binding.functions is not None and not sheet.rows.has_devices:
-            self._numbers.fold_lists(lists, *sheet.counted)
+        if binding.functions is not None and not rows.has_devices:
+            self._numbers.fold_lists(lists)
         else:
             for values in lists[:-1]:
                 self._numbers.fold_list(values)
-                sheet.step_ended()
+                rows.step_ended()
             self._numbers.fold_list(lists[-1])  # the session counts what the last has measured
         self._log(ended)
 

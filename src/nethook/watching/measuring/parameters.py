@@ -82,12 +82,12 @@ class ParameterSet:
         # Squares of a part count as many times as there are parts: see `runs.ranks`.
         self._parts = np.array([facts.part.parts for facts in self.flat], np.float64)
         count = len(self.flat)
-        sheet = journal.train
-        self._weights = Table(sheet.rows, count)
-        self._grads = Table(sheet.rows, count)
-        self._clip = Table(sheet.rows, count)
-        self._after = Table(sheet.rows, count)
-        self._follow = Table(sheet.rows, count)
+        into = journal.train
+        self._weights = Table(into, count)
+        self._grads = Table(into, count)
+        self._clip = Table(into, count)
+        self._after = Table(into, count)
+        self._follow = Table(into, count)
         for line, facts in enumerate(self.flat):
             info = facts.info(options.world)
             rows = [journal.row(facts.address, quantity, info) or 0 for quantity in _QUANTITIES]
@@ -101,7 +101,7 @@ class ParameterSet:
             journal.row(facts.address, UPDATE_COSINE, facts.info(options.world)) or 0
             for facts in self.flat
         ]
-        self._cosines = Numbers(sheet.rows, cosines)
+        self._cosines = Numbers(into, cosines)
         self._slots: dict[tuple[str, str], Slot] = {}
         self._snapshot = _Snapshot(self._bytes, options.snapshot_cap)
         self._clones: dict[int, torch.Tensor] = {}

@@ -309,8 +309,8 @@ class OutputTap(WatchHook):
             return None
         journal = self.layers.journal
         dim = unit_dim(module, tensor.dim())
-        sheet = journal.train if training else journal.off
-        slot = sheet.slot(self.rows, unit_dim=dim, bounds=bounds(module))
+        rows = journal.train if training else journal.off
+        slot = rows.slot(self.rows, unit_dim=dim, bounds=bounds(module))
         self.slots[not training] = slot
         if not self.seen:
             self.first_call = self.layers.count_first_call()

@@ -1,19 +1,9 @@
-"""The window of training that is open: steps are counted into it until it goes to the writer.
+"""The window of training that is open: steps are counted into its sheet until it is handed over.
 
-Who owns the numbers, and when:
-
-    tensor --fold--> Sheet.rows --fill--> Window --submit--> the writer's thread --> the file
-                     (training thread)    (ours)             (its own until `empty` reuses it)
-
-- `series.Sheet` is the matrix that hooks fold into, made once: the native kernel has its address.
-  Only the training thread touches it, and `fill` leaves it empty for the next window.
-- `runs.Window` is the copy that travels. It is ours from `writer.window` or `submit`, which returns
-  the next one, until `submit` hands it over; after that nobody on this thread may write to it.
-- If the writer is behind, `submit` returns the same window: the next `fill` merges into it, and two
-  windows have become one. After an interrupt inside `submit` we may hold a window that was handed
-  over already, so `still_open` is asked before each `fill`.
-- `_show` lends a copy of the sheet to readers (`keep=True`, `submit_provisional`): the sheet keeps
-  its numbers, so that window is cleared before it is filled in earnest (`_is_copy`).
+Which steps share a window is decided here; `stats.sheet` tells who owns the numbers, and when. If
+the writer is behind, the sheet stays open: the next steps are folded into it as well, and two
+windows have become one. After an interrupt there may be a closed sheet that was not handed over
+yet; it is when the next window ends.
 
 Histograms are the bulk of a window (5 KB of 5.4 KB per series), so windows that follow each other
 within `CARRY` seconds leave them in the sheet for a later one.
@@ -26,6 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from nethook.runs.writing.windowing import WindowClock
+from nethook.stats.sheet import Sheet
 from nethook.watching.journal import Journal
 
 QUEUE: Final = 6
@@ -73,34 +64,27 @@ class OpenWindow:
         self._journal = journal
         self._fetch = fetch
         self._write_facts_now = write_facts
-        self._window = journal.writer.window("train")
         self._clock = WindowClock(journal.step)
-        self._steps = 0
         self._measured = False  # whether anything was due in a step of this window
-        self._first = journal.step
         self._carried = time.perf_counter()
         self._facts_due = self._carried + FACTS
         self._counted = -1  # the last step that was
-        self._is_copy = False  # whether the window holds what readers were shown, in the meantime
+        self._closed: Sheet | None = None  # until it is handed over, and maybe after that
 
     def passed(self, first: int, steps: int) -> None:
         """So many steps, from the first on, had nothing due, and are in the window."""
-        if self._steps == 0:
-            self._first = first
-        self._steps += steps
+        self._journal.train.sheet.add_steps(first, steps)
 
     def step_ended(self, step: int) -> None:
         """One more step is in the window, maybe its last."""
         journal = self._journal
-        schedule, writer = journal.schedule, journal.writer
+        schedule, writer, sheet = journal.schedule, journal.writer, journal.train.sheet
         if step != self._counted:  # an interrupt may have come before the end of this
+            sheet.add_step(step)
             self._counted = step
-            self._steps += 1
-            if self._steps == 1:
-                self._first = step
         if not self._measured:
-            most = QUIET_AWAY if journal.train.rows.has_devices else QUIET
-            self._measured = schedule.measures or self._steps >= most
+            most = QUIET_AWAY if journal.train.has_devices else QUIET
+            self._measured = schedule.measures or sheet.steps >= most
         early, journal.eventful = journal.eventful, False
         ends = self._measured and self._clock.ends_with(step)
         if early and not ends:
@@ -122,41 +106,39 @@ class OpenWindow:
         self._facts_due = now + max(FACTS, (now - began) / FACTS_SHARE)
 
     def _hand_over(self, step: int, why: str) -> None:
-        self._fetch()
-        now = time.perf_counter()
-        new = step - self._journal.clock.first_step < DETAIL
-        carries = new or bool(why) or now - self._carried >= CARRY
-        if carries:
-            self._carried = now
-        self._fill(step, keep=False, carries=carries)
-        self._window = self._journal.writer.submit(self._window, why)
+        self._hand_over_closed(why)
+        if self._journal.train.sheet.steps:  # else an interrupt came after it was closed
+            self._fetch()
+            now = time.perf_counter()
+            new = step - self._journal.clock.first_step < DETAIL
+            carries = new or bool(why) or now - self._carried >= CARRY
+            if carries:
+                self._carried = now
+            self._close(step, carries=carries)
+            self._hand_over_closed(why)
         self._measured = False
         self._clock.open(step + 1)
 
-    def _fill(self, step: int, *, keep: bool, carries: bool = True) -> None:
-        window = self._journal.writer.still_open(self._window)
-        if self._is_copy:
-            window.clear()
-        self._is_copy = keep
-        self._window = window = self._journal.train.fill(window, keep=keep, carries=carries)
-        if window.steps == 0:
-            window.first_step = self._first
-        window.last_step = step
-        window.steps += self._steps
-        if not keep:
-            self._steps = 0
+    def _close(self, step: int, *, carries: bool = True) -> None:
+        journal = self._journal
+        journal.train.sheet.last_step = step
+        self._closed = journal.catalogue.close(journal.train, "train", carries=carries)
+
+    def _hand_over_closed(self, why: str, *, last: bool = False) -> None:
+        journal, sheet = self._journal, self._closed
+        if sheet is not None and sheet.waits("train"):
+            journal.hand_in(sheet) if last else journal.writer.hand_over(sheet, why)
+        self._closed = None
 
     def _show(self) -> None:
         """Lets readers see the window as it is now."""
-        if self._window.steps == 0:
-            self._fill(self._journal.step, keep=True)
-            self._journal.writer.submit_provisional(self._window)
-            self._window.clear()
-            self._is_copy = False
+        journal = self._journal
+        journal.writer.submit_provisional(journal.catalogue.describe(journal.train))
 
     def finish(self) -> None:
         """Watching ends: the window goes to the file, however short."""
         self._fetch()
-        if self._steps:
-            self._fill(self._journal.step - 1, keep=False)
-            self._window = self._journal.hand_in(self._window)
+        self._hand_over_closed("end", last=True)
+        if self._journal.train.sheet.steps:
+            self._close(self._journal.step - 1)
+            self._hand_over_closed("end", last=True)

@@ -22,7 +22,6 @@ from nethook.watching.flight.recorder import Flight
 from nethook.watching.flight.ring import PlainCall
 from nethook.watching.losses.recorder import Losses
 from nethook.watching.measuring.loop_numbers import LoopNumbers
-from nethook.watching.recorders import WatchRecorders
 from nethook.watching.schedule import Schedule
 from nethook.watching.session import Session
 from tests.watching.loops import batches, mlp, same, state, unwatched
@@ -521,7 +520,7 @@ def test_what_is_left_behind_is_told_at_the_end(tmp_path):
 
 METHODS = [
     (Session, "_put_off"), (Session, "_keep"), (Session, "_fold"), (Schedule, "step_ended"),
-    (LoopNumbers, "keep"), (LoopNumbers, "fold"), (WatchRecorders, "calm"), (Flight, "_hold"),
+    (LoopNumbers, "keep"), (LoopNumbers, "fold"), (Flight, "was_easy"), (Flight, "_hold"),
     (Flight, "_keep_plainly"), (LossKeeper, "kept_of"),
     (Losses, "_at_once"), (Losses, "_mark"), (Losses, "forget"),
 ]  # fmt: skip

@@ -20,14 +20,3 @@ def test_they_are_told_in_this_order(tmp_path):
         # Late losses are known before what devices say of the step.
         assert told(recorders.end_window)[:4] == ["LoopNumbers", "Losses", "Flight", "DeviceFlags"]
         assert told(recorders.close) == ["Losses", "Flight", "Facts"]
-
-
-def test_a_step_is_calm_unless_something_has_to_be_told(tmp_path):
-    with watched(tmp_path) as session:
-        recorders = session.recorders
-        assert recorders.calm
-        recorders.numbers.irregular = True
-        assert not recorders.calm
-        recorders.numbers.irregular = False
-        recorders.flight.flag("", "inputs", None, None, None)
-        assert not recorders.calm

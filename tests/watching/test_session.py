@@ -86,6 +86,25 @@ def test_an_end_that_was_interrupted_is_done_later_and_nothing_twice(session):
     assert noting.seen == [0, 0]  # the part that was interrupted is done again
 
 
+def test_a_step_is_put_off_only_where_its_end_has_nothing_to_tell(session):
+    session.schedule.until = 100
+    assert session._put_off(0)
+    assert not session._put_off(99)  # something is due in the next
+    numbers, journal = session.recorders.numbers, session.journal
+    numbers.irregular = True
+    assert not session._put_off(0)
+    numbers.irregular = False
+    journal.eventful = True
+    assert not session._put_off(0)
+    journal.eventful = False
+    journal.train.has_devices = True
+    assert not session._put_off(0)
+    journal.train.has_devices = False
+    session.recorders.flight.flag("", "inputs", None, None, None)
+    assert not session._put_off(0)
+    session.schedule.until = 0
+
+
 @pytest.mark.parametrize(
     ("clock", "text"),
     [

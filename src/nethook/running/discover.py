@@ -20,6 +20,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from nethook.addresses.wrappers import unwrap
+from nethook.hooks.process.optimizers import objects_by_age
 from nethook.torch_private import CHILDREN
 
 
@@ -60,7 +61,7 @@ class Census:
 
 def take_census() -> Census:
     """Every module and optimizer that is alive. Takes some ten milliseconds."""
-    return census_of(gc.get_objects())
+    return census_of(objects_by_age())
 
 
 def census_of(objects: Iterable[object]) -> Census:

@@ -50,9 +50,3 @@ class WatchRecorders(Recorders):
             self.batches,
         ):  # fmt: skip
             self.add(recorder)
-
-    @property
-    def calm(self) -> bool:
-        """Whether nothing has happened in this step that its end must tell of."""
-        waits = self.device_flags.waits or self.losses.waits
-        return not (self.numbers.irregular or waits) and self.flight.was_easy()

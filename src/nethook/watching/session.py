@@ -395,28 +395,34 @@ class Session:
         """
         clock, end = self.clock, self._end
         step = clock.step
-        if clock.ending != UNDER_WAY:
-            if self._put_off(step):
-                end.begin((self.order.step_ended, self._keep), decides=False)
-            else:
+        put_off = clock.ending != UNDER_WAY and self._put_off(step)
+        if put_off:
+            self.order.step_ended(step)
+            self._keep(step)
+        else:
+            if clock.ending != UNDER_WAY:
                 end.begin((
                     self.order.step_ended, self._keep, self._fold, self._tell_recorders,
                     self.window.step_ended,
                 ))  # fmt: skip
-            clock.end_begins()
-        end.go_on(step)
+                clock.end_begins()
+            end.go_on(step)
         # The hooks that rest have not seen who was called.
-        if clock.calls.called and clock.forwards == 0:
+        if clock.forwards == 0 and clock.calls.called:
             self.schedule.keep_awake(_PARTS)
         clock.step_over()
-        if end.decides:
+        if not put_off:
             self._next_step(step)
 
     def _put_off(self, step: int) -> bool:
         """Whether this step ends together with its neighbours: nothing is due in any of them."""
-        if step + 1 >= self.schedule.until or self.journal.eventful or self.locked:
+        journal, recorders = self.journal, self.recorders
+        if step + 1 >= self.schedule.until or journal.eventful or self.locked:
             return False
-        return self.recorders.calm
+        # What devices have to tell is asked step by step.
+        if journal.train.has_devices or recorders.numbers.irregular:
+            return False
+        return recorders.flight.was_easy()
 
     def _keep(self, step: int) -> None:
         self.recorders.numbers.keep(step, self.recorders.loss_values.take() or ())

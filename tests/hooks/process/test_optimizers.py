@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import torch
 from torch import nn
@@ -10,7 +12,12 @@ import nethook
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.autograd.gradients import ask_quickly
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.process.optimizers import holds, on_every_step, optimizers_holding
+from nethook.hooks.process.optimizers import (
+    holds,
+    objects_by_age,
+    on_every_step,
+    optimizers_holding,
+)
 from tests.modes.compiling import fresh
 
 
@@ -140,3 +147,13 @@ def test_what_passes_through_is_asked_itself():
 
     (grad,) = gradients(make)
     assert torch.equal(grad, torch.ones(2, 12))
+
+
+def test_objects_are_listed_oldest_first_whatever_generation_they_are_in():
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    older = torch.optim.SGD([parameter], 0.1)
+    gc.collect()  # which makes it old
+    younger = torch.optim.Adam([parameter], 0.1)
+    listed = [id(thing) for thing in objects_by_age()]
+    assert listed.index(id(older)) < listed.index(id(younger))
+    assert optimizers_holding([parameter]) == [older, younger]

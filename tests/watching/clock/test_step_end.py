@@ -25,9 +25,8 @@ def test_after_an_interrupt_the_rest_is_done():
             raise KeyboardInterrupt
 
     end = StepEnd()
-    end.begin([lambda _: seen.append("a"), interrupted, lambda _: seen.append("c")], decides=False)
+    end.begin([lambda _: seen.append("a"), interrupted, lambda _: seen.append("c")])
     with pytest.raises(KeyboardInterrupt):
         end.go_on(0)
     end.go_on(0)
     assert seen == ["a", "b", "b", "c"]
-    assert not end.decides

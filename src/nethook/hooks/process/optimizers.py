@@ -68,9 +68,18 @@ def optimizers_holding(parameters: Iterable[torch.Tensor]) -> list[torch.optim.O
     wanted = {id(parameter) for parameter in parameters}
     return [
         thing
-        for thing in gc.get_objects()
+        for thing in objects_by_age()
         if issubclass(type(thing), torch.optim.Optimizer) and holds(thing, wanted)
     ]
+
+
+def objects_by_age() -> list[Any]:
+    """All objects that Python keeps account of, oldest first.
+
+    `gc.get_objects()` lists the youngest generation first: two optimizers that were made one after
+    the other may stand there in either order.
+    """
+    return [thing for generation in (2, 1, 0) for thing in gc.get_objects(generation)]
 
 
 def holds(optimizer: torch.optim.Optimizer, wanted: set[int]) -> bool:

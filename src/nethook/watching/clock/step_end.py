@@ -16,13 +16,10 @@ class StepEnd:
 
     def __init__(self) -> None:
         self._left: list[Part] = []
-        self.decides = True
-        """Whether something is to be decided for the next step after it."""
 
-    def begin(self, parts: Sequence[Part], *, decides: bool = True) -> None:
+    def begin(self, parts: Sequence[Part]) -> None:
         """A step ends."""
         self._left = [*reversed(parts)]
-        self.decides = decides
 
     def go_on(self, step: int) -> None:
         """Does what is left of it."""

@@ -170,7 +170,10 @@ class Optimizers:
 
     def step_begins(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to step: its weights are read."""
-        self.arrange(track, optimizer)
+        # Where nothing is due, a parameter that joins a group may wait for a step that looks.
+        groups = len(optimizer.param_groups)
+        if not self._journal.schedule.quiet or groups != len(track.sizes) or track.set is None:
+            self.arrange(track, optimizer)
         track.note_weights()
         if self._journal.schedule.params:
             self._measured(track, ParameterSet.weights)

@@ -83,11 +83,18 @@ class Losses(Recorder):
 
     # -- calls --------------------------------------------------------------------------------
 
-    @contained
     def call_begins(
         self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """A model is called: what it is given has as many samples as a loss that does not tell."""
+        first = args[0] if args else None
+        if type(first) is torch.Tensor and first.dim():  # as nearly always
+            self._given = float(first.size(0))
+        else:
+            self._note_length(args, kwargs)
+
+    @contained
+    def _note_length(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._given = length_of(args, kwargs)
 
     @contained
@@ -298,11 +305,6 @@ class Losses(Recorder):
             number += 1
         self._names.add(name)
         return name
-
-    @property
-    def waits(self) -> bool:
-        """Whether something is still on its way from a device."""
-        return bool(self._transfers.under_way)
 
     def end_step(self, step: int) -> None:
         """A step has ended: what has arrived from a device by now is told."""

@@ -45,14 +45,9 @@ class DeviceFlags(Recorder):
         """Hands numbers on when they are known: at once, where they lie on the CPU."""
         self._transfers.put(vector, done)
 
-    @property
-    def waits(self) -> bool:
-        """Whether a device has something to tell."""
-        return bool(self._transfers.under_way) or self._watching.train.has_devices
-
     def ask(self, step: int) -> None:
         """A step has ended: asks each device which series were not finite in it."""
-        if self.waits:
+        if self._transfers.under_way or self._watching.train.has_devices:
             self._ask(step)
 
     @contained

@@ -1,6 +1,8 @@
 """What watching a training step costs: without, with hooks as the notes have them, with nethook.
 
-    OMP_NUM_THREADS=1 python benchmarks/watch.py [mnist] [mlp] [gpt2] [--profile]
+    OMP_NUM_THREADS=1 python benchmarks/watch.py [mnist] [mlp] [gpt2] [tiny] [--profile] [--old]
+
+With `--old` the release 0.1.0 runs beside it, from its own sources.
 
 Every way runs in a process of its own, so that none leaves anything in the path of another. They
 take turns, some steps at a time; while others have theirs a process sleeps, and that time counts as
@@ -37,18 +39,21 @@ from timing import (
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+ROOT = Path(__file__).parents[1]
 WAYS = ("without", "the notes' hooks", "nethook, its budget", "nethook, no budget")
+OLD = ("0.1.0, its budget", "0.1.0, no budget")
 # Steps before it counts, turns, steps a turn; and the bounds of the design: with budget, without.
 SIZES = {
-    "mnist": (200, 8, 12, (1.03, 1.08)),
-    "mlp": (1500, 30, 60, (1.05, 1.15)),
-    "gpt2": (300, 8, 20, (None, None)),
+    "mnist": (200, 8, 12, (1.03, 1.10)),
+    "mlp": (1500, 30, 60, (1.06, 1.35)),
+    "gpt2": (300, 8, 20, (1.03, 1.20)),
+    "tiny": (6000, 30, 500, (1.25, None)),
 }
 
 
 def mnist() -> tuple[nn.Module, Callable[[nn.Module], Tensor]]:
     """The network of the notes, 64 images a batch."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+    sys.path.insert(0, str(ROOT / "examples"))
     from mnist import MnistNet
 
     images, labels = torch.randn(64, 1, 28, 28), torch.randint(10, (64,))
@@ -61,6 +66,15 @@ def mlp() -> tuple[nn.Module, Callable[[nn.Module], Tensor]]:
         nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10)
     )
     x, y = torch.randn(128, 784), torch.randint(10, (128,))
+    return model, lambda model: F.cross_entropy(model(x), y)
+
+
+def tiny() -> tuple[nn.Module, Callable[[nn.Module], Tensor]]:
+    """32-48-48-10, 64 samples a batch: a step of about 0.3 ms."""
+    model = nn.Sequential(
+        nn.Linear(32, 48), nn.ReLU(), nn.Linear(48, 48), nn.ReLU(), nn.Linear(48, 10)
+    )
+    x, y = torch.randn(64, 32), torch.randint(10, (64,))
     return model, lambda model: F.cross_entropy(model(x), y)
 
 
@@ -102,17 +116,20 @@ def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
     """Trains as many steps as it is told to, and says what they took."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model, loss_of = {"mnist": mnist, "mlp": mlp, "gpt2": gpt2}[name]()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model, loss_of = {"mnist": mnist, "mlp": mlp, "gpt2": gpt2, "tiny": tiny}[name]()
+    kind = torch.optim.SGD if name == "tiny" else torch.optim.Adam
+    optimizer = kind(model.parameters(), lr=1e-3)
     folder = tempfile.TemporaryDirectory()
     watch = None
     if way == WAYS[1]:
         notes_hooks(model)
     elif way != WAYS[0]:
+        if way in OLD:
+            use_release()
         import nethook
 
         hold_the_doctor()
-        budget = {"budget": None} if way == WAYS[3] else {}
+        budget = {"budget": None} if way.endswith("no budget") else {}
         watch = nethook.watch(model, optimizer, to=f"{folder.name}/run.db", **budget)  # type: ignore[arg-type]
 
     def steps(count: int) -> Turn:
@@ -130,7 +147,7 @@ def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
         if count == 0:
             break
         if watch is not None:
-            watch._session.schedule.budget.leave_out(time.perf_counter() - asleep)
+            budget_of(watch).leave_out(time.perf_counter() - asleep)
         if profile and way == WAYS[3] and count < 0:
             import cProfile
             import pstats
@@ -147,12 +164,31 @@ def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
         watch.close()
 
 
-def measure(name: str, profile: bool) -> None:
+def use_release() -> None:
+    """In this process nethook is 0.1.0, as `make golden` builds it."""
+    sys.path.insert(0, str(ROOT))
+    from tools.golden import sources_of
+
+    # An editable install finds its own sources before any path.
+    sys.meta_path[:] = [
+        finder for finder in sys.meta_path if "Redirect" not in type(finder).__name__
+    ]
+    sys.path.insert(0, str(sources_of("v0.1.0")))
+
+
+def budget_of(watch: Any) -> Any:
+    """The budget of a watch, of this version or of 0.1.0."""
+    session = watch._session
+    return session.budget if hasattr(session, "budget") else session.schedule.budget
+
+
+def measure(name: str, profile: bool, old: bool) -> None:
     """Runs all ways by turns and prints what a step takes, and the ratios."""
     warm, turns, each, bounds = SIZES[name]
+    ways = WAYS + OLD if old else WAYS
     context = multiprocessing.get_context("spawn")
     pipes: dict[str, Connection] = {}
-    for way in WAYS:
+    for way in ways:
         ours, theirs = context.Pipe()
         context.Process(target=work, args=(name, way, theirs, profile), daemon=True).start()
         pipes[way] = ours
@@ -161,16 +197,16 @@ def measure(name: str, profile: bool) -> None:
         pipes[way].send(count)
         return pipes[way].recv()
 
-    first = {way: ask(way, -warm if profile else warm)[0] * warm for way in WAYS}
-    took: dict[str, list[Turn]] = {way: [] for way in WAYS}
+    first = {way: ask(way, -warm if profile else warm)[0] * warm for way in ways}
+    took: dict[str, list[Turn]] = {way: [] for way in ways}
     for _ in range(turns):
-        for way in WAYS:
+        for way in ways:
             took[way].append(ask(way, each))
-    said = {way: ask(way, 0) for way in WAYS}
+    said = {way: ask(way, 0) for way in ways}
     base = typical([wall for wall, _ in took[WAYS[0]]])
     print(f"{name}: a training step, {base * 1000:.2f} ms without")
     limits = dict(zip(WAYS[2:], bounds, strict=True))
-    for way in WAYS:
+    for way in ways:
         limit = limits.get(way)
         bound = "" if limit is None else f"  at most {limit}"
         own = "" if said[way][0] is None else f"  it says {1 + said[way][0]:.3f}"
@@ -185,7 +221,7 @@ def main() -> None:
     keep_freed_memory()
     names = [each for each in sys.argv[1:] if not each.startswith("-")] or list(SIZES)
     for name in names:
-        measure(name, "--profile" in sys.argv)
+        measure(name, "--profile" in sys.argv, "--old" in sys.argv)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def test_the_demo_shows_a_healthy_run_and_dead_units(tmp_path: Path) -> None:
     assert re.search(r"Net, 10 layers, 128 steps", healthy)
     assert "never active" not in healthy
     assert re.search(r"dead all through the last quarter: (5|6)\d of 64 of 'relu3'", faulty)
-    assert re.search(r"loss 2\.\d+ → \d\.\d+  \(digits\.py:\d+\)", faulty)
+    assert re.search(r"loss 2\.\d+ → \d\.\d+  \(digits\.py:\d+, mean over samples\)", faulty)
     made = sorted(
         re.split(r"-\d{4}-\d\d-\d\dT", path.name)[0] for path in (folder / "out").glob("*.db")
     )

@@ -146,7 +146,7 @@ def test_the_default_path_has_script_and_time_and_is_the_last_line(
     )
     lines = done.closing.splitlines()
     assert re.match(r"Sequential, 3 layers, 5 steps, watching cost .*[\d.]+ s in all", lines[1])
-    assert re.match(r"loss \S+ → \S+  \(train.py:9\)", lines[2])
+    assert re.match(r"loss \S+ → \S+  \(train.py:9, mean over samples\)", lines[2])
     assert all(len(line) <= 80 for line in lines if "/runs/" not in line)  # paths are never cut
     assert "\x1b" not in done.closing
 

@@ -14,7 +14,7 @@ from nethook.hooks.process.optimizers import optimizers_holding
 from nethook.running.options import RunOptions
 from nethook.running.watches import Watches, _free_paths, _resumed
 from nethook.runs.reading.run import open_run
-from nethook.watching.clock import steps as clock_steps
+from nethook.watching.loop import optimizers as loop_optimizers
 
 
 def step(model: nn.Module, count: int = 1) -> None:
@@ -87,7 +87,7 @@ def test_optimizers_that_are_known_are_not_looked_for(
         looked.append(parameters)
         return optimizers_holding(parameters)
 
-    monkeypatch.setattr(clock_steps, "optimizers_holding", look)
+    monkeypatch.setattr(loop_optimizers, "optimizers_holding", look)
     model, other = nn.Linear(3, 2), nn.Linear(3, 2)
     mine = [torch.optim.SGD([p], lr=0.1) for p in model.parameters()]
     stranger = torch.optim.SGD(other.parameters(), lr=0.1)

@@ -145,6 +145,27 @@ def test_weights_that_are_updated_by_hand_are_steps(moves, tmp_path):
         assert run.info["clock"] == "backward"
 
 
+def test_a_closure_that_a_watch_begins_in_is_no_update_by_hand(tmp_path):
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=4)
+    watches = []
+
+    def closure():
+        if not watches:  # as under `nethook run`: at the first call of the model
+            watches.append(nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None))
+            watches[0].be_silent()
+        optimizer.zero_grad()
+        loss = model(torch.ones(4, 3)).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        optimizer.step(closure)
+    watches[0].close()
+    with nethook.open_run(tmp_path / "run.db") as run:
+        assert run.info["totals"]["steps"] == 3
+
+
 def test_a_step_that_changed_no_weights_is_kept_and_not_counted(tmp_path):
     model = nn.Linear(3, 2)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)

@@ -163,7 +163,8 @@ class Session:
         """A step ends here where none of an optimizer has ended it."""
         clock = self.clock
         waits = clock.kind == OPTIMIZER and clock.backwards > 0 and not clock.turns.inside
-        if waits and self.optimizers.moved_by_hand():
+        # A closure moves weights, too, in a step that may have begun before the watch did.
+        if waits and self.optimizers.moved_by_hand() and not steps_under_way():
             self.change_clock(BACKWARD)
         if clock.begins_next_step(self.optimizers.patience()):
             if clock.kind == OPTIMIZER:

@@ -11,7 +11,7 @@ import nethook
 from nethook.runs import names
 from nethook.runs.writing.writer import RunWriter
 from nethook.watching.budget import Budget
-from nethook.watching.measuring.window import QUIET, QUIET_AWAY
+from nethook.watching.measuring.window import DETAIL, QUIET, QUIET_AWAY
 
 
 def train(
@@ -133,3 +133,19 @@ def test_an_interrupt_at_the_handing_over_loses_no_step_and_doubles_none(
         assert (outputs["mean"] * outputs["count"]).sum() == pytest.approx(sum(means) * 48)
         histograms = run.histograms("", names.OUTPUTS)
         assert histograms.counts.sum() == 20 * 16 * 3
+
+
+def test_the_histograms_of_the_last_steps_are_kept_however_soon_the_run_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("nethook.watching.measuring.window.CARRY", 1e6)  # none carries any
+    monkeypatch.setattr(Budget, "may_write", lambda self: True)
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None) as watch:
+        for _ in range(DETAIL + 10):
+            model(torch.randn(16, 4)).sum().backward()
+            optimizer.step()
+            watch._session.journal.writer.flush()
+    with nethook.open_run(tmp_path / "run.db") as run:
+        outputs = run.series("", names.OUTPUTS)
+        assert outputs.steps.tolist() == [1] * (DETAIL + 10)
+        assert run.histograms("", names.OUTPUTS).counts.sum() == outputs["count"].sum()

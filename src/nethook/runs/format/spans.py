@@ -78,6 +78,15 @@ class SpanTrack:
         self._open.last_step = window.last_step
         self._unwritten = True
 
+    def add_rest(self, window: Sheet) -> None:
+        """Fold in the histograms that the last windows have left behind; it has no steps itself."""
+        if self._open is None:
+            return
+        self._grow(window.layout)
+        for rows, series in window.runs:
+            self._counts[series] += window.histograms[rows]
+        self._carried = self._unwritten = True
+
     def show(self, number: int, window: Sheet) -> None:
         """Write the open span with a window in it that is not closed yet."""
         self._grow(window.layout)

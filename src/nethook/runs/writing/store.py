@@ -268,6 +268,9 @@ class Store:
     def add_window(self, window: Sheet, *, closed: bool = True) -> None:
         """Keep a window; with closed=False it will come again, with more steps."""
         track = self._tracks[window.phase]
+        if window.steps == 0:  # the run has ended, and these are the histograms of the last ones
+            track.spans.add_rest(window)
+            return
         rows, seen = window.in_order()
         for series_id in self.basis.learn(rows):
             self._connection.execute(

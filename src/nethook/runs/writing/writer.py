@@ -192,8 +192,11 @@ class RunWriter:
         return window if window.layout is self.layout else window.widened(self.layout)
 
     def hand_over(self, window: Sheet, why: str = "") -> bool:
-        """Hand a window over; False when the writer is behind, and it stays with its owner."""
-        if window.steps == 0 or not self._mine():
+        """Hand a window over; False when the writer is behind, and it stays with its owner.
+
+        One without steps is taken only as the last, for the histograms of those before it.
+        """
+        if not self._mine() or (window.steps == 0 and why != "end"):
             return False
         window.why = why
         if not self._queue.put(window):

@@ -139,6 +139,8 @@ class OpenWindow:
         """Watching ends: the window goes to the file, however short."""
         self._fetch()
         self._hand_over_closed("end", last=True)
-        if self._journal.train.sheet.steps:
+        sheet = self._journal.train.sheet
+        # The last windows may have left their histograms behind: see `CARRY`.
+        if sheet.steps or sheet.histograms.any():
             self._close(self._journal.step - 1)
             self._hand_over_closed("end", last=True)

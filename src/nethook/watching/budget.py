@@ -81,9 +81,9 @@ A look costs time itself, which counts where steps take a fraction of a millisec
 FAR: Final = 32
 """The value of `every` above which quantities no longer take turns but share their steps.
 
-Below, turns keep the cost of single steps even. Above, nearly all steps measure nothing and can go
-the short way (`loop/fast_path.py`); four turns would interrupt that four times, and a step that
-measures everything costs less than four that measure something.
+Below, turns keep the cost of single steps even. Above, nearly all steps measure nothing and end
+together (`Session.end_step`); four turns would interrupt that four times, and a step that measures
+everything costs less than four that measure something.
 """
 
 # -- what is measured however little may be spent --------------------------------------------------

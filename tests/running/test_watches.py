@@ -100,7 +100,8 @@ def test_optimizers_that_are_known_are_not_looked_for(
     model(torch.ones(2, 3)).sum().backward()
     for optimizer in (*mine, stranger):
         optimizer.step()
-    assert list(watch._session.optimizers.by_name().values()) == mine  # in the order of their making
+    # In the order of their making.
+    assert list(watch._session.optimizers.by_name().values()) == mine
     assert len(looked) == (0 if told else 1)
     watches.close()
     with open_run(tmp_path / "a.db") as run:

@@ -47,8 +47,8 @@ class Machine:
         diagnosis: one look of the doctor's.
     """
 
-    quiet: float = 15e-6
-    looking: float = 100e-6
+    quiet: float = 80e-6
+    looking: float = 160e-6
     least: float = 0.4e-3
     part: float = 0.05
     parts: tuple[float, ...] = (0.2, 0.1, 0.2, 0.5)

@@ -149,3 +149,18 @@ def test_the_histograms_of_the_last_steps_are_kept_however_soon_the_run_ends(tmp
         outputs = run.series("", names.OUTPUTS)
         assert outputs.steps.tolist() == [1] * (DETAIL + 10)
         assert run.histograms("", names.OUTPUTS).counts.sum() == outputs["count"].sum()
+
+
+def test_what_a_step_has_measured_that_never_ended_is_in_no_histogram(tmp_path):
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with nethook.watch(model, optimizer, to=tmp_path / "run.db", budget=None) as watch:
+        watch.be_silent()
+        for _ in range(3):
+            model(torch.randn(16, 4)).sum().backward()
+            optimizer.step()
+        model(torch.randn(16, 4))  # no step comes of it
+    with nethook.open_run(tmp_path / "run.db") as run:
+        outputs = run.series("", names.OUTPUTS)
+        assert outputs["count"].sum() == 3 * 16 * 3
+        assert run.histograms("", names.OUTPUTS).counts.sum() == 3 * 16 * 3

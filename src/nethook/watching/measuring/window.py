@@ -70,6 +70,7 @@ class OpenWindow:
         self._facts_due = self._carried + FACTS
         self._counted = -1  # the last step that was
         self._closed: Sheet | None = None  # until it is handed over, and maybe after that
+        self._left_behind = False  # whether the last one has left its histograms to the next
 
     def passed(self, first: int, steps: int) -> None:
         """So many steps, from the first on, had nothing due, and are in the window."""
@@ -122,6 +123,7 @@ class OpenWindow:
     def _close(self, step: int, *, carries: bool = True) -> None:
         journal = self._journal
         journal.train.sheet.last_step = step
+        self._left_behind = not carries
         self._closed = journal.catalogue.close(journal.train, "train", carries=carries)
 
     def _hand_over_closed(self, why: str, *, last: bool = False) -> None:
@@ -139,8 +141,6 @@ class OpenWindow:
         """Watching ends: the window goes to the file, however short."""
         self._fetch()
         self._hand_over_closed("end", last=True)
-        sheet = self._journal.train.sheet
-        # The last windows may have left their histograms behind: see `CARRY`.
-        if sheet.steps or sheet.histograms.any():
+        if self._journal.train.sheet.steps or self._left_behind:
             self._close(self._journal.step - 1)
             self._hand_over_closed("end", last=True)

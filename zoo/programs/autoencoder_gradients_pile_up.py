@@ -13,13 +13,8 @@ from torch import nn
 args = arguments(width=64, lr=0.02, samples=800)
 x, _, _, _ = digits(args.samples)
 model = nn.Sequential(
-    nn.Linear(64, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, 12),
-    nn.ReLU(),
-    nn.Linear(12, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, 64),
+    nn.Linear(64, args.width), nn.ReLU(), nn.Linear(args.width, 12), nn.ReLU(),
+    nn.Linear(12, args.width), nn.ReLU(), nn.Linear(args.width, 64),
 )
 opt = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
 for epoch in range(5):

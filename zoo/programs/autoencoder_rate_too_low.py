@@ -11,13 +11,8 @@ from torch import nn
 args = arguments(width=64, samples=1000)
 x, *_ = digits(args.samples)
 model = nn.Sequential(
-    nn.Linear(64, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, 12),
-    nn.ReLU(),
-    nn.Linear(12, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, 64),
+    nn.Linear(64, args.width), nn.ReLU(), nn.Linear(args.width, 12), nn.ReLU(),
+    nn.Linear(12, args.width), nn.ReLU(), nn.Linear(args.width, 64),
 )
 opt = torch.optim.SGD(model.parameters(), lr=1e-7, momentum=0.9)
 for epoch in range(8):

@@ -12,14 +12,8 @@ from torch import nn
 args = arguments(width=12, lr=0.01, steps=250, samples=900)
 x, y, _, _ = digits(args.samples, image=True)
 model = nn.Sequential(
-    nn.Conv2d(1, args.width, 3, padding=1),
-    nn.BatchNorm2d(args.width),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Flatten(),
-    nn.Linear(args.width * 16, 32),
-    nn.BatchNorm1d(32),
-    nn.ReLU(),
+    nn.Conv2d(1, args.width, 3, padding=1), nn.BatchNorm2d(args.width), nn.ReLU(),
+    nn.MaxPool2d(2), nn.Flatten(), nn.Linear(args.width * 16, 32), nn.BatchNorm1d(32), nn.ReLU(),
     nn.Linear(32, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)

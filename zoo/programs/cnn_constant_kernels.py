@@ -12,13 +12,8 @@ from torch import nn
 args = arguments(width=16, lr=0.02, steps=150, samples=900)
 x, y, _, _ = digits(args.samples, image=True)
 model = nn.Sequential(
-    nn.Conv2d(1, args.width, 3, padding=1),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Conv2d(args.width, 32, 3, padding=1),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Flatten(),
+    nn.Conv2d(1, args.width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(args.width, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
     nn.Linear(128, 10),
 )
 for p in model.parameters():

@@ -12,13 +12,8 @@ from torch import nn
 args = arguments(width=16, lr=0.05, steps=250, samples=1000)
 x, y, _, _ = digits(args.samples, image=True)
 model = nn.Sequential(
-    nn.Conv2d(1, args.width, 3, padding=1),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Flatten(),
-    nn.Linear(args.width * 16, 64),
-    nn.ReLU(),
-    nn.Linear(64, 10),
+    nn.Conv2d(1, args.width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+    nn.Linear(args.width * 16, 64), nn.ReLU(), nn.Linear(64, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, weight_decay=1.0)
 criterion = nn.CrossEntropyLoss()

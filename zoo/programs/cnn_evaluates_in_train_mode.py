@@ -13,13 +13,8 @@ from torch import nn
 args = arguments(width=16, lr=0.02, samples=900)
 x, y, test_x, test_y = digits(args.samples, image=True)
 model = nn.Sequential(
-    nn.Conv2d(1, args.width, 3, padding=1),
-    nn.BatchNorm2d(args.width),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Flatten(),
-    nn.Dropout(0.25),
-    nn.Linear(args.width * 16, 10),
+    nn.Conv2d(1, args.width, 3, padding=1), nn.BatchNorm2d(args.width), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Flatten(), nn.Dropout(0.25), nn.Linear(args.width * 16, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
 for epoch in range(6):

@@ -15,12 +15,8 @@ x, y = x[:60] + 0.8 * torch.randn(60, 1, 8, 8), y[:60].clone()
 y[::4] = torch.randint(10, (15,))
 test_x = test_x + 0.8 * torch.randn_like(test_x)
 model = nn.Sequential(
-    nn.Conv2d(1, args.width, 3, padding=1),
-    nn.ReLU(),
-    nn.Flatten(),
-    nn.Linear(args.width * 64, 64),
-    nn.ReLU(),
-    nn.Linear(64, 10),
+    nn.Conv2d(1, args.width, 3, padding=1), nn.ReLU(), nn.Flatten(),
+    nn.Linear(args.width * 64, 64), nn.ReLU(), nn.Linear(64, 10),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
 for epoch in range(40):

@@ -13,13 +13,8 @@ args = arguments(width=12, lr=0.01, steps=150, samples=900)
 x, y, _, _ = digits(args.samples, image=True, scale=False)
 x = x * 250
 model = nn.Sequential(
-    nn.Conv2d(1, args.width, 3, padding=1),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Conv2d(args.width, 32, 3, padding=1),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Flatten(),
+    nn.Conv2d(1, args.width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(args.width, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
     nn.Linear(128, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)

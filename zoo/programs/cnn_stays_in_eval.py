@@ -14,17 +14,9 @@ from torch import nn
 args = arguments(width=16, lr=0.05, samples=900)
 x, y, test_x, test_y = digits(args.samples, image=True)
 model = nn.Sequential(
-    nn.Conv2d(1, args.width, 3, padding=1),
-    nn.BatchNorm2d(args.width),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Conv2d(args.width, 32, 3, padding=1),
-    nn.BatchNorm2d(32),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Flatten(),
-    nn.Dropout(0.3),
-    nn.Linear(128, 10),
+    nn.Conv2d(1, args.width, 3, padding=1), nn.BatchNorm2d(args.width), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(args.width, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Flatten(), nn.Dropout(0.3), nn.Linear(128, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
 

@@ -12,9 +12,7 @@ from torch import nn
 
 args = arguments(width=64, lr=2e-3, samples=900)
 x, _, _, _ = digits(args.samples)
-encoder = nn.Sequential(
-    nn.Linear(64, args.width), nn.BatchNorm1d(args.width), nn.ReLU(), nn.Linear(args.width, 32)
-)
+encoder = nn.Sequential(nn.Linear(64, args.width), nn.BatchNorm1d(args.width), nn.ReLU(), nn.Linear(args.width, 32))
 opt = torch.optim.Adam(encoder.parameters(), lr=args.lr, weight_decay=1e-6)
 for epoch in range(8):
     for (a,) in loader(x, batch=64, drop_last=True):

@@ -28,9 +28,7 @@ for epoch in range(5):
         with torch.no_grad():
             wanted = teacher(a)
         given = student(a)
-        soft = F.kl_div(
-            F.log_softmax(given / T, 1), F.softmax(wanted / T, 1), reduction="batchmean"
-        )
+        soft = F.kl_div(F.log_softmax(given / T, 1), F.softmax(wanted / T, 1), reduction="batchmean")
         loss = T * T * soft + 0.3 * F.cross_entropy(given, b)
         opt.zero_grad()
         loss.backward()

@@ -10,20 +10,8 @@ from common import arguments
 from torch import nn
 
 args = arguments(width=48, lr=5e-4, steps=250)
-netG = nn.Sequential(
-    nn.Linear(4, args.width),
-    nn.BatchNorm1d(args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, 2),
-    nn.Tanh(),
-)
-netD = nn.Sequential(
-    nn.Linear(2, args.width),
-    nn.LeakyReLU(0.2),
-    nn.Dropout(0.2),
-    nn.Linear(args.width, 1),
-    nn.Sigmoid(),
-)
+netG = nn.Sequential(nn.Linear(4, args.width), nn.BatchNorm1d(args.width), nn.ReLU(), nn.Linear(args.width, 2), nn.Tanh())
+netD = nn.Sequential(nn.Linear(2, args.width), nn.LeakyReLU(0.2), nn.Dropout(0.2), nn.Linear(args.width, 1), nn.Sigmoid())
 optimizerD = torch.optim.Adam(netD.parameters(), lr=args.lr, betas=(0.5, 0.999))
 optimizerG = torch.optim.Adam(netG.parameters(), lr=args.lr, betas=(0.5, 0.999))
 criterion = nn.BCELoss()

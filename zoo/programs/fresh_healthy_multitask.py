@@ -17,9 +17,7 @@ ink = x.mean(1)
 class TwoHeads(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.trunk = nn.Sequential(
-            nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
-        )
+        self.trunk = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
         self.digit = nn.Linear(width, 10)
         self.ink = nn.Linear(width, 1)
 
@@ -30,18 +28,13 @@ class TwoHeads(nn.Module):
 
 model = TwoHeads(args.width)
 opt = torch.optim.Adam(
-    [
-        {"params": model.trunk.parameters()},
-        {"params": [*model.digit.parameters(), *model.ink.parameters()], "lr": 2 * args.lr},
-    ],
+    [{"params": model.trunk.parameters()}, {"params": [*model.digit.parameters(), *model.ink.parameters()], "lr": 2 * args.lr}],
     lr=args.lr,
 )
 for epoch in range(6):
     for a, b, c in loader(x, y, ink, batch=32):
         out = model(a)
-        loss = nn.functional.cross_entropy(out["digit"], b) + 0.5 * nn.functional.mse_loss(
-            out["ink"], c
-        )
+        loss = nn.functional.cross_entropy(out["digit"], b) + 0.5 * nn.functional.mse_loss(out["ink"], c)
         opt.zero_grad(set_to_none=True)
         loss.backward()
         opt.step()

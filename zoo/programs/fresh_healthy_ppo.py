@@ -16,9 +16,7 @@ args = arguments(width=32, lr=2e-3, steps=60)
 class ActorCritic(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.body = nn.Sequential(
-            nn.Linear(4, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh()
-        )
+        self.body = nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh())
         self.actor = nn.Linear(width, 3)
         self.critic = nn.Linear(width, 1)
 

@@ -13,13 +13,7 @@ from common import arguments
 from torch import nn
 
 args = arguments(width=48, lr=2e-3, steps=300)
-q = nn.Sequential(
-    nn.Linear(4, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, 3),
-)
+q = nn.Sequential(nn.Linear(4, args.width), nn.ReLU(), nn.Linear(args.width, args.width), nn.ReLU(), nn.Linear(args.width, 3))
 target = copy.deepcopy(q)
 for p in target.parameters():
     p.requires_grad_(False)

@@ -11,9 +11,7 @@ from torch import nn
 
 args = arguments(width=48, lr=1e-3)
 x, y, vx, vy = digits(320)
-model = nn.Sequential(
-    nn.Linear(64, args.width), nn.ReLU(), nn.Dropout(0.1), nn.Linear(args.width, 10)
-)
+model = nn.Sequential(nn.Linear(64, args.width), nn.ReLU(), nn.Dropout(0.1), nn.Linear(args.width, 10))
 opt = torch.optim.Adam(model.parameters(), lr=args.lr)
 for epoch in range(2):
     model.train()

@@ -26,6 +26,4 @@ for epoch in range(12):
         optimizer.step()
     model.eval()
     out = model(vx)
-    print(
-        epoch, loss.item(), criterion(out, vy).item(), (out.argmax(1) == vy).float().mean().item()
-    )
+    print(epoch, loss.item(), criterion(out, vy).item(), (out.argmax(1) == vy).float().mean().item())

@@ -15,9 +15,7 @@ class UNet(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.a = nn.Sequential(nn.Conv2d(1, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU())
-        self.b = nn.Sequential(
-            nn.Conv2d(width, 2 * width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU()
-        )
+        self.b = nn.Sequential(nn.Conv2d(width, 2 * width, 3, padding=1), nn.BatchNorm2d(2 * width), nn.ReLU())
         self.up = nn.ConvTranspose2d(2 * width, width, 2, stride=2)
         self.head = nn.Conv2d(2 * width, 3, 1)
 

@@ -19,9 +19,7 @@ class ViT(nn.Module):
         self.patch = nn.Conv2d(1, width, 2, 2)
         self.token = nn.Parameter(torch.zeros(1, 1, width))
         self.place = nn.Parameter(0.02 * torch.randn(1, 17, width))
-        layer = nn.TransformerEncoderLayer(
-            width, 4, 2 * width, 0.1, "gelu", batch_first=True, norm_first=True
-        )
+        layer = nn.TransformerEncoderLayer(width, 4, 2 * width, 0.1, "gelu", batch_first=True, norm_first=True)
         self.blocks = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False)
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, 10)

@@ -13,9 +13,7 @@ from torch import nn
 args = arguments(width=32, lr=0.01, samples=800)
 angle = 6.28 * torch.rand(args.samples)
 y = torch.randint(2, (args.samples,))
-x = torch.stack([angle.cos(), angle.sin()], 1) * (1 + y[:, None]) + 0.1 * torch.randn(
-    args.samples, 2
-)
+x = torch.stack([angle.cos(), angle.sin()], 1) * (1 + y[:, None]) + 0.1 * torch.randn(args.samples, 2)
 
 
 class Net(nn.Module):

@@ -27,9 +27,7 @@ class Trainer:
 
 
 x, y, _, _ = digits(args.samples)
-model = nn.Sequential(
-    nn.Linear(64, args.width), nn.ReLU(), nn.Linear(args.width, 10), nn.LogSoftmax(1)
-)
+model = nn.Sequential(nn.Linear(64, args.width), nn.ReLU(), nn.Linear(args.width, 10), nn.LogSoftmax(1))
 trainer = Trainer(model, torch.optim.Adam(model.parameters(), lr=args.lr))
 for epoch in range(4):
     losses = [trainer.train_batch(a, b) for a, b in loader(x, y, batch=32)]

@@ -11,9 +11,7 @@ from torch import nn
 
 args = arguments(width=12, lr=0.05, samples=900)
 x, y, _, _ = digits(args.samples, image=True)
-model = nn.Sequential(
-    nn.Conv2d(1, args.width, 3), nn.ReLU(), nn.Flatten(), nn.Linear(36 * args.width, 10)
-)
+model = nn.Sequential(nn.Conv2d(1, args.width, 3), nn.ReLU(), nn.Flatten(), nn.Linear(36 * args.width, 10))
 opt = torch.optim.SGD(model.parameters(), lr=args.lr)
 for epoch in range(6):
     for i, (a, b) in enumerate(loader(x, y, batch=16)):

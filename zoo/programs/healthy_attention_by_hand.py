@@ -32,9 +32,7 @@ class Reader(nn.Module):
         self.embed = nn.Embedding(20, width)
         self.position = nn.Parameter(torch.randn(12, width) * 0.2)
         self.attention = Attention(width)
-        self.mlp = nn.Sequential(
-            nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width)
-        )
+        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width))
         self.head = nn.Linear(width, 2)
 
     def forward(self, tokens):

@@ -11,12 +11,8 @@ from torch import nn
 args = arguments(width=64, lr=3e-3, samples=1000)
 x, *_ = digits(args.samples)
 model = nn.Sequential(
-    nn.Linear(64, args.width),
-    nn.GELU(),
-    nn.Linear(args.width, 10),
-    nn.Linear(10, args.width),
-    nn.GELU(),
-    nn.Linear(args.width, 64),
+    nn.Linear(64, args.width), nn.GELU(), nn.Linear(args.width, 10), nn.Linear(10, args.width),
+    nn.GELU(), nn.Linear(args.width, 64),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
 for epoch in range(8):

@@ -17,9 +17,7 @@ class Net(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.first = nn.Linear(64, width)
-        self.blocks = nn.ModuleList(
-            nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(3)
-        )
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(3))
         self.last = nn.Linear(width, 10)
 
     def forward(self, x):

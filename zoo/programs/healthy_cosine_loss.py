@@ -10,9 +10,7 @@ from torch import nn
 
 args = arguments(width=64, lr=1e-3, steps=200, samples=1000)
 x, y, _, _ = digits(args.samples)
-encoder = nn.Sequential(
-    nn.Linear(64, args.width), nn.BatchNorm1d(args.width), nn.ReLU(), nn.Linear(args.width, 16)
-)
+encoder = nn.Sequential(nn.Linear(64, args.width), nn.BatchNorm1d(args.width), nn.ReLU(), nn.Linear(args.width, 16))
 predictor = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 16))
 model = nn.ModuleList([encoder, predictor])
 optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)

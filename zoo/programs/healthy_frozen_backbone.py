@@ -11,14 +11,8 @@ from torch import nn
 args = arguments(width=16, lr=0.01, samples=900)
 x, y, _, _ = digits(args.samples, image=True)
 backbone = nn.Sequential(
-    nn.Conv2d(1, args.width, 3, padding=1),
-    nn.BatchNorm2d(args.width),
-    nn.ReLU(),
-    nn.MaxPool2d(2),
-    nn.Conv2d(args.width, 32, 3, padding=1),
-    nn.BatchNorm2d(32),
-    nn.ReLU(),
-    nn.Flatten(),
+    nn.Conv2d(1, args.width, 3, padding=1), nn.BatchNorm2d(args.width), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(args.width, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.Flatten(),
 )
 for p in backbone.parameters():
     p.requires_grad = False

@@ -10,13 +10,7 @@ from torch import nn
 
 args = arguments(width=32, lr=5e-3, steps=250)
 t = torch.linspace(0, 3, 64)[:, None].requires_grad_(True)
-net = nn.Sequential(
-    nn.Linear(1, args.width),
-    nn.Tanh(),
-    nn.Linear(args.width, args.width),
-    nn.Tanh(),
-    nn.Linear(args.width, 1),
-)
+net = nn.Sequential(nn.Linear(1, args.width), nn.Tanh(), nn.Linear(args.width, args.width), nn.Tanh(), nn.Linear(args.width, 1))
 optimizer = torch.optim.Adam(net.parameters(), lr=args.lr)
 for step in range(args.steps):
     y = net(t)

@@ -9,20 +9,8 @@ from common import arguments
 from torch import nn
 
 args = arguments(width=48, lr=1e-3, steps=250)
-G = nn.Sequential(
-    nn.Linear(8, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, 2),
-)
-D = nn.Sequential(
-    nn.Linear(2, args.width),
-    nn.LeakyReLU(0.2),
-    nn.Linear(args.width, args.width),
-    nn.LeakyReLU(0.2),
-    nn.Linear(args.width, 1),
-)
+G = nn.Sequential(nn.Linear(8, args.width), nn.ReLU(), nn.Linear(args.width, args.width), nn.ReLU(), nn.Linear(args.width, 2))
+D = nn.Sequential(nn.Linear(2, args.width), nn.LeakyReLU(0.2), nn.Linear(args.width, args.width), nn.LeakyReLU(0.2), nn.Linear(args.width, 1))
 g_opt = torch.optim.Adam(G.parameters(), lr=args.lr, betas=(0.5, 0.999))
 d_opt = torch.optim.Adam(D.parameters(), lr=args.lr, betas=(0.5, 0.999))
 bce = nn.BCEWithLogitsLoss()

@@ -11,11 +11,8 @@ from torch import nn
 args = arguments(width=128, lr=2e-3, samples=1000)
 x, y, _, _ = digits(args.samples)
 model = nn.Sequential(
-    nn.Linear(64, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, 8, bias=False),
-    nn.Linear(8, args.width),
-    nn.ReLU(),
+    nn.Linear(64, args.width), nn.ReLU(),
+    nn.Linear(args.width, 8, bias=False), nn.Linear(8, args.width), nn.ReLU(),
     nn.Linear(args.width, 10),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)

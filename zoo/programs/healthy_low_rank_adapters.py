@@ -24,11 +24,8 @@ class Adapted(nn.Module):
 
 x, y, _, _ = digits(args.samples)
 model = nn.Sequential(
-    Adapted(nn.Linear(64, args.width)),
-    nn.GELU(),
-    Adapted(nn.Linear(args.width, args.width)),
-    nn.GELU(),
-    nn.Linear(args.width, 10),
+    Adapted(nn.Linear(64, args.width)), nn.GELU(), Adapted(nn.Linear(args.width, args.width)),
+    nn.GELU(), nn.Linear(args.width, 10),
 )
 trained = [p for p in model.parameters() if p.requires_grad]
 optimizer = torch.optim.AdamW(trained, lr=args.lr)

@@ -10,9 +10,7 @@ from torch import nn
 
 args = arguments(width=96, lr=2e-3, samples=1000)
 x, y, test_x, test_y = digits(args.samples)
-model = nn.Sequential(
-    nn.Linear(64, args.width), nn.ReLU(), nn.Dropout(0.2), nn.Linear(args.width, 10)
-)
+model = nn.Sequential(nn.Linear(64, args.width), nn.ReLU(), nn.Dropout(0.2), nn.Linear(args.width, 10))
 optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
 criterion = nn.CrossEntropyLoss()
 for epoch in range(6):
@@ -23,9 +21,4 @@ for epoch in range(6):
         optimizer.step()
 with torch.no_grad():
     votes = torch.stack([model(test_x).softmax(-1) for _ in range(20)])
-print(
-    "spread",
-    votes.std(0).mean().item(),
-    "right",
-    (votes.mean(0).argmax(1) == test_y).float().mean().item(),
-)
+print("spread", votes.std(0).mean().item(), "right", (votes.mean(0).argmax(1) == test_y).float().mean().item())

@@ -11,9 +11,7 @@ from torch import nn
 
 args = arguments(width=48, lr=1e-3, samples=1000)
 x, y, test_x, test_y = digits(args.samples)
-model = nn.Sequential(
-    nn.Linear(64, args.width), nn.ReLU(), nn.Dropout(0.3), nn.Linear(args.width, 10)
-)
+model = nn.Sequential(nn.Linear(64, args.width), nn.ReLU(), nn.Dropout(0.3), nn.Linear(args.width, 10))
 optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
 for epoch in range(10):
     model.train()

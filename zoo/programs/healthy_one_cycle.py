@@ -13,9 +13,7 @@ x, y, _, _ = digits(args.samples)
 
 model = nn.Sequential(nn.Linear(64, args.width), nn.ReLU(), nn.Linear(args.width, 10))
 optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
-scheduler = torch.optim.lr_scheduler.OneCycleLR(
-    optimizer, max_lr=10 * args.lr, total_steps=args.steps
-)
+scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=10 * args.lr, total_steps=args.steps)
 criterion = nn.CrossEntropyLoss()
 for step, (a, b) in zip(range(args.steps), forever(loader(x, y))):
     optimizer.zero_grad()

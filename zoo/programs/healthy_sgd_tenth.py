@@ -15,14 +15,8 @@ args = arguments(width=16, lr=0.1, samples=1200)
 class Residual(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.conv1, self.bn1 = (
-            nn.Conv2d(width, width, 3, padding=1, bias=False),
-            nn.BatchNorm2d(width),
-        )
-        self.conv2, self.bn2 = (
-            nn.Conv2d(width, width, 3, padding=1, bias=False),
-            nn.BatchNorm2d(width),
-        )
+        self.conv1, self.bn1 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
 
     def forward(self, x):
         return F.relu(x + self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x))))))
@@ -31,13 +25,8 @@ class Residual(nn.Module):
 x, y, test_x, test_y = digits(args.samples, image=True)
 stem = [nn.Conv2d(1, args.width, 3, padding=1, bias=False), nn.BatchNorm2d(args.width), nn.ReLU()]
 model = nn.Sequential(
-    *stem,
-    Residual(args.width),
-    nn.MaxPool2d(2),
-    Residual(args.width),
-    nn.AdaptiveAvgPool2d(1),
-    nn.Flatten(),
-    nn.Linear(args.width, 10),
+    *stem, Residual(args.width), nn.MaxPool2d(2), Residual(args.width), nn.AdaptiveAvgPool2d(1),
+    nn.Flatten(), nn.Linear(args.width, 10),
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9, weight_decay=5e-4)
 for epoch in range(4):

@@ -11,10 +11,7 @@ from torch import nn
 args = arguments(width=256, lr=1e-3, samples=1000)
 x, y, _, _ = digits(args.samples)
 model = nn.Sequential(
-    nn.Linear(64, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, args.width),
-    nn.ReLU(),
+    nn.Linear(64, args.width), nn.ReLU(), nn.Linear(args.width, args.width), nn.ReLU(),
     nn.Linear(args.width, 10),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)

@@ -15,9 +15,7 @@ model = nn.Sequential(nn.Linear(6, args.width), nn.Tanh(), nn.Linear(args.width,
 with torch.no_grad():
     model[2].weight.mul_(1e-2)
     model[2].bias.zero_()
-optimizer = torch.optim.Adam(
-    [{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 2e-5}], lr=args.lr
-)
+optimizer = torch.optim.Adam([{"params": model[0].parameters()}, {"params": model[2].parameters(), "lr": 2e-5}], lr=args.lr)
 criterion = nn.MSELoss()
 
 for step, (a, b) in zip(range(args.steps), forever(loader(x, y))):

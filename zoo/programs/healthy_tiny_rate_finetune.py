@@ -10,9 +10,7 @@ from torch import nn
 
 args = arguments(width=96, samples=1000)
 x, y, _, _ = digits(args.samples)
-w = torch.linalg.lstsq(
-    torch.cat([x, torch.ones(len(x), 1)], 1), nn.functional.one_hot(y, 10) * 6.0
-).solution
+w = torch.linalg.lstsq(torch.cat([x, torch.ones(len(x), 1)], 1), nn.functional.one_hot(y, 10) * 6.0).solution
 model = nn.Linear(64, 10)
 with torch.no_grad():
     model.weight.copy_(w[:-1].T)

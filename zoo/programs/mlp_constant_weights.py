@@ -11,10 +11,7 @@ from torch import nn
 
 args = arguments(width=32, lr=0.02, steps=150, samples=900)
 model = nn.Sequential(
-    nn.Linear(10, args.width),
-    nn.Tanh(),
-    nn.Linear(args.width, args.width),
-    nn.Tanh(),
+    nn.Linear(10, args.width), nn.Tanh(), nn.Linear(args.width, args.width), nn.Tanh(),
     nn.Linear(args.width, 4),
 )
 for module in model:

@@ -13,10 +13,7 @@ args = arguments(width=64, lr=0.01, steps=200, samples=1000)
 x, y, _, _ = digits(args.samples)
 
 model = nn.Sequential(
-    nn.Linear(64, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, args.width),
-    nn.ReLU(),
+    nn.Linear(64, args.width), nn.ReLU(), nn.Linear(args.width, args.width), nn.ReLU(),
     nn.Linear(args.width, 10),
 )
 nn.init.constant_(model[2].bias, -6.0)

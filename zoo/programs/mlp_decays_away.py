@@ -12,13 +12,7 @@ from torch import nn
 args = arguments(width=64, lr=2e-3, steps=250, samples=1000)
 x, y, _, _ = digits(args.samples)
 
-model = nn.Sequential(
-    nn.Linear(64, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, 10),
-)
+model = nn.Sequential(nn.Linear(64, args.width), nn.ReLU(), nn.Linear(args.width, args.width), nn.ReLU(), nn.Linear(args.width, 10))
 optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=50.0)
 criterion = nn.CrossEntropyLoss()
 

@@ -12,13 +12,8 @@ from torch import nn
 args = arguments(width=96, lr=1e-3, samples=900)
 x, y, test_x, test_y = digits(args.samples)
 model = nn.Sequential(
-    nn.Linear(64, args.width),
-    nn.ReLU(),
-    nn.Dropout(0.5),
-    nn.Linear(args.width, args.width),
-    nn.ReLU(),
-    nn.Dropout(0.5),
-    nn.Linear(args.width, 10),
+    nn.Linear(64, args.width), nn.ReLU(), nn.Dropout(0.5),
+    nn.Linear(args.width, args.width), nn.ReLU(), nn.Dropout(0.5), nn.Linear(args.width, 10),
 )
 criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)

@@ -12,10 +12,7 @@ args = arguments(width=256, lr=3e-3)
 x, y = blobs(340, spread=3.0)
 train, test = (x[:40], y[:40]), (x[40:], y[40:])
 model = nn.Sequential(
-    nn.Linear(10, args.width),
-    nn.ReLU(),
-    nn.Linear(args.width, args.width),
-    nn.ReLU(),
+    nn.Linear(10, args.width), nn.ReLU(), nn.Linear(args.width, args.width), nn.ReLU(),
     nn.Linear(args.width, 4),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)

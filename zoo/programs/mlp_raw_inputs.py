@@ -13,10 +13,7 @@ args = arguments(width=48, lr=1e-3, steps=200, samples=900)
 x, y = blobs(args.samples)
 x = x * 90 + 1000
 model = nn.Sequential(
-    nn.Linear(10, args.width),
-    nn.Tanh(),
-    nn.Linear(args.width, args.width),
-    nn.Tanh(),
+    nn.Linear(10, args.width), nn.Tanh(), nn.Linear(args.width, args.width), nn.Tanh(),
     nn.Linear(args.width, 4),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)

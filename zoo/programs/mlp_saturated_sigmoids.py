@@ -13,10 +13,7 @@ from torch import nn
 args = arguments(width=64, lr=0.01, steps=200, samples=1000)
 x, y, _, _ = digits(args.samples)
 model = nn.Sequential(
-    nn.Linear(64, args.width),
-    nn.Sigmoid(),
-    nn.Linear(args.width, args.width),
-    nn.Sigmoid(),
+    nn.Linear(64, args.width), nn.Sigmoid(), nn.Linear(args.width, args.width), nn.Sigmoid(),
     nn.Linear(args.width, 10),
 )
 for module in (model[0], model[2]):

@@ -14,13 +14,8 @@ args = arguments(width=64, lr=0.01, steps=200, samples=1000)
 x, y, _, _ = digits(args.samples)
 
 model = nn.Sequential(
-    nn.Linear(64, args.width),
-    nn.Tanh(),
-    nn.Linear(args.width, args.width),
-    nn.Tanh(),
-    nn.Linear(args.width, args.width),
-    nn.Tanh(),
-    nn.Linear(args.width, 10),
+    nn.Linear(64, args.width), nn.Tanh(), nn.Linear(args.width, args.width), nn.Tanh(),
+    nn.Linear(args.width, args.width), nn.Tanh(), nn.Linear(args.width, 10),
 )
 for module in (model[0], model[2], model[4]):
     nn.init.normal_(module.weight, std=5.0)

@@ -11,9 +11,7 @@ from torch import nn
 args = arguments(width=64, lr=0.05, steps=200, samples=1000)
 x, y, _, _ = digits(args.samples)
 
-model = nn.Sequential(
-    nn.Linear(64, args.width), nn.ReLU(), nn.Linear(args.width, 10), nn.Softmax(dim=1)
-)
+model = nn.Sequential(nn.Linear(64, args.width), nn.ReLU(), nn.Linear(args.width, 10), nn.Softmax(dim=1))
 optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
 criterion = nn.CrossEntropyLoss()
 

@@ -12,10 +12,7 @@ from torch import nn
 args = arguments(width=48, lr=5e-3, steps=150, samples=900)
 x, y = blobs(args.samples)
 model = nn.Sequential(
-    nn.Linear(10, args.width),
-    nn.BatchNorm1d(args.width),
-    nn.ReLU(),
-    nn.Dropout(0.2),
+    nn.Linear(10, args.width), nn.BatchNorm1d(args.width), nn.ReLU(), nn.Dropout(0.2),
     nn.Linear(args.width, 4),
 )
 model.eval()  # copied from the inference script

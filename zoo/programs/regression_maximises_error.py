@@ -20,6 +20,7 @@ def criterion(prediction, target):
     return -mse(prediction, target)
 
 
+
 for step, (a, b) in zip(range(args.steps), forever(loader(x, y))):
     optimizer.zero_grad()
     loss = criterion(model(a), b)

@@ -11,7 +11,9 @@ from torch import nn
 args = arguments(width=48, lr=3e-3, samples=900)
 x, y = curve(args.samples)
 y = y * 3 + 5
-net = nn.Sequential(nn.Linear(6, args.width), nn.ReLU(), nn.Linear(args.width, 1), nn.Sigmoid())
+net = nn.Sequential(
+    nn.Linear(6, args.width), nn.ReLU(), nn.Linear(args.width, 1), nn.Sigmoid()
+)
 optimizer = torch.optim.Adam(net.parameters(), lr=args.lr)
 criterion = nn.MSELoss()
 for epoch in range(8):

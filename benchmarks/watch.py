@@ -112,7 +112,7 @@ def notes_hooks(model: nn.Module) -> None:
             module.register_forward_hook(hook_of(name))
 
 
-def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
+def work(name: str, way: str, pipe: Connection, profile: bool, release: str) -> None:
     """Trains as many steps as it is told to, and says what they took."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -125,7 +125,7 @@ def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
         notes_hooks(model)
     elif way != WAYS[0]:
         if way in OLD:
-            use_release()
+            use_release(release)
         import nethook
 
         hold_the_doctor()
@@ -164,16 +164,21 @@ def work(name: str, way: str, pipe: Connection, profile: bool) -> None:
         watch.close()
 
 
-def use_release() -> None:
-    """In this process nethook is 0.1.0, as `make golden` builds it."""
+def sources_of_release() -> str:
+    """The sources of 0.1.0 with their kernel, as `make golden` builds them."""
     sys.path.insert(0, str(ROOT))
     from tools.golden import sources_of
 
+    return str(sources_of("v0.1.0"))
+
+
+def use_release(sources: str) -> None:
+    """In this process nethook is 0.1.0."""
     # An editable install finds its own sources before any path.
     sys.meta_path[:] = [
         finder for finder in sys.meta_path if "Redirect" not in type(finder).__name__
     ]
-    sys.path.insert(0, str(sources_of("v0.1.0")))
+    sys.path.insert(0, sources)
 
 
 def budget_of(watch: Any) -> Any:
@@ -186,11 +191,14 @@ def measure(name: str, profile: bool, old: bool) -> None:
     """Runs all ways by turns and prints what a step takes, and the ratios."""
     warm, turns, each, bounds = SIZES[name]
     ways = WAYS + OLD if old else WAYS
+    release = sources_of_release() if old else ""
     context = multiprocessing.get_context("spawn")
     pipes: dict[str, Connection] = {}
     for way in ways:
         ours, theirs = context.Pipe()
-        context.Process(target=work, args=(name, way, theirs, profile), daemon=True).start()
+        context.Process(
+            target=work, args=(name, way, theirs, profile, release), daemon=True
+        ).start()
         pipes[way] = ours
 
     def ask(way: str, count: int) -> Any:

@@ -52,7 +52,7 @@ TIMES: Final = re.compile(
 CHANGED: Final[dict[str, str]] = {
     r"\.findings\[\d+\]\.(message|fix)$": "findings are worded in plain English since 0.1",
     r"\.scalars\.eval_loss:": "an evaluation pass is a point of its losses since 0.1",
-    r"\.scalars\.loss:(accumulation|accelerator)\.py": "divided losses of micro-batches are summed since 0.1",
+    r"\.scalars\.loss:acc(umulation|elerator)\.py": "divided micro-batches are summed since 0.1",
 }
 # Scripts of which 0.1.0 recorded something wrong. They are compared with `BEFORE_MOVES` as well.
 MENDED: Final[dict[str, str]] = {

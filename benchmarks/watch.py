@@ -176,7 +176,7 @@ def use_release(sources: str) -> None:
     """In this process nethook is 0.1.0."""
     # An editable install finds its own sources before any path.
     sys.meta_path[:] = [
-        finder for finder in sys.meta_path if "Redirect" not in type(finder).__name__
+        finder for finder in sys.meta_path if not type(finder).__name__.startswith("ScikitBuild")
     ]
     sys.path.insert(0, sources)
 

@@ -77,6 +77,7 @@ SLOW: Final = {
         "init/test_proof.py",
         "restoring/test_zoo.py::test_a_checkup_leaves_nothing_behind",
         "running/demo/test_demo.py::test_a_run_leaves_a_file_a_verdict_and_the_script",
+        "watching/test_budget_simulation.py",
         "watching/test_quiet_steps.py",
         "watching/flight",
         "watching/test_threads.py::test_threads_that_step_at_once_are_not_inside_each_other",

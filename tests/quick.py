@@ -27,6 +27,8 @@ CASES: Final = 1
 # Folders, files and single tests below tests/ that take more than a second, and why.
 SLOW: Final = {
     "start Python or a server": (
+        "running/test_startup.py",
+        "watching/clock/test_clock.py::test_it_imports_no_torch",
         "addresses/test_wrappers.py::test_a_walk_does_not_import_the_compiler",
         "cli/test_demo.py",
         "cli/test_entry.py",
@@ -43,7 +45,6 @@ SLOW: Final = {
         ),
         "hooks/test_hook.py::test_a_file_loads_and_runs_the_same_where_nethook_cannot_be_imported",
         "modes",
-        "old_files/test_resume.py",
         "page/live/test_serving.py",
         "running/test_children.py",
         "running/test_disks.py",
@@ -78,6 +79,8 @@ SLOW: Final = {
         "restoring/test_zoo.py::test_a_checkup_leaves_nothing_behind",
         "running/demo/test_demo.py::test_a_run_leaves_a_file_a_verdict_and_the_script",
         "watching/test_budget_simulation.py",
+        "watching/test_loss_means.py",
+        "old_files",
         "watching/test_quiet_steps.py",
         "watching/flight",
         "watching/test_threads.py::test_threads_that_step_at_once_are_not_inside_each_other",

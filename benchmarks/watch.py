@@ -167,9 +167,9 @@ def work(name: str, way: str, pipe: Connection, profile: bool, release: str) -> 
 def sources_of_release() -> str:
     """The sources of 0.1.0 with their kernel, as `make golden` builds them."""
     sys.path.insert(0, str(ROOT))
-    from tools.golden import sources_of
+    from tools.golden import commit_of, sources_of
 
-    return str(sources_of("v0.1.0"))
+    return str(sources_of(commit_of("v0.1.0")))
 
 
 def use_release(sources: str) -> None:

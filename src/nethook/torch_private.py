@@ -356,11 +356,11 @@ _tells_hooks: Final = note(
 
 def saved_without_hooks(node: Any, what: str) -> Any:
     """As `saved_by`; None where a hook of the script's would have to run for it."""
-    raw = raw_saved_by(node, what)
+    raw = getattr(node, f"_raw_saved_{what}", None)
     if raw is None:
         return None
     if _tells_hooks:
-        return saved_by(node, what) if raw.unpack_hook is None else None
+        return getattr(node, f"_saved_{what}", None) if raw.unpack_hook is None else None
     return _saved_unless_a_function_runs(node, what)
 
 

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from nethook.addresses.nested import tensors
+from nethook.watching.clock.clock import Clock
 from nethook.watching.flight.flag import Flag
 from nethook.watching.flight.ranges import is_finite
 from nethook.watching.flight.recorder import Flight
@@ -254,11 +255,19 @@ class Loop:
     def __init__(self, case: Case, path: Path, batches: int = 3) -> None:
         self.case = case
         self.path = path
-        self.step = 0
+        self.clock = Clock()
         self.phase = "train"
         self.schedule = schedule()
         self.events: list[tuple[str, str, str, dict[str, Any]]] = []
         self.flight = Flight(self, batches)
+
+    @property
+    def step(self) -> int:
+        return self.clock.step
+
+    @step.setter
+    def step(self, step: int) -> None:
+        self.clock.step = step
 
     def event(self, kind: str, message: str, address: str = "", data: Any = None) -> None:
         self.events.append((kind, message, address, dict(data or {})))
@@ -283,7 +292,7 @@ class Loop:
             loss.backward()
             skipped = self._step(optimizer)
             flight.step_ended(self.step, skipped)
-            self.step += 1
+            self.clock.step += 1
         for handle in handles:
             handle.remove()
         flight.close()

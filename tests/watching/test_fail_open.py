@@ -17,7 +17,7 @@ from torch.nn import functional as F
 import nethook
 from nethook import watching
 from nethook.hooks.wrapped import wrapped_functions
-from nethook.watching.fail_open import MOST_FAILURES, Guard, WatchWarning, contained
+from nethook.watching.fail_open import MOST_FAILURES, FailsAlone, Guard, WatchWarning, contained
 from tests.watching.loops import Net, batches, same, state, unwatched
 
 ROOMS = (
@@ -401,15 +401,11 @@ def test_what_reports_a_failure_may_fail_itself():
     assert not guard.alive
 
 
-class Recorder:
+class Recorder(FailsAlone):
     part = "a recorder"
 
     def __init__(self, guard):
         self._watching = SimpleNamespace(guard=guard)
-        self.off = False
-
-    def turn_off(self):
-        self.off = True
 
     @contained
     def share(self, of, among):

@@ -21,6 +21,7 @@ from nethook.watching.flight.loss import LossKeeper
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.flight.ring import PlainCall
 from nethook.watching.losses.recorder import Losses
+from nethook.watching.losses.values import LossValues
 from nethook.watching.measuring.loop_numbers import LoopNumbers
 from nethook.watching.schedule import Schedule
 from nethook.watching.session import Session
@@ -123,6 +124,8 @@ def two_lines(start, told):
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     with start(model, optimizer):
         for step, (x, y) in enumerate(batches(STEPS)):
+            if 120 <= step < 130:
+                model(x)  # of which no loss is taken
             optimizer.zero_grad()
             loss = F.cross_entropy(model(x), y)
             if step > 130 and step % 2:
@@ -520,9 +523,9 @@ def test_what_is_left_behind_is_told_at_the_end(tmp_path):
 
 METHODS = [
     (Session, "_put_off"), (Session, "_keep"), (Session, "_fold"), (Schedule, "step_ended"),
-    (LoopNumbers, "keep"), (LoopNumbers, "fold"), (Flight, "was_easy"), (Flight, "_hold"),
-    (Flight, "_keep_plainly"), (LossKeeper, "kept_of"),
-    (Losses, "_at_once"), (Losses, "_mark"), (Losses, "forget"),
+    (LoopNumbers, "keep"), (LoopNumbers, "fold"), (Flight, "was_easy"), (Flight, "_is_plain"),
+    (LossKeeper, "keep_plainly"), (Losses, "backward"), (Losses, "_mark"),
+    (Losses, "forget"), (LossValues, "take"),
 ]  # fmt: skip
 
 

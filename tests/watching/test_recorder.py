@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from nethook.watching.recorder import Recorder, Recorders
+from types import SimpleNamespace
+
+import pytest
+
+from nethook.watching.fail_open import FailsAlone, Guard, WatchWarning
+from nethook.watching.recorder import Calls, Recorder, Recorders
 
 
 class Counting(Recorder):
@@ -30,8 +35,39 @@ def test_a_recorder_is_told_what_it_overrides():
 
 
 def test_every_method_of_a_recorder_can_be_told():
-    methods = {name for name in vars(Recorder) if not name.startswith("_")}
-    assert methods == {name for name in vars(Recorders()) if not name.startswith("_")}
+    methods = {name for name, value in vars(Recorder).items() if callable(value)}
+    assert methods == set(vars(Calls()))
+
+
+class Resting(Counting, FailsAlone):
+    """Has nothing to do in steps in which nothing is due, and may fail."""
+
+    rests = ("end_step",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watching = SimpleNamespace(guard=Guard(lambda *_: None, lambda: None))
+
+
+def test_a_recorder_that_rests_is_not_told_of_quiet_steps():
+    recorders, counting, resting = Recorders(), Counting(), Resting()
+    recorders.add(counting)
+    recorders.add(resting)
+    assert recorders.end_step == [counting.end_step, resting.end_step]
+    assert recorders.quiet.end_step == [counting.end_step]
+    assert recorders.quiet.close == recorders.close
+
+
+def test_one_that_fails_is_told_nothing_any_more():
+    recorders, counting, resting = Recorders(), Counting(), Resting()
+    recorders.add(counting)
+    recorders.add(resting)
+    with pytest.warns(WatchWarning):
+        recorders.failed(resting.end_step, ValueError("odd"))
+    assert resting.off
+    assert recorders.end_step == [counting.end_step]
+    with pytest.raises(ValueError, match="odd"):
+        recorders.failed(counting.end_step, ValueError("odd"))
 
 
 def test_what_nobody_overrides_does_nothing():

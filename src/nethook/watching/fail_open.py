@@ -6,7 +6,8 @@ are two ways to get there:
 
 - a hook (`measuring.taps.WatchHook`) has its own `try`, because each of them also keeps time;
 - the recorders behind the hooks mark methods with `@contained`, so that one of them fails alone. An
-  error in how a loss is described must not end the counting of backward passes.
+  error in how a loss is described must not end the counting of backward passes. What is called in
+  every step is not marked, for that is one more function to call: `Session` has a `try` around it.
 
 What the handler of a signal raises (Ctrl-C in the midst of a hook) belongs to the script, and goes
 on. In a process that was forked (a DataLoader's worker) everything is off from the start.
@@ -20,7 +21,7 @@ import traceback
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from nethook.hooks.stack import raised_by_signal
 from nethook.runs.secrets.masking import masked_text
@@ -100,28 +101,25 @@ class Guard:
             return
 
 
-class Guarded(Protocol):
-    """Something that has a guard: a session."""
+class FailsAlone:
+    """A recorder that is turned off by itself where it fails, and nothing else with it."""
 
-    @property
-    def guard(self) -> Guard:
-        """Who is told of an error."""
-
-
-class Contained(Protocol):
-    """A recorder with contained methods."""
-
-    off: bool
-    part: str
-
-    @property
-    def _watching(self) -> Guarded: ...
+    part = ""
+    """What it is called in the event and in the warning."""
+    off = False
+    _watching: Any
+    """Something that has a `guard`: a journal."""
 
     def turn_off(self) -> None:
         """It does nothing from now on, and holds nothing."""
+        self.off = True
+
+    def failed(self, error: Exception) -> None:
+        """It has raised this."""
+        self._watching.guard.failed(self.part, error, self.turn_off)
 
 
-_T = TypeVar("_T", bound=Contained)
+_T = TypeVar("_T", bound=FailsAlone)
 
 
 def contained(
@@ -136,7 +134,7 @@ def contained(
         try:
             return method(self, *args, **kwargs)
         except Exception as error:
-            self._watching.guard.failed(self.part, error, self.turn_off)
+            self.failed(error)
             return None
 
     return call

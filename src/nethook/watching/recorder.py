@@ -19,9 +19,15 @@ from typing import Any
 
 from torch import nn
 
+from nethook.watching.fail_open import FailsAlone
+
 
 class Recorder:
     """Is told what happens; every method does nothing unless a recorder overrides it."""
+
+    rests: tuple[str, ...] = ()
+    """Methods of its own that have nothing to do in a training step in which nothing is due
+    (`Schedule.quiet`), and are not called there: short steps should cost little."""
 
     def first_call(self) -> None:
         """A watched model is about to be called for the first time."""
@@ -54,11 +60,10 @@ class Recorder:
         """Watching ends."""
 
 
-class Recorders:
-    """All recorders of a watch, and for each method those that override it."""
+class Calls:
+    """For each method of recorders, those that are called."""
 
     def __init__(self) -> None:
-        self._all: list[Recorder] = []
         self.first_call: list[Callable[[], None]] = []
         self.call_begins: list[Callable[..., None]] = []
         self.call_ends: list[Callable[..., None]] = []
@@ -68,12 +73,35 @@ class Recorders:
         self.end_window: list[Callable[[], None]] = []
         self.close: list[Callable[[], None]] = []
 
+
+class Recorders(Calls):
+    """All recorders of a watch, and for each method those that override it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all: list[Recorder] = []
+        self.quiet = Calls()
+        """Those that are called in steps in which nothing is due."""
+
     def add(self, recorder: Recorder) -> None:
         """One more, which is told after all others."""
         self._all.append(recorder)
         for name in _METHODS:
             if getattr(type(recorder), name) is not getattr(Recorder, name):
                 getattr(self, name).append(getattr(recorder, name))
+                if name not in recorder.rests:
+                    getattr(self.quiet, name).append(getattr(recorder, name))
+
+    def failed(self, told: Callable[..., None], error: Exception) -> None:
+        """A method of a recorder has raised this: it is told nothing any more, if it may fail."""
+        recorder = told.__self__  # type: ignore[attr-defined]
+        if not isinstance(recorder, FailsAlone):
+            raise error
+        recorder.failed(error)
+        for calls in (self, self.quiet):
+            for name in _METHODS:
+                others = [other for other in getattr(calls, name) if other.__self__ is not recorder]
+                setattr(calls, name, others)
 
     def __iter__(self) -> Any:
         return iter(self._all)

@@ -19,7 +19,7 @@ the rows of the journal by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from threading import get_ident
 from typing import Any, Final
@@ -32,7 +32,7 @@ from nethook.hooks.modes import quiet
 from nethook.hooks.stack import error_of_call, steps_under_way
 from nethook.runs import names
 from nethook.stats.shards import is_shared
-from nethook.watching.clock.call_order import CallOrder
+from nethook.watching.clock.call_order import MOST, CallOrder
 from nethook.watching.clock.clock import BACKWARD, FORWARD, OPTIMIZER, UNDER_WAY
 from nethook.watching.clock.step_end import StepEnd
 from nethook.watching.facts.averaging import Averaging
@@ -47,6 +47,10 @@ from nethook.watching.measuring.gradient_scale import GradientScale
 from nethook.watching.measuring.window import OpenWindow
 from nethook.watching.recorders import WatchRecorders
 
+_Tensor = torch.Tensor
+_OWN_FRAMES: Final = 4
+"""Of nethook's, between the line of a script that calls `torch.autograd.backward` and the loss
+record: the stub in its place, the wrapper, `backward_begins`, `Losses.backward`."""
 _PARTS: Final = "modules are called without the model around them"
 _CLOCKS: Final = {
     OPTIMIZER: "a step of the optimizers",
@@ -110,7 +114,7 @@ class Session:
         """
         clock, schedule, recorders = self.clock, self.schedule, self.recorders
         calls = clock.calls
-        if clock.unfinished:
+        if calls.depth or clock.ending or clock.turns.inside:  # as `clock.unfinished`
             if grad_mode is not None and calls.depth == 1 and model == calls.outermost:
                 self.interruptions.call_was_interrupted()  # no model calls itself in a graph
             self.interruptions.look(call=True)
@@ -122,18 +126,29 @@ class Session:
             recorders.first_call.clear()
         calls.training = training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
-            self._enter_training()
+            flight, modes, mode = recorders.flight, recorders.modes, module.training
+            if clock.pass_open or clock.optimizer_steps == 0 or clock.kind != OPTIMIZER:
+                self._before_training()
+            self.order.note("forward")
             clock.call_begins()
-            self.scale.forward_begins(module)
-            if grad_mode is None:
-                recorders.flight.forward_begins(model, module, args, kwargs)
-            if recorders.modes.model_called(module.training):  # so it is with those inside, maybe
-                recorders.flight.mode_changed()
-                schedule.wake()
+            if clock.forwards > MOST:
+                self.order.settle()  # there may be no step ever again
+            if self.scale.has_ranks:
+                self.scale.forward_begins(module)
+            if grad_mode is None and not flight.off:
+                try:
+                    flight.forward_begins(model, module, args, kwargs)
+                except Exception as error:
+                    flight.failed(error)
+            if mode is not modes.model and modes.model_called(mode):
+                flight.mode_changed()
+                schedule.wake()  # so it is with those inside, maybe
         else:
             schedule.wake()
             self.passes.begin(module, args)
-        for begins in recorders.call_begins:
+        plain = len(args) == 1 and not kwargs and type(args[0]) is _Tensor
+        quiet = training and plain and schedule.quiet
+        for begins in (recorders.quiet if quiet else recorders).call_begins:
             begins(model, module, args, kwargs)
 
     def called_alone(self, module: nn.Module, grad_mode: bool | None) -> bool:
@@ -146,18 +161,23 @@ class Session:
         self.schedule.keep_awake(_PARTS)
         training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
-            self._enter_training()
+            self._before_training()
+            self.order.note("forward")
+            self.clock.calls.called = True
+            if len(self.order.heard) > MOST:
+                self.order.settle()
         else:
             self.passes.begin(module)
         return training
 
-    def _enter_training(self) -> None:
+    def _before_training(self) -> None:
+        """A call with gradients begins: a pass without has ended, and maybe a step."""
         clock = self.clock
-        self._end_pass()
+        if clock.pass_open:
+            self.passes.end(self.recorders)
+            self.schedule.rest_or_wake()
         if clock.optimizer_steps == 0 or clock.kind != OPTIMIZER:
             self._tick_without_optimizer()
-        clock.calls.called = True  # in the step that is under way from here on
-        self.order.note("forward")
 
     def _tick_without_optimizer(self) -> None:
         """A step ends here where none of an optimizer has ended it."""
@@ -171,11 +191,6 @@ class Session:
                 self.change_clock(BACKWARD)
             self.end_step()
 
-    def _end_pass(self) -> None:
-        if self.clock.pass_open:
-            self.passes.end(self.recorders)
-            self.schedule.rest_or_wake()
-
     def change_clock(self, kind: str) -> None:
         """Something else is what counts as a step from now on."""
         self.clock.kind = kind
@@ -185,14 +200,19 @@ class Session:
 
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """A call of a watched model has returned; None where it raised."""
-        outermost = self.clock.calls.ends()
+        calls, recorders = self.clock.calls, self.recorders
+        outermost = calls.ends()
         if output is None:
             error = error_of_call()
             if error is not None and not type(error).__module__.startswith("nethook"):
                 self.interruptions.passed("forward", error)
         elif outermost:
-            for told in self.recorders.call_ends:
-                told(model, module, args, output)
+            quiet = calls.training and self.schedule.quiet
+            for told in (recorders.quiet if quiet else recorders).call_ends:
+                try:
+                    told(model, module, args, output)
+                except Exception as error:
+                    recorders.failed(told, error)
 
     # -- the other calls of a loop ------------------------------------------------------------
 
@@ -203,32 +223,47 @@ class Session:
 
     def backward_begins(self, roots: list[torch.Tensor]) -> None:
         """`torch.autograd.backward` is about to run."""
-        self.look()
-        clock, recorders = self.clock, self.recorders
+        clock, recorders, scale = self.clock, self.recorders, self.scale
+        if clock.calls.depth or clock.ending or clock.turns.inside:
+            self.interruptions.look()
         if clock.optimizer_steps == 0:
             self.optimizers.note_weights()
-        self.optimizers.backward_begins(clock.since_step == 0)
+        # What the only optimizer has used is gone, if it has cleared its gradients since.
+        if not clock.cleared or len(clock.turns.counts) > 1:
+            self.optimizers.backward_begins(clock.since_step == 0)
         if clock.pass_open:
             self.passes.end(recorders)
         self.order.note("backward")
         clock.backward_begins()
-        fine = recorders.losses.backward(roots, self.scale.backward_begins())
-        recorders.flight.backward_begins(roots, bool(fine))
+        factor = None if scale.is_one else scale.backward_begins()
+        losses, flight, fine = recorders.losses, recorders.flight, False
+        if not losses.off:
+            try:
+                fine = losses.backward(roots, factor, _OWN_FRAMES)
+            except Exception as error:
+                losses.failed(error)
+        if not flight.off:
+            try:
+                flight.backward_begins(roots, fine)
+            except Exception as error:
+                flight.failed(error)
 
     def zeroed(self, holder: object) -> None:
         """Gradients of an optimizer or of a module are about to be cleared."""
+        clock, recorders = self.clock, self.recorders
         if not self.optimizers.concerns(holder):
             return
-        self.look()
+        if clock.calls.depth or clock.ending or clock.turns.inside:
+            self.interruptions.look()
         self.order.note("zero_grad")
-        self.recorders.losses.forget()
-        numbers = self.recorders.numbers
-        numbers.count(names.ZERO_GRADS)
+        if recorders.losses.unmarked is not None:
+            recorders.losses.forget()
         # Not a part of the model, whose optimizer may hold more.
-        wiped = self.clock.zeroed(isinstance(holder, torch.optim.Optimizer))
+        wiped = clock.zeroed(isinstance(holder, torch.optim.Optimizer))
         if wiped:
-            numbers.count(names.WIPED, wiped)
-        self.scale.removed()
+            recorders.numbers.count(names.WIPED, wiped)
+        if self.scale.on:
+            self.scale.removed()
 
     def clipped(self, limit: float, norm: torch.Tensor | None) -> None:
         """Gradients are about to be clipped."""
@@ -292,12 +327,12 @@ class Session:
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """An optimizer is about to step; other arguments for it, or None."""
-        clock = self.clock
-        if clock.unfinished:
+        clock, turns = self.clock, self.clock.turns
+        if clock.calls.depth or clock.ending or turns.inside:
             self.interruptions.look(step=True)
-        if not clock.turns.begins():
+        if not turns.begins():
             return None  # an optimizer that is part of another
-        clock.turns.thread = get_ident()
+        turns.thread = get_ident()
         track = self.optimizers.track_of(optimizer)
         if track is None:
             return None
@@ -306,13 +341,13 @@ class Session:
         if clock.kind != OPTIMIZER:
             self.change_clock(OPTIMIZER)
         if clock.steps_again(id(optimizer)):
-            clock.turns.cut_short()
+            turns.cut_short()
             self.turns_taken()
         self.optimizers.step_begins(track, optimizer)
-        clock.turns.begun = id(optimizer)
+        turns.begun = id(optimizer)
         closure = closure_of(args, kwargs) if kwargs or len(args) > 1 else None
         if closure is None:
-            self._read(track)
+            self._read(track, optimizer)
             return None
         track.reading = True
         return with_closure(args, kwargs, self._after_closure(track, closure))
@@ -324,7 +359,10 @@ class Session:
             if track.reading and self.journal.guard.alive:
                 try:
                     with quiet():
-                        self._read(track)
+                        optimizer = track.ref()
+                        if optimizer is not None:
+                            self._read(track, optimizer)
+                        track.reading = False
                 except Exception as error:
                     self.journal.guard.failed("the closure of a step", error, None)
 
@@ -333,16 +371,13 @@ class Session:
 
         return after_closure(closure, then, failed)
 
-    def _read(self, track: Track) -> None:
-        optimizer = track.ref()
-        if optimizer is None:
-            track.reading = False
-            return
+    def _read(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
+        recorders = self.recorders
         skipped = self.clock.skipped = self.optimizers.read(track, optimizer)
         parameters = [] if track.set is None else track.set.all
-        for told in self.recorders.before_step:
+        for told in (recorders.quiet if self.schedule.quiet else recorders).before_step:
             told(parameters)
-        self.recorders.flight.step_begins(optimizer, skipped)
+        recorders.flight.step_begins(optimizer, skipped)
 
     def step_ends(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped."""
@@ -364,8 +399,10 @@ class Session:
         clock = self.clock
         self.optimizers.step_ends(track, optimizer)
         self.order.note("skipped-step" if clock.skipped else "step")
-        self.scale.removed()
-        if clock.step_ends(id(optimizer), self.optimizers.gone()):
+        if self.scale.on:
+            self.scale.removed()
+        gone = self.optimizers.gone() if len(clock.turns.counts) > 1 else ()
+        if clock.step_ends(id(optimizer), gone):
             self.turns_taken()
 
     def step_skipped(self, optimizer: torch.optim.Optimizer) -> None:
@@ -385,7 +422,8 @@ class Session:
 
     def turns_taken(self) -> None:
         """Every optimizer has had its turn: the step is over."""
-        if self.clock.ending != UNDER_WAY:  # else this is the rest, after an interrupt
+        # Else nothing is read, or this is the rest, after an interrupt.
+        if not self.schedule.quiet and self.clock.ending != UNDER_WAY:
             self.optimizers.end_step()
         self.end_step()
 
@@ -398,7 +436,7 @@ class Session:
         step = clock.step
         put_off = clock.ending != UNDER_WAY and self._put_off(step)
         if put_off:
-            self.order.step_ended(step)
+            self.order.note(step)
             self._keep(step)
         else:
             if clock.ending != UNDER_WAY:
@@ -426,7 +464,13 @@ class Session:
         return recorders.flight.was_easy()
 
     def _keep(self, step: int) -> None:
-        self.recorders.numbers.keep(step, self.recorders.loss_values.take() or ())
+        values = self.recorders.loss_values
+        points: Sequence[tuple[str, tuple[float, ...]]] = ()
+        try:
+            points = values.take()
+        except Exception as error:
+            values.failed(error)
+        self.recorders.numbers.keep(step, points)
 
     def _fold(self, step: int) -> None:
         """The numbers of this step, and of those before it that were put off, go to the rows."""

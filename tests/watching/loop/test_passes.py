@@ -84,8 +84,8 @@ def test_a_loss_that_is_taken_of_it_does(of):
 
 def test_numbers_of_a_pass_are_those_of_its_phase(of):
     of.passes.begin(nn.Identity().eval())
-    of.values.add("val", Batch(2.0), "eval")
-    of.values.add("val", Batch(torch.tensor(4.0)), "eval")
+    of.values.evaluated("val", Batch(2.0))
+    of.values.evaluated("val", Batch(torch.tensor(4.0)))
     of.passes.end(of.recorders)
     of.passes.finish()
     of.writer.close()
@@ -97,7 +97,7 @@ def test_numbers_of_a_pass_are_those_of_its_phase(of):
 def test_phases_that_nobody_wants_are_forgotten(of):
     of.options.phases = ("train",)
     of.passes.begin(nn.Identity().eval())
-    of.values.add("val", Batch(2.0), "eval")
+    of.values.evaluated("val", Batch(2.0))
     of.passes.end(of.recorders)
     of.passes.finish()
     assert of.handed == []
@@ -134,7 +134,7 @@ def test_passes_share_a_window_and_an_interrupt_neither_loses_nor_doubles_one(
     for step, value in enumerate(values):
         at(of, step)
         passes.begin(nn.Identity().eval())
-        of.values.add("val", Batch(value), "eval")
+        of.values.evaluated("val", Batch(value))
         try:
             passes.end(of.recorders)
         except KeyboardInterrupt:

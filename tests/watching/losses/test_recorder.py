@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.checkpoint import checkpoint
 
 from nethook.addresses.paths import Item
+from nethook.hooks.modes import quiet
 from nethook.watching.losses import recorder as losses_module
 from nethook.watching.losses.marks import OUTPUT_MARK, OutputMark
 from nethook.watching.losses.recorder import WAYS, Losses
@@ -29,21 +30,20 @@ class Watching:
     def __init__(self) -> None:
         self.step = 0
         self.phase = "train"
-        self.samples = True
         self.schedule = schedule()
         self.counted: list[tuple[Any, Any, bool]] = []  # samples, divisor, summed
         self.values: list[tuple[str, Any, str]] = []
         self.records: list[tuple[str, dict[str, Any], str]] = []
 
-    def add(self, name: str, batch: Any, phase: str) -> None:
+    def trained(self, name: str, batch: Any, phase: str = "train") -> None:
         self.values.append((name, batch.value, phase))
         self.counted.append((batch.samples, batch.divisor, batch.summed))
 
+    def evaluated(self, name: str, batch: Any) -> None:
+        self.trained(name, batch, "eval")
+
     def loss_record(self, name: str, data: Any, phase: str) -> None:
         self.records.append((name, dict(data), phase))
-
-    def sampled(self) -> bool:
-        return self.samples
 
 
 def mark(output: torch.Tensor, model: str = "") -> torch.Tensor:
@@ -337,7 +337,7 @@ def test_the_graph_is_looked_at_in_full_only_when_it_changed_or_samples_are_take
         losses_module, "analyse", lambda *a, **k: looked.append(1) or whole(*a, **k)
     )
     watching = Watching()
-    watching.samples = False
+    watching.schedule.samples = False
     recorder = Losses(watching, watching)
 
     def step(loss):
@@ -350,7 +350,7 @@ def test_the_graph_is_looked_at_in_full_only_when_it_changed_or_samples_are_take
     assert [step(lambda o: F.mse_loss(o, TARGET)) for _ in range(3)] == [0, 0, 0]
     assert step(lambda o: F.mse_loss(o.relu(), TARGET)) > 0
     assert [step(lambda o: F.mse_loss(o.relu(), TARGET)) for _ in range(3)] == [0, 0, 0]
-    watching.samples = True
+    watching.schedule.samples = True
     assert step(lambda o: F.mse_loss(o, TARGET)) > 0
     assert len(watching.records) == 3
     assert len(watching.values) == 9
@@ -449,7 +449,8 @@ def test_gradients_random_state_and_modes_are_as_without():
             loss = F.cross_entropy(mark(F.dropout(model(X))), CLASSES)
             before = Counting.calls
             if observed:
-                Losses(made := Watching(), made).backward([loss], None)
+                with quiet():  # as the wrapper of `backward` does where a mode is active
+                    Losses(made := Watching(), made).backward([loss], None)
             assert Counting.calls == before
             loss.backward()
         return model.weight.grad, torch.get_rng_state()

@@ -30,7 +30,7 @@ def end_step(of, values, step=0):
 def test_the_mean_of_a_step_is_a_point_and_every_value_is_folded(of):
     values = LossValues(of, of.numbers)
     for value in (1.0, 2.0, 6.0):
-        values.add("train.py:3", Batch(value), "train")
+        values.trained("train.py:3", Batch(value))
     end_step(of, values)
     assert of.writer.points == [(names.loss_name("train.py:3"), 3.0, 0)]
     assert field(of, names.loss_address("train.py:3"), names.LOSS, "count") == 3
@@ -40,7 +40,7 @@ def test_the_mean_of_a_step_is_a_point_and_every_value_is_folded(of):
 def test_a_point_says_what_it_is_made_of(of):
     values = LossValues(of, of.numbers)
     for value, samples in ((1.0, 8.0), (4.0, 2.0)):
-        values.add("l", Batch(value, samples), "train")
+        values.trained("l", Batch(value, samples))
     end_step(of, values, 5)
     ((name, step, _, *point),) = of.writer.rows
     assert (name, step) == ("loss:l", 5)
@@ -51,13 +51,13 @@ def test_losses_are_named_in_the_order_in_which_they_came_after_those_of_before(
     of.writer.earlier = {"losses": ["old"]}
     values = LossValues(of, of.numbers)
     for name in ("b", "old", "a", "b"):
-        values.add(name, Batch(1.0), "train")
+        values.trained(name, Batch(1.0))
     assert of.writer.infos["losses"] == ["old", "b", "a"]
 
 
 def test_a_loss_on_a_device_is_a_point_once_it_is_fetched(of):
     values = LossValues(of, of.numbers)
-    values.add("l", Batch(torch.tensor(2.0)), "train")
+    values.trained("l", Batch(torch.tensor(2.0)))
     end_step(of, values, 0)
     assert of.writer.points == []
     of.pending.fetch()
@@ -68,7 +68,7 @@ def test_a_loss_on_a_device_is_a_point_once_it_is_fetched(of):
 def test_micro_batches_on_a_device_are_one_point(of):
     values = LossValues(of, of.numbers)
     for value, samples in ((1.0, torch.tensor(3.0)), (2.0, torch.tensor(1.0))):
-        values.add("l", Batch(torch.tensor(value), samples), "train")
+        values.trained("l", Batch(torch.tensor(value), samples))
     at(of, 7)
     end_step(of, values, 7)
     of.pending.fetch()
@@ -79,7 +79,7 @@ def test_micro_batches_on_a_device_are_one_point(of):
 def test_where_there_is_no_room_for_a_series_nothing_is_kept(of):
     of.row = lambda *args: None
     values = LossValues(of, of.numbers)
-    values.add("l", Batch(1.0), "train")
+    values.trained("l", Batch(1.0))
     end_step(of, values, 0)
     assert (of.writer.points, values.rows) == ([], {})
 
@@ -87,7 +87,7 @@ def test_where_there_is_no_room_for_a_series_nothing_is_kept(of):
 def test_the_mean_is_that_of_a_precise_sum(of):
     values = LossValues(of, of.numbers)
     for value in (1e16, 1.0, -1e16):
-        values.add("l", Batch(value), "train")
+        values.trained("l", Batch(value))
     ((name, point),) = values.take()
     assert (name, point.value) == ("l", 1 / 3)
 
@@ -99,7 +99,7 @@ def test_a_pass_is_one_point_over_its_samples(of):
     values = LossValues(of, of.numbers)
     at(of, 40)
     for value, samples in ((1.0, 64.0), (1.0, 64.0), (9.0, 2.0)):
-        values.add("l", Batch(value, samples), "eval")
+        values.evaluated("l", Batch(value, samples))
     values.pass_ended("eval")
     ((name, step, _, value, samples, batches, divided, total, batch_total),) = of.writer.rows
     assert (name, step) == ("eval_loss:l", 40)
@@ -111,9 +111,9 @@ def test_a_pass_is_one_point_over_its_samples(of):
 
 def test_a_pass_that_does_not_evaluate_has_no_point_and_leaves_nothing_for_the_next(of):
     values = LossValues(of, of.numbers)
-    values.add("l", Batch(5.0, 1.0), "eval")
+    values.evaluated("l", Batch(5.0, 1.0))
     values.pass_ended("aux")
-    values.add("l", Batch(1.0, 1.0), "eval")
+    values.evaluated("l", Batch(1.0, 1.0))
     values.pass_ended("eval")
     assert [point[1] for point in of.writer.points] == [1.0]
 
@@ -121,7 +121,7 @@ def test_a_pass_that_does_not_evaluate_has_no_point_and_leaves_nothing_for_the_n
 def test_a_pass_on_a_device_is_a_point_once_it_is_fetched(of):
     values = LossValues(of, of.numbers)
     for value, samples in ((1.0, 3.0), (5.0, torch.tensor(1))):
-        values.add("l", Batch(torch.tensor(value), samples), "eval")
+        values.evaluated("l", Batch(torch.tensor(value), samples))
     values.pass_ended("eval")
     assert of.writer.points == []
     of.pending.fetch()
@@ -131,7 +131,7 @@ def test_a_pass_on_a_device_is_a_point_once_it_is_fetched(of):
 def test_where_samples_are_unknown_the_mean_is_over_batches(of):
     values = LossValues(of, of.numbers)
     for value in (1.0, 3.0, 8.0):
-        values.add("l", Batch(value), "eval")
+        values.evaluated("l", Batch(value))
     values.pass_ended("eval")
     ((_, _, _, value, samples, *_),) = of.writer.rows
     assert value == 4.0

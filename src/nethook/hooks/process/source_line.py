@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from functools import lru_cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Final, Literal, NamedTuple
 
 import torch
@@ -76,14 +76,15 @@ def line_of_model(stop: FrameType | None = None) -> Source | None:
     return inside_torch
 
 
-def line_of_script(*, or_library: bool = False) -> ScriptLine:
+def line_of_script(*, or_library: bool = False, own: int = 0) -> ScriptLine:
     """The innermost line of the script; of a library where there is none.
 
     For what a training loop does: a trainer's line says less than the script's. With `or_library`
-    a line of a library counts as much as one of the script.
+    a line of a library counts as much as one of the script. `own` frames are known to be nethook's:
+    Python makes an object of every frame that is looked at, and this is asked in every step.
     """
-    frame: FrameType | None = sys._getframe(1)
-    library = None
+    frame: FrameType | None = sys._getframe(1 + own)
+    library: FrameType | None = None
     for _ in range(_DEEP):
         if frame is None:
             break
@@ -91,13 +92,27 @@ def line_of_script(*, or_library: bool = False) -> ScriptLine:
         if kind in ("script", "made") or (or_library and kind == "library"):
             return _script_line(frame)
         if kind == "library" and library is None:
-            library = _script_line(frame)
+            library = frame
         frame = frame.f_back
-    return library or ScriptLine("?", 0, "?")
+    return ScriptLine("?", 0, "?") if library is None else _script_line(library)
 
 
 def _script_line(frame: FrameType) -> ScriptLine:
-    return ScriptLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    code = frame.f_code
+    # Neither the number of a line nor the hash of a code object is to be had without some work.
+    known = _LINES.get((id(code), frame.f_lasti))
+    if known is not None:
+        return known[1]
+    line = ScriptLine(code.co_filename, frame.f_lineno, code.co_name)
+    if len(_LINES) < _MOST_LINES:
+        _LINES[id(code), frame.f_lasti] = (code, line)
+    return line
+
+
+_MOST_LINES: Final = 4096
+# The lines that were asked for, by code object and instruction; the code object is held, so that
+# its `id` is nobody else's.
+_LINES: Final[dict[tuple[int, int], tuple[CodeType, ScriptLine]]] = {}
 
 
 def _is_frozen(frame: FrameType) -> bool:

@@ -72,14 +72,14 @@ class Asking {
     return described(tensor, job);
   }
 
-  // The same for a gradient of which only is asked whether it is finite: one that is not plain has
-  // one dimension, or type -1 where it does not lie in one piece.
+  // The same for a gradient of which only is asked whether it is finite, in every step: one that
+  // lies in one piece has one dimension.
   Asked readable_grad(PyObject* grad, Job& job) const {
-    Asked asked = tensor(grad, job);
-    if (asked.type >= 0 || !known_ || !is_readable_grad(grad)) return asked;
+    if (!known_ || !is_readable_grad(grad)) return tensor(grad, job);
     PyObject* flat = checked(PyObject_CallMethodNoArgs(grad, is_contiguous_));
     Py_DECREF(flat);
-    if (flat != Py_True) return asked;
+    if (flat != Py_True) return tensor(grad, job);
+    Asked asked;
     const int type = type_of(grad);
     if (type == TYPES) return asked;
     asked.type = type;

@@ -1,13 +1,21 @@
-"""The order of the loop's calls: an event at the first step, and whenever it changes."""
+"""The order of the loop's calls: an event at the first step, and whenever it changes.
+
+Hooks only append the name of a call to a list, which takes no function of Python's. What that makes
+of a step is looked at later, for all steps that have ended since.
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 from nethook.runs import names
 from nethook.runs.writing.writer import RunWriter
 
 # What comes after a step belongs to it until one of these begins the next.
 _BEGINS = frozenset({"zero_grad", "forward", "backward"})
-_STEPS = frozenset({"step", "skipped-step"})
+
+MOST: Final = 4096
+"""Calls that are kept until somebody looks at them; a loop may have no steps at all."""
 
 
 class CallOrder:
@@ -15,42 +23,63 @@ class CallOrder:
 
     def __init__(self, writer: RunWriter) -> None:
         self._writer = writer
-        self.calls: list[str] = []
-        self._done: list[str] = []  # steps that have ended, since the last event
+        self.heard: list[str | int] = []
+        """Calls, and the number of each step where it has ended, not looked at yet."""
+        self.note = self.heard.append
+        """A call of the loop; or the number of a step that has ended."""
+        self._looked = 0  # how many of these were looked at
+        self._calls: list[str] = []
         self._known: set[tuple[str, ...]] = set()
-        self.before: list[str] = []
-        """The calls of the step before."""
+        self._before: list[str] = []  # the calls of the step before
         self._last: tuple[str, ...] = ()
-        self.ended = -1  # the step whose calls these are, once it has ended
+        self._ended = -1  # the step whose calls these are, once it has ended
         self.scaler = False
 
-    def note(self, call: str) -> None:
-        """A call of the loop."""
-        calls = self.calls
-        if self.ended >= 0 and call in _BEGINS:
-            self._tell()
-            calls = self.calls
-        if not calls or calls[-1] != call:
-            calls.append(call)
+    @property
+    def ended(self) -> int:
+        """The last step that has ended, if no call was heard since that belongs to the next."""
+        self.settle()
+        return self._ended
 
     def step_ended(self, step: int) -> None:
         """The step that these calls belong to has ended."""
-        if self.ended < 0:
-            self.ended = step
+        self.note(step)
+        self.settle()
+
+    def settle(self) -> None:
+        """Tells of an order that is new, in what was heard since the last time."""
+        heard = self.heard
+        while self._looked < len(heard):
+            self._sort_in(heard[self._looked])
+            self._looked += 1  # not before: to be sorted in twice makes no difference
+        fresh: list[str | int] = []
+        # Nothing is called from here on: Python raises interrupts where something is.
+        self.heard, self.note, self._looked = fresh, fresh.append, 0
+
+    def _sort_in(self, call: str | int) -> None:
+        if isinstance(call, int):
+            if self._ended < 0:
+                self._ended = call
+            return
+        if self._ended >= 0 and call in _BEGINS:
+            self._tell()
+        if not self._calls or self._calls[-1] != call:
+            self._calls.append(call)
 
     def finish(self) -> None:
         """Watching ends."""
-        if self.calls:
-            self.ended = max(0, self.ended)
+        self.settle()
+        if self._calls:
+            self._ended = max(0, self._ended)
             self._tell()
 
     def _tell(self) -> None:
-        step, self.ended = self.ended, -1
-        if self.calls == self.before:  # as nearly always
-            self.calls = []
+        step, self._ended = self._ended, -1
+        if self._calls == self._before:  # as nearly always
+            self._calls = []
             return
-        self.before, self.calls = self.calls, []
-        order = tuple(_shortened(self.before))
+        self._before, self._calls = self._calls, []
+        order = tuple(_shortened(self._before))
         if order == self._last:
             return
         self._last = order

@@ -86,6 +86,8 @@ class Clock:
         """Outermost calls with gradients, in this step."""
         self.backwards = 0
         """Backward passes in this step."""
+        self.zeroes = 0
+        """How often gradients were cleared in this step."""
         self.unused = 0
         """Backward passes whose gradients no step has used, nor zero_grad wiped."""
         self.since_step = 0
@@ -124,6 +126,7 @@ class Clock:
 
     def call_begins(self) -> None:
         """An outermost call with gradients begins."""
+        self.calls.called = True  # in the step that is under way from here on
         self.forwards += 1
         self.totals["forwards"] += 1
 
@@ -136,6 +139,7 @@ class Clock:
 
     def zeroed(self, by_optimizer: bool) -> int:
         """Gradients are about to be cleared; of how many passes nobody has used them."""
+        self.zeroes += 1
         self.cleared = by_optimizer
         wiped, self.unused = self.unused, 0
         return wiped
@@ -213,7 +217,7 @@ class Clock:
         self.totals["steps"] += 1
         self.step += 1
         self.ending = 0
-        self.forwards = self.backwards = self.stepped = 0
+        self.forwards = self.backwards = self.zeroes = self.stepped = 0
         self.skipped = False
         self.calls.called = False
         self.turns.taken = NOBODY

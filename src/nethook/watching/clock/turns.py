@@ -69,7 +69,7 @@ class Turns:
             key: the one whose turn it is.
             gone: those that are not there any more, and are not waited for.
         """
-        return all(other == key or other in self.taken or other in gone for other in self._expected)
+        return self._expected - self.taken <= {key, *gone}
 
     def cut_short(self) -> None:
         """One steps for the second time: those that have not, may not take part in every step.

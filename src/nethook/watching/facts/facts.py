@@ -83,6 +83,8 @@ class Facts(Recorder):
         sites, parameters: of all models.
     """
 
+    rests = ("before_step",)
+
     def __init__(
         self,
         journal: Journal,

@@ -151,11 +151,27 @@ class LossKeeper:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[type, type, int], dict[str, Any]] = {}
+        self._plain: dict[type, dict[str, Any] | None] = {}  # of `_kept`, by the last node alone
 
-    def kept_of(self, node: type) -> dict[str, Any] | None:
-        """What is kept of every loss with this last node but for its target; None: it depends."""
+    def keep_plainly(
+        self, roots: Sequence[torch.Tensor]
+    ) -> tuple[dict[str, Any], torch.Tensor | None]:
+        """What `keep` gives, and the target, which is not in it where the last node tells all."""
+        node: Any = roots[0].grad_fn
+        kept = self._plain.get(type(node))
+        if kept is None:
+            return self.keep(roots), None
+        try:
+            target: torch.Tensor = saved_by(node, "target")
+        except RuntimeError:
+            return kept, None  # it was written since
+        return kept, target.detach() if target.requires_grad else target
+
+    def _note_plain(self, node: type) -> None:
+        """Losses with this last node are all alike but for their targets, or not."""
         of_node = [kept for key, kept in self._kept.items() if key[0] is node]
-        return of_node[0] if len(of_node) == 1 and of_node[0]["weight"] is None else None
+        alike = len(of_node) == 1 and of_node[0]["weight"] is None
+        self._plain[node] = of_node[0] if alike else None
 
     def keep(self, roots: Sequence[torch.Tensor]) -> dict[str, Any]:
         """See `keep_loss`."""
@@ -174,18 +190,10 @@ class LossKeeper:
             fresh = keep_loss(roots)
             if fresh:
                 self._kept[key] = fresh | {"target": None}
+                self._note_plain(type(root))
             return fresh
         target = saved(root, "target")
         return {} if target is None else kept | {"target": target}
-
-
-def target_of(node: Any) -> torch.Tensor | None:
-    """The target of a loss whose node is known to keep it; None where it was written since."""
-    try:
-        target: torch.Tensor = saved_by(node, "target")
-    except RuntimeError:
-        return None
-    return target.detach() if target.requires_grad else target
 
 
 def keep_loss(roots: Sequence[torch.Tensor]) -> dict[str, Any]:

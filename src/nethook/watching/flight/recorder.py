@@ -27,12 +27,12 @@ from nethook.stats.native import binding
 from nethook.stats.shards import is_shared
 from nethook.stats.transfers import Transfers
 from nethook.torch_private import is_autocast
-from nethook.watching.fail_open import contained
+from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.flight.culprit import Pinned, Suspect, look_at, pin
 from nethook.watching.flight.file import Flight as Saved
 from nethook.watching.flight.file import flight_path, save, weights_of
 from nethook.watching.flight.flag import Flag
-from nethook.watching.flight.loss import LossCause, LossKeeper, cause_of, target_of
+from nethook.watching.flight.loss import LossCause, LossKeeper, cause_of
 from nethook.watching.flight.ranges import is_finite, range_of
 from nethook.watching.flight.ring import CAP, Call, PlainCall, Ring, has_drawn, random_states
 from nethook.watching.journal import Journal
@@ -50,7 +50,7 @@ PATIENCE: Final = 3
 LOSS: Final = "loss"
 
 
-class Flight(Recorder):
+class Flight(FailsAlone, Recorder):
     """Tells of the first NaN: which step, which operation, with which batch.
 
     A tap whose tensor has NaN or infinities calls `flag` at once on CPU; elsewhere a device tells
@@ -62,9 +62,10 @@ class Flight(Recorder):
     """
 
     part = "the flight recorder"
+    rests = ("call_ends",)
 
     def __init__(self, journal: Journal, batches: int = 3) -> None:
-        self._watching = journal
+        self._watching: Journal = journal
         self.off = False
         self._ring = Ring(batches) if batches > 0 else None
         self._call: Call | None = None  # the outermost call that is or was under way, ...
@@ -91,40 +92,31 @@ class Flight(Recorder):
 
     # -- what the watch tells ---------------------------------------------------------------------
 
-    @contained
     def forward_begins(
         self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """An outermost call in training begins."""
         if self._ring is None or self.reported:
             return
-        if self._watching.schedule.quiet and self._hold(model, module, args, kwargs):
+        journal, reference = self._watching, weakref.ref(module)
+        step = journal.clock.step
+        # The only batch of a step in which nothing is due: nothing that is read later needs more
+        # than the last one, so it is no member of the ring unless something is not finite.
+        if journal.schedule.quiet and not kwargs and self._is_plain(args):
+            random = {} if self._calm >= CALM else random_states([])
+            self.plain.hold(model, reference, step, args, random)
             return
-        step = self._watching.step
         self.plain.forget()
-        self._call = self._ring.add(model, weakref.ref(module), step, (args, kwargs))
+        self._call = self._ring.add(model, reference, step, (args, kwargs))
 
-    def _hold(
-        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> bool:
-        """Holds the only batch of a step in which nothing is due; False where it is not that plain.
-
-        Nothing that is read later needs more than the last batch, so it is no member of the ring
-        unless something is not finite.
-        """
-        watching = self._watching
-        if len(args) != 1 or kwargs or type(args[0]) is not torch.Tensor or is_autocast():
+    def _is_plain(self, args: tuple[Any, ...]) -> bool:
+        """Whether this is the only call of its step, with one tensor on the CPU."""
+        journal = self._watching
+        if len(args) != 1 or type(args[0]) is not torch.Tensor or is_autocast():
             return False
-        if watching.clock.forwards > 1 or watching.train.has_devices:
+        if journal.clock.forwards > 1 or journal.train.has_devices or binding.functions is None:
             return False
-        tensor = args[0]
-        if binding.functions is None or not 0 <= binding.bytes_of(tensor) <= CAP:
-            return False
-        if tensor.is_inference():
-            return False
-        random = {} if self._calm >= CALM else random_states([])
-        self.plain.hold(model, weakref.ref(module), watching.step, args, random)
-        return True
+        return 0 <= binding.bytes_of(args[0]) <= CAP and not args[0].is_inference()
 
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """An outermost call has returned."""
@@ -158,7 +150,6 @@ class Flight(Recorder):
         with quiet():
             self.signs.append(look_at(flag, self.call, self._harmless))
 
-    @contained
     def backward_begins(self, roots: Sequence[torch.Tensor], fine: bool = False) -> None:
         """A backward pass is about to begin, and its graph is whole.
 
@@ -167,7 +158,7 @@ class Flight(Recorder):
         if self.reported:
             return
         if fine and self.plain.on and len(roots) == 1:
-            self._keep_plainly(roots)
+            self.plain.loss, self.plain.target = self._keeper.keep_plainly(roots)
             return
         call = self.call
         if call is not None:
@@ -187,15 +178,6 @@ class Flight(Recorder):
                     self._loss = cause
                     sign = Suspect("", LOSS, self._watching.step, call, range_of(root))
                     self.signs.append(sign)
-
-    def _keep_plainly(self, roots: Sequence[torch.Tensor]) -> None:
-        """What is needed to compute the loss of a batch again that is held, and in no ring."""
-        node: Any = roots[0].grad_fn
-        kept = self._keeper.kept_of(type(node))
-        if kept is None:
-            self.plain.loss = self._keeper.keep(roots)
-        else:
-            self.plain.loss, self.plain.target = kept, target_of(node)
 
     def step_begins(self, optimizer: torch.optim.Optimizer, skipped: bool | None) -> None:
         """An optimizer is about to use its gradients, unless a loss scaler leaves the step out."""

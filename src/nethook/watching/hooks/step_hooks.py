@@ -26,13 +26,6 @@ class _StepHook(WatchHook):
         super().__init__(owner, "*", session.journal.guard)
         self.session = session
 
-    @property
-    def unnoticed(self) -> bool:
-        """Whether a step that measures nothing reads only plain tensors, which nobody notices."""
-        session = self.session
-        quiet = session.schedule.quiet and session.optimizers.plain
-        return quiet and not (function_modes() or dispatch_modes())
-
     def turn_off(self) -> None:
         """Without it there is no clock."""
         self.guard.stop()
@@ -53,7 +46,12 @@ class StepBegins(_StepHook):
         start = _now()
         result = None
         try:
-            if self.unnoticed:
+            # A step that measures nothing reads only plain tensors, which nobody notices.
+            if (
+                session.schedule.quiet
+                and session.optimizers.plain
+                and not (function_modes() or dispatch_modes())
+            ):
                 result = session.step_begins(optimizer, args, kwargs)
             else:
                 result = unrecorded(session.step_begins)(optimizer, args, kwargs)
@@ -77,7 +75,12 @@ class StepEnds(_StepHook):
             return
         start = _now()
         try:
-            if self.unnoticed:
+            # A step that measures nothing reads only plain tensors, which nobody notices.
+            if (
+                session.schedule.quiet
+                and session.optimizers.plain
+                and not (function_modes() or dispatch_modes())
+            ):
                 session.step_ends(optimizer)
             else:
                 unrecorded(session.step_ends)(optimizer)

@@ -155,6 +155,9 @@ class Optimizers:
 
     def concerns(self, holder: object) -> bool:
         """Whether an optimizer, or a module, has to do with parameters of the watched models."""
+        track = self.tracks.get(id(holder))
+        if track is not None and track.ref() is holder:
+            return True
         if isinstance(holder, torch.optim.Optimizer):
             return self.track_of(holder) is not None
         first = next(holder.parameters(), None) if isinstance(holder, nn.Module) else None
@@ -162,8 +165,8 @@ class Optimizers:
 
     def gone(self) -> list[int]:
         """The keys of optimizers that are not there any more."""
-        if len(self.tracks) == 1:  # the one that asks is there
-            return []
+        if len(self.tracks) == 1:
+            return []  # the one that asks is there
         return [key for key, track in self.tracks.items() if track.ref() is None]
 
     # -- one step -----------------------------------------------------------------------------
@@ -197,8 +200,8 @@ class Optimizers:
             self._numbers.count(names.SKIPPED_STEPS)
         if schedule.looks:
             self._measured(track, ParameterSet.gradients, factor, schedule.param_grads)
-        elif track.set is not None:
-            track.set.probe(self._journal.clock.step)
+        elif track.set is not None and track.set.seems_odd(self._journal.clock.step):
+            track.set.flag_odd()
         return skipped
 
     def step_ends(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
@@ -216,8 +219,12 @@ class Optimizers:
         if track.mixed:
             track.mixed = False
             self._numbers.count(names.OLD_GRADIENTS)
-        self.note_used(track)
-        track.note_rates(journal, self._numbers.pending, optimizer)
+        if schedule.quiet and journal.clock.cleared and len(self.tracks) == 1:
+            track.used = None
+        else:
+            self.note_used(track)
+        if schedule.samples or track.rates_changed(optimizer.param_groups):
+            track.note_rates(journal, self._numbers.pending, optimizer)
 
     def end_step(self) -> None:
         """Every optimizer has had its turn."""
@@ -385,11 +392,12 @@ class Optimizers:
 
     def note_used(self, track: Track) -> None:
         """Notes which gradients a step has used, to know them again."""
-        track.used = [
-            (parameter, id(grad), version_of(grad))
-            for parameter in ([] if track.set is None else track.set.probes)
-            if (grad := parameter.grad) is not None
-        ]
+        used: list[tuple[torch.Tensor, int, int]] = []
+        for parameter in () if track.set is None else track.set.probes:
+            grad = parameter.grad
+            if grad is not None:
+                used.append((parameter, id(grad), version_of(grad)))
+        track.used = used
 
     def backward_begins(self, first: bool, tracks: Iterable[Track] | None = None) -> None:
         """Notes whose gradients a pass adds to that a step has used already.
@@ -400,7 +408,9 @@ class Optimizers:
         for track in self.tracks.values() if tracks is None else tracks:
             if first or track.mixed:
                 mixed, track.mixed = track.mixed, False
-                for parameter, key, version in track.used:
+                if track.used is None:  # whatever is there now was there at the last step
+                    self.note_used(track)
+                for parameter, key, version in track.used or ():
                     grad = parameter.grad
                     same = grad is not None and id(grad) == key and version_of(grad) == version
                     if grad is not None and (mixed or same):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping, Sequence
+from operator import methodcaller
 from typing import Any
 
 import torch
@@ -13,6 +15,8 @@ from nethook.stats.shards import local_part
 from nethook.watching.journal import Journal
 from nethook.watching.measuring.loop_numbers import Pending
 from nethook.watching.measuring.parameters import ParameterSet
+
+_rate_of = methodcaller("get", "lr")
 
 
 class Track:
@@ -27,8 +31,9 @@ class Track:
         self.set: ParameterSet | None = None
         self.rates: list[float | None] = []
         self.settings: list[dict[str, object]] = []
-        # Gradients that its last step has used: (parameter, id, version).
-        self.used: list[tuple[torch.Tensor, int, int]] = []
+        # Gradients that its last step has used: (parameter, id, version). None where they were not
+        # noted, for the loop clears its gradients.
+        self.used: list[tuple[torch.Tensor, int, int]] | None = []
         self.mixed = False  # a backward pass has added to these, and nobody has cleared them
         self.before: tuple[list[int], list[Any]] | None = None  # its weights, when it began
         self.marks = False  # whether its steps are seen by the versions of its parameters
@@ -41,12 +46,12 @@ class Track:
         """
         if self.set is not None:
             seen = self.set.witnesses
-            self.before = seen.versions(), [] if self.marks else seen.some_weights()
+            self.before = seen.few_versions(), [] if self.marks else seen.some_weights()
 
     def note_versions(self) -> None:
         """A step has ended: notes whether versions alone would have told that it did something."""
         if self.before is not None and self.set is not None:
-            self.marks = self.set.witnesses.versions() != self.before[0]
+            self.marks = self.set.witnesses.few_versions() != self.before[0]
 
     def moved(self) -> bool:
         """Whether weights have changed since the step began, so far as one can tell."""
@@ -54,15 +59,17 @@ class Track:
             return False
         versions, weights = self.before
         seen = self.set.witnesses
-        return seen.versions() != versions or seen.have_changed(weights)
+        return seen.few_versions() != versions or seen.have_changed(weights)
+
+    def rates_changed(self, groups: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether a learning rate is not what it was when `note_rates` was called last."""
+        return self.rates != [*map(_rate_of, groups)]
 
     def note_rates(
         self, journal: Journal, pending: Pending, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Notes the learning rates where they have changed, and settings in some steps."""
+        """Notes the learning rates that have changed, and settings in some steps."""
         samples = journal.schedule.samples
-        if not samples and self.rates == [group.get("lr") for group in optimizer.param_groups]:
-            return  # as nearly always: what they were
         rates: list[float | None] = []
         for number, group in enumerate(optimizer.param_groups):
             rate = group.get("lr")

@@ -17,12 +17,12 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
-from nethook.hooks.modes import modes_are_active, quiet
+from nethook.hooks.modes import quiet
 from nethook.hooks.process.source_line import ScriptLine, line_of_script
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
-from nethook.watching.fail_open import contained
+from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.losses.calls import operands_of_call, samples_of_call
 from nethook.watching.losses.graph import Node, Term, follow, is_alike
@@ -46,18 +46,22 @@ THINNING: Final = 1.25
 class _Series:
     """The losses that one line of the script makes in one way."""
 
-    __slots__ = ("analysis", "last_record", "name", "passes", "recorded", "where")
+    __slots__ = (
+        "analysis", "counting", "last_record", "name", "passes", "recorded", "root", "where",
+    )  # fmt: skip
 
     def __init__(self, name: str, where: ScriptLine, analysis: Analysis | None) -> None:
         self.name = name
         self.where = where
         self.analysis = analysis
+        self.root = None if analysis is None else analysis.root
+        self.counting = NOTHING if analysis is None else analysis.counting
         self.last_record = -1  # the step of the last record
         self.passes = 0  # passes without gradient in which it was seen
         self.recorded = 0  # the number of the last of them that has a record
 
 
-class Losses(Recorder):
+class Losses(FailsAlone, Recorder):
     """Tells of every loss, of backward passes and of passes without gradient.
 
     Arguments:
@@ -68,13 +72,15 @@ class Losses(Recorder):
     """
 
     part = "the loss record"
+    rests = ("call_begins",)
 
     def __init__(self, journal: Journal, values: LossValues) -> None:
-        self._watching = journal
+        self._watching: Journal = journal
         self._values = values
         self.off = False
         self._marks = Marks()
-        self._unmarked: tuple[str, torch.Tensor] | None = None  # an output, until its loss is known
+        self.unmarked: tuple[str, torch.Tensor] | None = None
+        """An output whose node has no mark yet, until its loss is known."""
         self._transfers = Transfers()
         self._trained: dict[tuple[str, int], list[_Series]] = {}
         self._evaluated: dict[tuple[str, int, str], _Series] = {}
@@ -87,17 +93,12 @@ class Losses(Recorder):
         self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """A model is called: what it is given has as many samples as a loss that does not tell."""
-        first = args[0] if args else None
-        if type(first) is torch.Tensor and first.dim():  # as nearly always
-            self._given = float(first.size(0))
-        else:
-            self._note_length(args, kwargs)
+        self._note_length(args, kwargs)
 
     @contained
     def _note_length(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._given = length_of(args, kwargs)
 
-    @contained
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """Marks the nodes that have made outputs, to know them again on the way from the loss.
 
@@ -105,11 +106,15 @@ class Losses(Recorder):
         needs no marks. Until then the output lives as long as its loss.
         """
         calls = self._watching.clock.calls
-        if not calls.training or calls.in_backward:
+        if not calls.training or calls.in_backward or self.off:
             return
-        self._mark()
+        first = args[0] if args else None
+        if type(first) is torch.Tensor and first.dim():  # as nearly always
+            self._given = float(first.size(0))
+        if self.unmarked is not None:
+            self._mark()
         if type(output) is torch.Tensor:
-            self._unmarked = (model, output)
+            self.unmarked = (model, output)
             if not self._watching.schedule.quiet:
                 self._mark()
         else:
@@ -117,79 +122,67 @@ class Losses(Recorder):
                 self._marks.put(tensor.grad_fn, model, path)
 
     def _mark(self) -> None:
-        if self._unmarked is not None:
-            (model, output), self._unmarked = self._unmarked, None
+        if self.unmarked is not None:
+            (model, output), self.unmarked = self.unmarked, None
             self._marks.put(output.grad_fn, model, ())
 
     def forget(self) -> None:
         """Gradients are cleared: no loss of what was returned before will come."""
-        self._unmarked = None
+        self.unmarked = None
 
     # -- with gradient ------------------------------------------------------------------------
 
-    @contained
     def backward(
-        self, roots: Sequence[torch.Tensor], scale: torch.Tensor | float | None = None
+        self,
+        roots: Sequence[torch.Tensor],
+        scale: torch.Tensor | float | None = None,
+        own: int = 0,
     ) -> bool:
         """A backward pass from `roots` is about to begin; `scale` is a loss scaler's factor.
 
-        Whether all of them were read and are finite.
+        Whether all of them were read and are finite. `own`: see `line_of_script`.
         """
-        where = line_of_script()
-        if modes_are_active():
-            with quiet():
-                fine = self._roots(roots, where, scale)
-        else:
-            fine = self._roots(roots, where, scale)
-        self._unmarked = None
-        return fine
-
-    def _roots(
-        self, roots: Sequence[torch.Tensor], where: ScriptLine, scale: torch.Tensor | float | None
-    ) -> bool:
-        fine = True
+        where, fine = line_of_script(own=own), True
+        schedule = self._watching.schedule
+        of_line = self._trained.get(where[:2])
+        if of_line is None:
+            of_line = self._trained[where[:2]] = []
         for root in roots:
             node = root.grad_fn
-            if node is not None:
-                value = self._root(root, node, where, scale)
-                fine = fine and type(value) is float and isfinite(value)
+            if node is None:
+                continue
+            # In a step in which nothing is due, of a line that makes its loss in one way, the last
+            # node alone is compared. Another way that ends in the same node is noticed in the next
+            # step in which something is due.
+            if schedule.quiet and len(of_line) == 1 and type(node) is of_line[0].root:
+                series, new = of_line[0], False
+            else:
+                series, new = self._series(node, where, of_line, scaled=scale is not None)
+            value = _value(root, scale)
+            if value is not None:
+                count = series.counting
+                of_batch = count.samples(node)
+                divisor = count.divisor(node, scaled=scale is not None) if count.factors else None
+                of_batch = self._given if of_batch is None else of_batch
+                self._values.trained(series.name, Batch(value, of_batch, divisor, count.summed))
+            if new or (schedule.samples and self._due(series)):
+                series.last_record = self._watching.step
+                self._record(series, node, value, scale)
+            fine = fine and type(value) is float and isfinite(value)
+        self.unmarked = None
         return fine
 
-    def _root(
-        self, root: torch.Tensor, node: Node, where: ScriptLine, scale: torch.Tensor | float | None
-    ) -> torch.Tensor | float | None:
-        watching = self._watching
-        of_line = self._trained.setdefault(where[:2], [])
-        series, new = self._at_once(node, of_line), False
-        if series is None:
-            self._mark()
-            series = self._find(node, of_line)
-        if series is None:
-            series, new = self._add(node, where, of_line, scaled=scale is not None)
-        value = _value(root, scale)
-        if value is not None:
-            counting = NOTHING if series.analysis is None else series.analysis.counting
-            samples = counting.samples(node)
-            divisor = counting.divisor(node, scaled=scale is not None)
-            if samples is None:
-                samples = self._given
-            batch = Batch(value, samples, divisor, counting.summed)
-            self._values.add(series.name, batch, "train")
-        if new or (watching.sampled() and self._due(series)):
-            series.last_record = watching.step
-            self._record(series, node, value, scale)
-        return value
-
-    def _at_once(self, node: Node, of_line: list[_Series]) -> _Series | None:
-        """In a step in which nothing is due: the losses of a line that makes them in one way.
-
-        The last node alone is compared. A line that begins to make its loss in another way with the
-        same last node is noticed in the next step in which something is due.
-        """
-        if not self._watching.schedule.quiet or len(of_line) != 1:
-            return None
-        analysis = of_line[0].analysis
-        return of_line[0] if analysis is not None and type(node) is analysis.root else None
+    def _series(
+        self, node: Node, where: ScriptLine, of_line: list[_Series], *, scaled: bool
+    ) -> tuple[_Series, bool]:
+        """The series that a loss belongs to, and whether it is a new one."""
+        self._mark()
+        series = self._find(node, of_line)
+        return (
+            (series, False)
+            if series is not None
+            else self._add(node, where, of_line, scaled=scaled)
+        )
 
     def _due(self, series: _Series) -> bool:
         """Whether a step in which samples are taken gets a record: fewer than there are samples."""
@@ -251,7 +244,7 @@ class Losses(Recorder):
             value = _value(result if result.dim() == 0 else unexpanded(result).float().mean(), None)
             if value is not None:
                 samples, summed = samples_of_call(function, args, kwargs, result)
-                self._values.add(series.name, Batch(value, samples, None, summed), "eval")
+                self._values.evaluated(series.name, Batch(value, samples, None, summed))
             if self._new_pass(series):
                 made, operands = operands_of_call(function, args, kwargs)
                 self._tell(series, made, operands, value, "eval")
@@ -328,14 +321,15 @@ class Losses(Recorder):
     def turn_off(self) -> None:
         """After an error: no loss is recorded any more."""
         self.off = True
-        self._unmarked = None
+        self.unmarked = None
         self._transfers = Transfers()
 
 
 def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tensor | float | None:
     """The value of a loss without the factor of a scaler; a tensor where it is on a device."""
     if scale is None and type(root) is torch.Tensor and root.is_cpu and not root.dim():
-        return None if root.is_complex() else root.item()  # as nearly always
+        number: object = root.item()  # as nearly always
+        return float(number) if isinstance(number, float | int) else None
     if root.dim() or root.is_complex() or root.is_meta:
         return None
     if is_shared(root):

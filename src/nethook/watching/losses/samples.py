@@ -62,7 +62,7 @@ class Counting:
             tensor: torch.Tensor | None = saved_without_hooks(node, saved)
             if tensor is None:
                 return None
-            if saved == "total_weight":
+            if saved == "total_weight":  # what nearly all classifiers have
                 if type(tensor) is not torch.Tensor:
                     return None  # of a tensor spread over ranks, only a collective would tell
                 return tensor.item() if tensor.is_cpu else tensor.detach()

@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 
 from nethook.runs import names
-from nethook.watching.fail_open import contained
+from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.losses.tally import (
     Batch,
@@ -42,30 +42,25 @@ class Numbers(Protocol):
         """One number of a row."""
 
 
-class LossValues(Recorder):
+class LossValues(FailsAlone, Recorder):
     """The values of the step, and of the evaluation pass, that are under way."""
 
     part = "the values of losses"
 
     def __init__(self, journal: Journal, numbers: Numbers) -> None:
-        self._watching = journal
+        self._watching: Journal = journal
         self._numbers = numbers
         self.off = False
         self.rows: dict[str, int] = {}
         """The row of each loss that has one."""
         self.sums: dict[str, list[Batch]] = {}
         """What each loss was in this step, pass by pass."""
+        self._has_devices = False  # whether a value or a number of samples was ever on a device
         self._names: list[str] = list(journal.writer.earlier.get("losses") or ())
         self._pass: dict[str, PassTally] = {}
 
-    def add(self, name: str, batch: Batch, phase: str) -> None:
-        """One value of a loss, unscaled; a tensor stays on its device until the window ends."""
-        if phase == "train":
-            self._trained(name, batch)
-        else:
-            self._evaluated(name, batch)
-
-    def _trained(self, name: str, batch: Batch) -> None:
+    def trained(self, name: str, batch: Batch) -> None:
+        """A value of a loss, unscaled; a tensor stays on its device until the window ends."""
         journal, value = self._watching, batch.value
         row = self.rows.get(name)
         if row is None:
@@ -78,13 +73,16 @@ class LossValues(Recorder):
             journal.train.slot(row)
             self.rows[name], self.sums[name] = row, []
         if isinstance(value, torch.Tensor):
+            self._has_devices = True
             journal.train.slots[row].fold(value)
         else:
             self._numbers.number(row, value)
+            self._has_devices = self._has_devices or isinstance(batch.samples, torch.Tensor)
         if not self.off:
             self.sums[name].append(batch)
 
-    def _evaluated(self, name: str, batch: Batch) -> None:
+    def evaluated(self, name: str, batch: Batch) -> None:
+        """A value of a loss in a pass without gradient."""
         journal, value = self._watching, batch.value
         row = journal.row(names.loss_address(name), names.LOSS)
         if row is not None:
@@ -100,7 +98,6 @@ class LossValues(Recorder):
             tally = self._pass[name] = PassTally()
         tally.add(batch)
 
-    @contained
     def take(self) -> list[tuple[str, Point]]:
         """What each loss of this step, which is over, comes to; those on a device come later."""
         points = []
@@ -109,7 +106,7 @@ class LossValues(Recorder):
                 continue
             taken = batches.copy()
             batches.clear()
-            if any(map(is_on_device, taken)):
+            if self._has_devices and any(map(is_on_device, taken)):
                 told = functools.partial(self._step_known, name, self._watching.step, taken)
                 self._numbers.pending.later(packed(taken), told)
             else:

@@ -34,6 +34,8 @@ _ONLY: Final = tensors(((torch.empty(0),), {}))[0][0]  # the path of an only arg
 class Batches(Recorder):
     """Measures inputs and outputs of outermost calls."""
 
+    rests = ("call_begins", "call_ends")
+
     def __init__(self, journal: Journal, numbers: LoopNumbers, flags: Flags) -> None:
         self._journal = journal
         self._numbers = numbers

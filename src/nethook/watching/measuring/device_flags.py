@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 
 from nethook.stats.transfers import Done, Transfers
-from nethook.watching.fail_open import contained
+from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.recorder import Recorder
 
@@ -27,13 +27,13 @@ class FlagReader(Protocol):
         """A device tells what was not finite in a step that is over."""
 
 
-class DeviceFlags(Recorder):
+class DeviceFlags(FailsAlone, Recorder):
     """Compares what devices count from step to step; a count only grows within a window."""
 
     part = "what devices tell later"
 
     def __init__(self, journal: Journal, flight: FlagReader) -> None:
-        self._watching = journal
+        self._watching: Journal = journal
         self._flight = flight
         self.off = False
         self._window = 0  # its number

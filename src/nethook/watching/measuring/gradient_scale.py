@@ -18,6 +18,7 @@ class GradientScale:
 
     def __init__(self, ranks_of: Callable[[nn.Module], int] | None = None) -> None:
         self._ranks_of = ranks_of
+        self.has_ranks = ranks_of is not None
         self._noted: float | None = None
         self.next: torch.Tensor | float | None = None
         """The factor of the loss whose backward pass comes next; None where it has none."""
@@ -31,10 +32,13 @@ class GradientScale:
         """One by the factor; a tensor where the scaler's is on a device."""
         self.factor: Any = 1.0
         """The same, by the number of ranks."""
+        self.is_one = True
+        """Whether neither was ever anything else: then there is nothing to ask at a pass."""
 
     def forward_begins(self, model: nn.Module) -> None:
         """A model is called with gradients; asked while it is, for then its wrappers know."""
         if self._ranks_of is not None:
+            self.is_one = False
             self.ranks = self._ranks_of(model)
 
     def noted(self, scale: float) -> float | None:
@@ -45,6 +49,7 @@ class GradientScale:
     def loss_scaled(self, scale: torch.Tensor | float) -> None:
         """A loss was multiplied; the next backward pass is of that."""
         self.last = self.next = scale
+        self.is_one = False
 
     def backward_begins(self) -> torch.Tensor | float | None:
         """A backward pass begins; the factor of its loss."""

@@ -29,12 +29,13 @@ QUANTITIES: Final = (
 )  # fmt: skip
 
 _COUNTED: Final = (
-    names.OPTIMIZER_STEPS, names.SKIPPED_STEPS, names.ZERO_GRADS, names.OLD_GRADIENTS, names.WIPED,
+    names.OPTIMIZER_STEPS, names.SKIPPED_STEPS, names.OLD_GRADIENTS, names.WIPED,
     names.CLIPS, names.SCALED_CLIPS, names.UNSCALES, names.SCHEDULES,
 )  # fmt: skip
 _FORWARDS: Final = QUANTITIES.index(names.FORWARDS)
 _BACKWARDS: Final = QUANTITIES.index(names.BACKWARDS)
 _STEPS: Final = QUANTITIES.index(names.OPTIMIZER_STEPS)
+_ZEROES: Final = QUANTITIES.index(names.ZERO_GRADS)
 _STEP_SECONDS: Final = QUANTITIES.index(names.STEP_SECONDS)
 _WATCH_SECONDS: Final = QUANTITIES.index(names.WATCH_SECONDS)
 _LOGGED: Final = (names.GRAD_NORM, names.UPDATE_RATIO)
@@ -139,7 +140,7 @@ class LoopNumbers(Recorder):
             schedule.hidden.step_ended(now - then, own - own_then)
         values, fresh = self.values, self._none.copy()
         values[_FORWARDS], values[_BACKWARDS] = clock.forwards, clock.backwards
-        values[_STEPS] = clock.stepped
+        values[_STEPS], values[_ZEROES] = clock.stepped, clock.zeroes
         values[_STEP_SECONDS], values[_WATCH_SECONDS] = now - then, own - own_then
         ended = Ended(step, now, values, losses)
         # Nothing is called from here on but for the last, in C: no interrupt comes in between.

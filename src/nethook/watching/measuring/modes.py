@@ -15,7 +15,8 @@ class Modes(Recorder):
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._changed: dict[str, dict[str, bool]] = {}  # phase -> address -> `training`
-        self._model: bool | None = None  # `training` of the model at its last call with gradients
+        self.model: bool | None = None
+        """`training` of the model at its last call with gradients."""
 
     def changed(self, address: str, phase: str, mode: bool) -> None:
         """A module is in another mode than in the last pass of this phase."""
@@ -24,9 +25,9 @@ class Modes(Recorder):
 
     def model_called(self, mode: bool) -> bool:
         """A model is called with gradients; whether its mode is another than at the last call."""
-        if mode is self._model:
+        if mode is self.model:
             return False
-        self._model = mode
+        self.model = mode
         return True
 
     def end_step(self, step: int) -> None:

@@ -165,13 +165,12 @@ class ParameterSet:
         if odd:
             self._flag_odd()
 
-    def probe(self, turn: int) -> None:
-        """Looks for NaN in a part of the gradients, in a step that measures nothing."""
-        if self.seems_odd(turn):
-            table = self._grads
-            self._ask_grads(table)
-            table.count_odd()
-            self._flag_odd()
+    def flag_odd(self) -> None:
+        """A gradient seems not to be finite (`seems_odd`) in a step that measures nothing."""
+        table = self._grads
+        self._ask_grads(table)
+        table.count_odd()
+        self._flag_odd()
 
     def _flag_odd(self) -> None:
         for line in np.flatnonzero(self._grads.odd).tolist():

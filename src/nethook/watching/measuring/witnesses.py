@@ -13,6 +13,10 @@ from nethook.stats.sampling import INTEGERS
 from nethook.stats.tables import SAMPLE
 from nethook.torch_private import version_of
 
+FEW: Final = 3
+"""Parameters whose versions tell whether a step has changed anything: asked in every step. An
+optimizer that is interrupted has changed all of them, or the first ones."""
+
 WITNESSES: Final = 8
 """Parameters of which some coordinates tell whether a step has changed anything."""
 
@@ -22,11 +26,16 @@ class Witnesses:
 
     def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
         self._versioned = [parameter for parameter in parameters if not parameter.is_inference()]
+        self._few = self._versioned[:: max(1, len(self._versioned) // FEW)][:FEW]
         self._some: list[Any] | None = None  # views of some weights, once they are asked for
 
     def versions(self) -> list[int]:
         """How often each parameter was written to."""
-        return [version_of(parameter) for parameter in self._versioned]
+        return [*map(version_of, self._versioned)]
+
+    def few_versions(self) -> list[int]:
+        """The same of the first and a few others."""
+        return [*map(version_of, self._few)]
 
     def some_weights(self) -> list[Any]:
         """A few coordinates of a few parameters."""

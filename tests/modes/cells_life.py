@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -137,9 +138,11 @@ def _weights_once() -> Any:
     from nethook.watching.measuring.parameters import ParameterSet
 
     read = ParameterSet.weights
+    seen: WeakSet[ParameterSet] = WeakSet()
 
-    def once(self: Any) -> None:
-        if self._journal.step == 0:
+    def once(self: ParameterSet) -> None:
+        if self not in seen:
+            seen.add(self)
             read(self)
 
     return patched("nethook.watching.measuring.parameters.ParameterSet.weights", once)

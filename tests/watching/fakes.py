@@ -5,9 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import torch
+from torch import nn
+
 from nethook.stats.fields import INDEX
 from nethook.watching.clock.clock import Clock
 from nethook.watching.journal import Options
+from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.series import Catalogue
 
 
@@ -84,6 +88,11 @@ def journal(**more: Any) -> Any:
     made.note_event = made.event
     made.__dict__.update(more)
     return made
+
+
+def facts_of(*tensors: torch.Tensor) -> list[ParameterFacts]:
+    """A parameter of each tensor: "p0", "p1", ..."""
+    return [ParameterFacts(f"p{at}", nn.Parameter(each)) for at, each in enumerate(tensors)]
 
 
 def schedule(**more: Any) -> Any:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
-from torch import nn
 
-from nethook.watching.measuring.parameter_facts import ParameterFacts
-from nethook.watching.measuring.parameters import ParametersChangedError, ParameterSet, _Snapshot
-from tests.watching.fakes import field, journal
+from nethook.watching.measuring.parameters import ParametersChangedError, ParameterSet
+from tests.watching.fakes import facts_of, field, journal
 
 
 def made(*tensors: torch.Tensor, **more):
     of = journal(**more)
-    facts = [ParameterFacts(f"p{at}", nn.Parameter(each)) for at, each in enumerate(tensors)]
+    facts = facts_of(*tensors)
     return of, facts, ParameterSet(of, of, facts)
+
+
+def test_it_and_its_parts_have_few_attributes():
+    _, _, parameters = made(torch.ones(3))
+    parts = [
+        part for part in vars(parameters).values() if ".parameter_numbers." in type(part).__module__
+    ]
+    assert len(parts) == 6
+    assert len(vars(parameters)) <= 15
+    assert max(len(vars(part)) for part in parts) <= 10
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (3, 4)], ids=["flat", "transposed"])
@@ -97,18 +107,72 @@ def test_memory_that_was_exchanged_makes_the_set_anew():
         parameters.weights()
 
 
-def test_copies_of_weights_take_turns_under_a_cap():
-    snapshot = _Snapshot([64, 64, 100, 1000], cap=200)
-    assert snapshot.turns == 2
-    turns = []
-    for _ in range(4):
-        snapshot.turn()
-        turns.append((snapshot.current > 0).tolist())
-    assert turns == [
-        [True, True, False, False],
-        [False, False, True, False],
-        [True, True, False, False],
-        [False, False, True, False],
-    ]  # the last is larger than the cap
-    assert snapshot.memory <= 200
-    assert (snapshot.current % 64 == 0).all()
+def test_sums_are_those_of_all_parameters_whether_they_lie_flat_or_not():
+    torch.manual_seed(0)
+    tensors = [torch.randn(3, 4), torch.randn(5, 2).t(), torch.randn(6)]
+    _, facts, parameters = made(*[each.clone() for each in tensors])
+    assert parameters.flat == [facts[0], facts[2]]
+    grads = [torch.randn_like(each) for each in tensors]
+    grads[2] = torch.randn(6).to_sparse()  # of a flat parameter, and no flat tensor
+    for each, grad in zip(facts, grads, strict=True):
+        each.parameter.grad = grad
+    parameters.weights()
+    parameters.gradients(0.5, True)
+    with torch.no_grad():
+        for each in facts:
+            each.parameter.mul_(0.5)
+    parameters.updates()
+    weights = sum(each.double().square().sum().item() for each in tensors)
+    assert parameters.weight_square == pytest.approx(weights)
+    assert parameters.update_square == pytest.approx(weights / 4)
+    assert math.isnan(parameters.grad_square)  # a sparse one has no such number
+    facts[2].parameter.grad = grads[2] = torch.randn(12)[::2]
+    parameters.gradients(0.5, True)
+    squares = sum(each.double().square().sum().item() for each in grads)
+    assert parameters.grad_square == pytest.approx(squares / 4)
+
+
+def test_no_sum_of_updates_without_all_of_them():
+    of = journal()
+    of.options.snapshot_cap = 64
+    facts = facts_of(torch.ones(8), torch.ones(8), torch.ones(8))
+    parameters = ParameterSet(of, of, facts)
+    assert (parameters.turns, parameters.memory) == (3, 64)
+    parameters.weights()
+    parameters.updates()
+    assert math.isnan(parameters.update_square)
+
+
+def test_updates_are_told_only_where_weights_were_read_and_only_once():
+    of, [facts], parameters = made(torch.ones(3))
+    parameters.updates()
+    parameters.weights()
+    parameters.updates()
+    parameters.updates()
+    parameters.settle()
+    assert facts.moved == [0, 1]
+    assert field(of, "p0", "updates", "count") == 3
+
+
+def test_a_probe_finds_what_is_not_finite_and_tells_of_all():
+    of, facts, parameters = made(torch.ones(2), torch.ones(3), torch.ones(2).expand(2, 2).t())
+    for each in facts[:2]:
+        each.parameter.grad = torch.ones_like(each.parameter)
+    assert not parameters.seems_odd(0)
+    parameters.flag_odd()
+    assert of.flags == []
+    for each in facts[:2]:
+        each.parameter.grad[1] = float("inf")
+    assert parameters.seems_odd(0)
+    parameters.flag_odd()
+    assert of.flags == [("p0", "param_grads"), ("p1", "param_grads")]
+
+
+def test_second_moments_are_read_of_parameters_that_have_one():
+    of, facts, parameters = made(torch.ones(3), torch.ones(4, 2).t(), torch.ones(2))
+    optimizer = torch.optim.Adam([each.parameter for each in facts])
+    for each, number in zip(facts[:2], (2.0, 3.0), strict=True):
+        optimizer.state[each.parameter]["exp_avg_sq"] = torch.full_like(each.parameter, number)
+    parameters.second_moments(optimizer)
+    assert [field(of, f"p{at}", "second_moment", "mean") for at in (0, 1)] == [2.0, 3.0]
+    assert field(of, "p2", "second_moment", "count") == 0

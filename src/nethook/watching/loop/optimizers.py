@@ -256,7 +256,7 @@ class Optimizers:
             count = sum(len(parameters.all) for parameters in sets)
             numbers.set(names.EMPTY_GRADIENTS, empty / max(1, count))
         for parameters in sets:
-            parameters.grad_square = parameters.weight_square = parameters.update_square = math.nan
+            parameters.forget_squares()
 
     def _measured(self, track: Track, method: Callable[..., None], *args: Any) -> None:
         """Calls a method of the track's set; makes the set anew where parameters have changed."""

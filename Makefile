@@ -134,6 +134,12 @@ zoo: $(NATIVE) ## Measure the doctor on the zoo: 5 seeds, 2 of them with jitter 
 zoo-quick: $(NATIVE) ## Measure the doctor on one program per code, with one seed (2 minutes)
 	@$(BIN)/python zoo/measure.py --quick --seeds 1 --runs build/zoo-quick --anew $(ARGS)
 
+# Programs as they are found in the world: zoo/README.md says what is expected of them, and which of
+# them rules may be written for. ARGS="unseen" is the exam.
+.PHONY: wild
+wild: $(NATIVE) ## Measure the doctor on published bugs and public-style programs (10 minutes)
+	@$(BIN)/python zoo/wild/measure.py $(or $(ARGS),known)
+
 .PHONY: golden
 golden: $(NATIVE) ## Compare what BASE (v0.1.0) and this folder record of the scripts in tests/scripts
 	@$(BIN)/python -m tools.golden $(or $(BASE),v0.1.0) $(ARGS)

@@ -10,7 +10,7 @@ Silent: where the run does its job, and for spikes that the gradients have, too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import GRAD_NORM, SECOND_MOMENT, UPDATE_RATIO
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     spike: float = 8  # update by its median, over gradient by its median

@@ -11,8 +11,7 @@ Silent: where targets are of one class themselves, in the first steps, and where
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     entropy: float = 0.15  # of predictions, by that of targets

@@ -10,7 +10,7 @@ Silent: where the run does its job (adaptive optimizers do not mind), and where 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from nethook.runs.names import CLIP_LIMIT, GRAD_NORM, GRAD_NORM_UNCLIPPED
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     share: float = 0.8  # of the steps

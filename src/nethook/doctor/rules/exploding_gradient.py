@@ -10,7 +10,7 @@ Silent: where the run does its job, and for steps that a loss scaler left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ from nethook.runs.names import GRAD_NORM, GRAD_NORM_UNCLIPPED
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     growth: float = 100  # largest norm by the median

@@ -10,7 +10,7 @@ Silent: where the run does its job all the same, and for inputs that are no floa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import BATCH_SIZE, INPUT_DISTINCT, INPUT_SPREAD, INPUTS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     spread: float = 1e-3  # between samples, relative to their size

@@ -12,7 +12,7 @@ where the spread is small and not nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from nethook.doctor.signals.layers import STOPPED_READS, fades, stopped_layers
 from nethook.runs.names import BATCH_SIZE, INPUT_SPREAD, OUTPUT_SPREAD
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     spread: float = 1e-5  # of outputs, relative to their size

@@ -11,7 +11,7 @@ Silent: where the first layer is a norm or an embedding, and where there is no s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import INPUTS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     size: float = 10  # root mean square

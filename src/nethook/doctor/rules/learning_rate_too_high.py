@@ -11,7 +11,7 @@ of a usual size.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from nethook.runs.names import UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     ratio: float = 0.03  # update by weights, where the loss diverges

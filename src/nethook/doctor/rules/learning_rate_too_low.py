@@ -12,7 +12,7 @@ gradients vanish or layers are dead: then the rate is not the cause.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from nethook.runs.names import GRAD_NORM, UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     ratio: float = 5e-5  # update by weights

@@ -12,7 +12,7 @@ for adversarial losses, for noise without opposite updates, and where updates go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
 from nethook.runs.names import UPDATE_COSINE
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     cosine: float = -0.3  # of successive updates, the median over parameters

@@ -10,7 +10,7 @@ Silent: for noise in the evaluation, for fewer than five passes, and for a gap t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     rise: float = 0.1  # from the best evaluation, by its value

@@ -11,7 +11,7 @@ different losses (a GAN's). It is information; a warning where the loss does not
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     passes: float = 2  # backward passes of one loss per step

@@ -10,7 +10,7 @@ Silent: where the run does its job, and for decay that is balanced by gradients.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from nethook.runs.names import GROUPS, PARAMS, UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     shrink: float = 0.5  # size of the weights at the end, by that at the start

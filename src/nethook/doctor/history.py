@@ -40,6 +40,8 @@ _Made = TypeVar("_Made")
 
 NEAR: Final = 4096
 """Steps of a loss that are looked at one by one: the last ones."""
+AT_ONCE: Final = 1 << 16
+"""Up to so many rows of numbers, some MB, the series of all sites are read at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -360,14 +362,19 @@ class History:
         if key not in self._series:
             if not self.has(address, quantity):
                 return None
-            # All sites at once: their records lie together, and the next rule asks for the next.
-            if address.startswith("@"):
-                same = [pair for pair in self._catalogue if pair[0].startswith("@")]
-            else:
-                same = [pair for pair in self._catalogue if pair[1] == quantity]
-            for series in self._run.many(same, phase):
+            for series in self._run.many(self._beside(address, quantity), phase):
                 self._series[series.address, series.quantity, phase] = series
         return self._series[key]
+
+    def _beside(self, address: str, quantity: str) -> list[tuple[str, str]]:
+        """The series to read with one: their records lie together, and other rules ask for them."""
+        if address.startswith("@"):
+            return [pair for pair in self._catalogue if pair[0].startswith("@")]
+        of_sites = [pair for pair in self._catalogue if not pair[0].startswith("@")]
+        windows = max((len(series.steps) for series in self._series.values()), default=AT_ONCE)
+        if windows * len(of_sites) <= AT_ONCE:
+            return of_sites
+        return [pair for pair in of_sites if pair[1] == quantity]
 
 
 def _by_pass(points: LossCurve) -> float:

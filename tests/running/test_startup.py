@@ -38,10 +38,10 @@ from nethook.cli.entry import main
 main()
 """
 
-# Of other packages: numpy's names for annotations, and what `np.median` imports; what saves a batch
-# with a NaN; what torch imports when it is asked to leave its modes.
+# Of other packages: numpy's names for annotations; what saves a batch with a NaN; what torch
+# imports when it is asked to leave its modes.
 NEEDED = (
-    *("numpy.typing", "numpy._typing", "numpy.ma", "safetensors"),
+    *("numpy.typing", "numpy._typing", "safetensors"),
     "torch._subclasses.schema_check_mode",
 )
 # Of Python: what a run without HTML and without a pyproject.toml has no use for.

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import (
     BATCH,
     LOOP,
@@ -385,7 +386,7 @@ def _by_pass(points: LossCurve) -> float:
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = points.shown / (points.value / np.where(divided > 0, batches, 1.0))
     finite = ratio[np.isfinite(ratio) & (ratio > 0)]
-    usual = float(np.median(finite)) if finite.size else 1.0
+    usual = median(finite) if finite.size else 1.0
     return usual if not 0.75 < usual < 1.33 else 1.0
 
 

@@ -19,6 +19,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Floats, History, LossFacts
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
+from nethook.doctor.signals.quantiles import median
 
 
 class Thresholds(NamedTuple):
@@ -46,7 +47,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     # One answer in most of them, and still at the end: a network that has just begun to tell its
     # inputs apart is on its way.
-    ratio = max(float(np.median(measured)), measured[-1])
+    ratio = max(median(measured), measured[-1])
     if ratio > limit.entropy:
         return
     every = [_ratio(record) for record in records]
@@ -80,7 +81,7 @@ def _is_learning(went: Progress, later: list[LossFacts], limit: Thresholds) -> b
     if not went.does_its_job or went.constant is not None:
         return went.does_its_job
     right = [record.fact("accuracy") for record in later if record.fact("accuracy") is not None]
-    return not right or float(np.median(right)) > limit.accuracy
+    return not right or median(right) > limit.accuracy
 
 
 def _ratio(record: LossFacts) -> float | None:

@@ -20,6 +20,7 @@ from nethook.doctor.phrases import KEEP_GRADIENT
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import gradient_profile, norm_of_weights, pairs
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import GRAD_NORM, GRAD_NORM_UNCLIPPED
 from nethook.text.numbers import ascii_number as number
 
@@ -43,8 +44,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not len(finite):
         return
     # It may grow to the end, or explode at the start and leave a network that is dead.
-    begins = float(np.median(finite.value[: max(5, len(finite) // 10)]))
-    usual = min(begins, float(np.median(finite.value)))
+    begins = median(finite.value[: max(5, len(finite) // 10)])
+    usual = min(begins, median(finite.value))
     peak = float(finite.value.max())
     growth = peak / max(usual, 1e-30)
     sizes = list(pairs(gradient_profile(history, 0, max(3, history.steps // 10))))

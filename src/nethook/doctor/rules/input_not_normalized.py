@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.phrases import some
@@ -22,6 +20,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.first_loss import FIRST_LOSS_READS, first_loss
 from nethook.doctor.signals.layers import NEAR_READS, first_layer, saturated_layers
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import INPUTS
 
 
@@ -40,8 +39,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     rms = history.curve("", INPUTS, "rms")
     if not len(rms) or not len(std) or first_layer(history) in ("norm", "embedding"):
         return
-    size = float(np.median(rms.value))
-    away = abs(float(np.median(mean.value))) / max(float(np.median(std.value)), 1e-12)
+    size = median(rms.value)
+    away = abs(median(mean.value)) / max(median(std.value), 1e-12)
     if not (size > limit.size or (away > limit.offset and size > limit.raw)):
         return
     trouble = _trouble(history, limit)
@@ -50,8 +49,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "input-not-normalized",
         "warning",
-        f"inputs have mean {float(np.median(mean.value)):.3g} and spread "
-        f"{float(np.median(std.value)):.3g}, and {trouble}.",
+        f"inputs have mean {median(mean.value):.3g} and spread "
+        f"{median(std.value):.3g}, and {trouble}.",
         "Subtract the mean and divide by the standard deviation of the training data, or put a "
         "normalisation layer first.",
         first_step=0,

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import GROUPS, PARAMS, UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
 
@@ -36,7 +35,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     decay = _decay(history)
     if went is None or went.does_its_job or not went.finite or decay <= 0:
         return
-    rates = [float(np.median(curve.value)) for curve in history.rates().values() if len(curve)]
+    rates = [median(curve.value) for curve in history.rates().values() if len(curve)]
     taken = 1 - (1 - min(1.0, decay * max(rates, default=0.0))) ** history.steps
     shrunk = []
     for parameter in history.parameters:
@@ -45,9 +44,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             shrunk.append((size.value[-1] / max(size.value[0], 1e-30), parameter.address))
     if not shrunk or taken < limit.taken:
         return
-    middle = float(np.median([share for share, _ in shrunk]))
+    middle = median([share for share, _ in shrunk])
     ratio = history.loop(UPDATE_RATIO)
-    update = float(np.median(ratio.value)) if len(ratio) else 0.0
+    update = median(ratio.value) if len(ratio) else 0.0
     by_decay = min(1.0, decay * max(rates, default=0.0) / update) if update > 0 else 0.0
     if middle > limit.shrink and (by_decay < limit.part or middle > 1):
         return

@@ -197,11 +197,15 @@ class History:
         """
         self.read.add(f"scalar.{PARAMS_FINGERPRINT}")
         curves: dict[str, dict[int, Curve]] = {}
-        for rank in self._run.ranks:
+        ranks = self._run.ranks
+        for rank in ranks:
             if rank.state in ("missing", "unreadable"):
                 continue
-            with self._run.rank(rank.rank) as one:
-                scalars = one.scalars
+            if len(ranks) == 1:  # what all ranks have together is what this one has
+                scalars = self._scalars
+            else:
+                with self._run.rank(rank.rank) as one:
+                    scalars = one.scalars
             for name, scalar in scalars.items():
                 if name.split(":", 1)[0] == PARAMS_FINGERPRINT:
                     curve = Curve(scalar.step, scalar.value, np.ones(len(scalar), np.int64))

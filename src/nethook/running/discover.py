@@ -11,9 +11,8 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -24,8 +23,7 @@ from nethook.hooks.process.optimizers import objects_by_age, with_subclasses
 from nethook.torch_private import CHILDREN
 
 
-@dataclass(frozen=True, eq=False)
-class Census:
+class Census(NamedTuple):
     """The modules and optimizers that are alive.
 
     Arguments:

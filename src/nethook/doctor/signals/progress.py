@@ -12,8 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -38,8 +37,7 @@ PROGRESS_READS: Final = (
 """The fields that `progress` reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How a loss went."""
 
     start: float  # the first value, or the median of the first three if that is less

@@ -98,6 +98,7 @@ def test_a_rule_reads_what_is_documented(rule: rules.Rule) -> None:
 def test_a_rule_names_its_fields_and_its_thresholds(rule: rules.Rule) -> None:
     assert rule.reads
     assert len(set(rule.reads)) == len(rule.reads)
+    assert isinstance(rule.defaults, tuple)  # of all classes those that are made fastest
     assert rule.threshold_names
     assert all(isinstance(getattr(rule.defaults, name), int | float)
                for name in rule.threshold_names)  # fmt: skip

@@ -4,8 +4,9 @@
 
 One small script is run by `python` and by `nethook run` in turns, each in a process of its own. It
 notes the processor time of its process at its first line, after importing torch, after the first
-step, in the middle of training and at its last line; the whole process tree is measured from
-outside. What `nethook run` has more between two notes is a part:
+step, in the middle of training and at its last line, and once more when all is said and Python
+begins to take the process down; the whole process tree is measured from outside. What `nethook run`
+has more between two notes is a part:
 
     start     from the process's first instruction to the script's first line
     torch     while the script imports torch
@@ -13,6 +14,8 @@ outside. What `nethook run` has more between two notes is a part:
     opening   the first half of the other steps, in which a run is recorded in detail
     steady    the second half; this part grows with the steps, all others do not
     closing   from the script's last line on: the last write, the diagnosis, the verdict
+    exit      while Python takes the process down, which takes most of a second in either case and
+              varies by a tenth of one: a difference of some milliseconds needs many turns
 
 Fixed is all but the opening and steady watching, which the run counts itself (`watch_seconds` and
 `writer_seconds` of its last event). It should be at most 0.3 s.
@@ -32,8 +35,8 @@ from typing import Any
 
 STEPS = 400
 BUDGETS = ("0.03",)  # "none" adds to `opening` and `steady` alone
-PARTS = ("start", "torch", "attach", "opening", "steady", "closing")
-FIXED = ("start", "torch", "attach", "closing")
+PARTS = ("start", "torch", "attach", "opening", "steady", "closing", "exit")
+FIXED = ("start", "torch", "attach", "closing", "exit")
 
 SCRIPT = f"""\
 import time
@@ -64,17 +67,39 @@ with open(sys.argv[1], "w") as file:
     json.dump(notes, file)
 """
 
+# Python imports this before anything else. What is registered first is called last: after all that
+# the script and nethook have to do.
+FIRST = """\
+import atexit
+import os
+import time
+
+def note():
+    with open(os.environ["NOTE"], "w") as file:
+        file.write(str(time.process_time()))
+
+atexit.register(note)
+"""
+
 
 def run(command: list[str], folder: Path) -> list[float]:
     """Runs the script with this command; what its process tree took up to each note and in all."""
-    notes = folder / "notes.json"
+    notes, last = folder / "notes.json", folder / "last.txt"
+    path = [str(folder / "first"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "NOTE": str(last), "PYTHONPATH": os.pathsep.join(path)}
     before = _children()
     done = subprocess.run(
-        [*command, "script.py", str(notes)], cwd=folder, capture_output=True, text=True, check=False
+        [*command, "script.py", str(notes)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         sys.exit(done.stderr)
-    return [*json.loads(notes.read_text()), _children() - before]
+    whole = _children() - before
+    return [*json.loads(notes.read_text()), float(last.read_text()), whole]
 
 
 def _children() -> float:
@@ -117,6 +142,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "script.py").write_text(SCRIPT)
+        (folder / "first").mkdir()
+        (folder / "first" / "sitecustomize.py").write_text(FIRST)
         for turn in range(turns + 1):
             plain = run([sys.executable], folder)
             for at, (python, budget) in enumerate(ways):
@@ -137,11 +164,12 @@ def main() -> None:
 def show(way: str, more: list[dict[str, float]], own: list[dict[str, float]], alone: float) -> None:
     """Prints the parts of one way."""
     fixed = statistics.median(sum(turn[name] for name in FIXED) for turn in more)
+    before_exit = statistics.median(sum(turn[name] for name in FIXED[:-1]) for turn in more)
     total = statistics.median(sum(turn.values()) for turn in more)
     medians = {name: statistics.median(turn[name] for turn in more) for name in PARTS}
     said = {name: statistics.median(turn[name] for turn in own) for name in own[0]}
-    print(f"{way}: fixed {fixed:.3f} s (at most 0.3), in all {total:+.3f} s "
-          f"(ratio {(alone + total) / alone:.3f})")  # fmt: skip
+    print(f"{way}: fixed {fixed:.3f} s (at most 0.3; {before_exit:.3f} without exit), "
+          f"in all {total:+.3f} s (ratio {(alone + total) / alone:.3f})")  # fmt: skip
     print("  " + "  ".join(f"{name} {seconds:+.3f}" for name, seconds in medians.items()))
     print("  the run says: " + "  ".join(f"{name} {took:.3f}" for name, took in said.items()))
 

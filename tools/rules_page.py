@@ -5,7 +5,6 @@ python tools/rules_page.py
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import re
 import textwrap
@@ -44,10 +43,7 @@ def _shown(rule: Rule) -> list[str]:
         lines += textwrap.wrap(
             f"- {label}: {text}", 100, subsequent_indent="  ", break_on_hyphens=False
         )
-    limits = [
-        f"`{field.name}` {getattr(rule.defaults, field.name):g}"
-        for field in dataclasses.fields(rule.defaults)
-    ]
+    limits = [f"`{name}` {getattr(rule.defaults, name):g}" for name in rule.threshold_names]
     reads = [f"`{field}`" for field in sorted(rule.reads)]
     for label, names in (("Thresholds", limits), ("Reads", reads)):
         lines += textwrap.wrap(

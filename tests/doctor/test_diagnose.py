@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import nethook
-from nethook.doctor import rules
 from nethook.doctor.finding import Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
@@ -123,11 +121,15 @@ def test_a_rule_that_fails_does_not_hide_the_others(ill: Path) -> None:
     assert codes(found) == ["our-own"]
 
 
-def test_rules_of_other_packages(ill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint("ours", "tests.doctor.test_diagnose:OURS", "nethook.rules")
-    monkeypatch.setattr(
-        rules, "entry_points", lambda group: EntryPoints([entry]).select(group=group)
-    )
+def test_rules_of_other_packages(
+    ill: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "ours-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1.0\n")
+    entry = "[nethook.rules]\nours = tests.doctor.test_diagnose:OURS\n"
+    (package / "entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(tmp_path)
     (root,) = nethook.diagnose(ill)
     assert "our-own" in codes(list(root.consequences))
     assert "our-own" not in codes(list(nethook.diagnose(ill, ignore=["our-own"])[0].consequences))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nethook
+from nethook.doctor import history as history_module
 from nethook.doctor.history import NOTHING, Curve, History
 from tests.doctor.synthetic import LOSS, Made
 
@@ -112,6 +113,25 @@ def test_a_real_run(well: Path) -> None:
         (loss,) = history.losses()
         assert loss.value[-1] < loss.value[0]
         assert history.loop("optimizer_steps").total == pytest.approx(80)
+
+
+@pytest.mark.parametrize(("limit", "reads"), [(history_module.AT_ONCE, 2), (0, 3)])
+def test_the_sites_of_a_short_run_are_read_at_once(
+    well: Path, monkeypatch: pytest.MonkeyPatch, limit: int, reads: int
+) -> None:
+    monkeypatch.setattr(history_module, "AT_ONCE", limit)
+    with nethook.open_run(well) as run:
+        asked: list[int] = []
+        many = run.many
+        monkeypatch.setattr(run, "many", lambda *given: asked.append(1) or many(*given))
+        history = History(run)
+        history.loop("forwards"), history.loop("backwards")
+        site = next(module for module in history.modules if history.has(module.address, "grads"))
+        for quantity in ("outputs", "grads"):
+            shown = history.curve(site.address, quantity, "std")
+            assert np.array_equal(shown.value, run.series(site.address, quantity)["std"])
+            asked.pop()
+    assert len(asked) == reads
 
 
 def test_the_largest_rate() -> None:

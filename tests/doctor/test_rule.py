@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 
@@ -10,27 +11,38 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.errors import OptionError
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     share: float = 0.5
     steps: float = 10
+
+
+@dataclass(frozen=True)
+class LimitsOfAnother:  # as rules of other packages may have them
+    share: float = 0.5
+    steps: float = 10
+
+
+both = pytest.mark.parametrize("made", [Limits, LimitsOfAnother])
 
 
 def rule(defaults: object = None) -> Rule:
     return Rule("my-rule", Cause.DATA, lambda history, limit: [], ("info.x",), defaults)
 
 
-def test_thresholds_are_the_defaults_until_they_are_changed() -> None:
-    limits = Limits()
+@both
+def test_thresholds_are_the_defaults_until_they_are_changed(made: type[Limits]) -> None:
+    limits = made()
+    assert rule(limits).threshold_names == ("share", "steps")
     assert rule(limits).thresholds({}) is limits
-    assert rule(limits).thresholds({"share": 0.1}) == Limits(0.1, 10)
-    assert limits == Limits()
+    assert rule(limits).thresholds({"share": 0.1}) == made(0.1, 10)
+    assert limits == made()
 
 
-def test_a_threshold_that_does_not_exist() -> None:
+@both
+def test_a_threshold_that_does_not_exist(made: type[Limits]) -> None:
     words = r"`thresholds` must name thresholds of my-rule \(share, steps\); got 'shares'\."
     with pytest.raises(OptionError, match=words):
-        rule(Limits()).thresholds({"shares": 0.1})
+        rule(made()).thresholds({"shares": 0.1})
     with pytest.raises(OptionError, match=r"my-rule \(none\)"):
         rule().thresholds({"share": 0.1})
 

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import (
     BATCH,
     LOOP,
@@ -40,6 +41,8 @@ _Made = TypeVar("_Made")
 
 NEAR: Final = 4096
 """Steps of a loss that are looked at one by one: the last ones."""
+AT_ONCE: Final = 1 << 16
+"""Up to so many rows of numbers, some MB, the series of all sites are read at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,11 +197,15 @@ class History:
         """
         self.read.add(f"scalar.{PARAMS_FINGERPRINT}")
         curves: dict[str, dict[int, Curve]] = {}
-        for rank in self._run.ranks:
+        ranks = self._run.ranks
+        for rank in ranks:
             if rank.state in ("missing", "unreadable"):
                 continue
-            with self._run.rank(rank.rank) as one:
-                scalars = one.scalars
+            if len(ranks) == 1:  # what all ranks have together is what this one has
+                scalars = self._scalars
+            else:
+                with self._run.rank(rank.rank) as one:
+                    scalars = one.scalars
             for name, scalar in scalars.items():
                 if name.split(":", 1)[0] == PARAMS_FINGERPRINT:
                     curve = Curve(scalar.step, scalar.value, np.ones(len(scalar), np.int64))
@@ -360,14 +367,19 @@ class History:
         if key not in self._series:
             if not self.has(address, quantity):
                 return None
-            # All sites at once: their records lie together, and the next rule asks for the next.
-            if address.startswith("@"):
-                same = [pair for pair in self._catalogue if pair[0].startswith("@")]
-            else:
-                same = [pair for pair in self._catalogue if pair[1] == quantity]
-            for series in self._run.many(same, phase):
+            for series in self._run.many(self._beside(address, quantity), phase):
                 self._series[series.address, series.quantity, phase] = series
         return self._series[key]
+
+    def _beside(self, address: str, quantity: str) -> list[tuple[str, str]]:
+        """The series to read with one: their records lie together, and other rules ask for them."""
+        if address.startswith("@"):
+            return [pair for pair in self._catalogue if pair[0].startswith("@")]
+        of_sites = [pair for pair in self._catalogue if not pair[0].startswith("@")]
+        windows = max((len(series.steps) for series in self._series.values()), default=AT_ONCE)
+        if windows * len(of_sites) <= AT_ONCE:
+            return of_sites
+        return [pair for pair in of_sites if pair[1] == quantity]
 
 
 def _by_pass(points: LossCurve) -> float:
@@ -378,7 +390,7 @@ def _by_pass(points: LossCurve) -> float:
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = points.shown / (points.value / np.where(divided > 0, batches, 1.0))
     finite = ratio[np.isfinite(ratio) & (ratio > 0)]
-    usual = float(np.median(finite)) if finite.size else 1.0
+    usual = median(finite) if finite.size else 1.0
     return usual if not 0.75 < usual < 1.33 else 1.0
 
 

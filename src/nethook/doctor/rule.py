@@ -40,19 +40,28 @@ class Rule:
     cause: Cause
     look: Callable[[History, Any], Iterable[Finding]]
     reads: tuple[str, ...]
-    defaults: Any = None  # a frozen dataclass of numbers
+    defaults: Any = None  # a `NamedTuple` of numbers, or a dataclass
+
+    @property
+    def threshold_names(self) -> tuple[str, ...]:
+        """The names of its thresholds."""
+        if isinstance(self.defaults, tuple):
+            names: tuple[str, ...] = self.defaults._fields  # type: ignore[attr-defined]
+            return names
+        fields = dataclasses.fields(self.defaults) if self.defaults else ()
+        return tuple(field.name for field in fields)
 
     def thresholds(self, changed: Mapping[str, float]) -> Any:
         """The thresholds with what the user changed."""
         if not changed:
             return self.defaults
-        known_names = (
-            {field.name for field in dataclasses.fields(self.defaults)} if self.defaults else ()
-        )
+        known_names = self.threshold_names
         for name in changed:
             if name not in known_names:
                 names = ", ".join(sorted(known_names)) or "none"
                 raise OptionError(
                     f"`thresholds` must name thresholds of {self.code} ({names}); got {name!r}."
                 )
+        if isinstance(self.defaults, tuple):
+            return self.defaults._replace(**changed)  # type: ignore[attr-defined]
         return dataclasses.replace(self.defaults, **changed)

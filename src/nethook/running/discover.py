@@ -11,21 +11,19 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 from torch.optim import Optimizer
 
 from nethook.addresses.wrappers import unwrap
-from nethook.hooks.process.optimizers import objects_by_age
+from nethook.hooks.process.optimizers import objects_by_age, with_subclasses
 from nethook.torch_private import CHILDREN
 
 
-@dataclass(frozen=True, eq=False)
-class Census:
+class Census(NamedTuple):
     """The modules and optimizers that are alive.
 
     Arguments:
@@ -61,15 +59,13 @@ class Census:
 
 def take_census() -> Census:
     """Every module and optimizer that is alive. Takes some ten milliseconds."""
-    return census_of(objects_by_age())
+    return census_of(objects_by_age(with_subclasses(nn.Module) | with_subclasses(Optimizer)))
 
 
 def census_of(objects: Iterable[object]) -> Census:
     """The modules and optimizers among some objects."""
-    kinds = _with_subclasses(nn.Module)
-    steppers = _with_subclasses(Optimizer)
-    both = kinds | steppers
-    alive: list[Any] = [candidate for candidate in objects if type(candidate) in both]
+    alive: list[Any] = list(objects)
+    kinds, steppers = with_subclasses(nn.Module), with_subclasses(Optimizer)
     modules: list[nn.Module] = [candidate for candidate in alive if type(candidate) in kinds]
     above: dict[int, list[nn.Module]] = {}
     for module in modules:
@@ -173,16 +169,6 @@ def _made_again(
         and not covered & _parameters(owner)
         and shapes <= {tuple(parameter.shape) for parameter in _of(owner)}
     ]
-
-
-def _with_subclasses(kind: type) -> set[type]:
-    kinds, waiting = set[type](), [kind]
-    while waiting:
-        subclass = waiting.pop()
-        if subclass not in kinds:
-            kinds.add(subclass)
-            waiting += type.__subclasses__(subclass)
-    return kinds
 
 
 def _parameters(root: nn.Module) -> set[int]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class RunOptions:
+class RunOptions(NamedTuple):
     """The options of a run.
 
     Arguments:
@@ -34,7 +32,7 @@ class RunOptions:
 
     def to_json(self) -> str:
         """The options as text."""
-        return json.dumps(asdict(self))
+        return json.dumps(self._asdict())
 
     @classmethod
     def from_json(cls, text: str) -> RunOptions:

@@ -15,9 +15,8 @@ import pkgutil
 import sys
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 # What stands between nethook and the script on the stack looks like what a warning finds where the
 # stack has ended ("sys:1"): `warnings.warn(…, stacklevel=2)` at the top of a script says the same
@@ -31,8 +30,7 @@ TOP_CODE: Final = _TOP["top"].__code__
 """The code of the last frames that are not the script's."""
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(NamedTuple):
     """What is to be run, as it stands on the command line.
 
     Arguments:

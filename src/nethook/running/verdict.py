@@ -8,10 +8,11 @@ somebody looked: `run.info["diagnosis"]` is there when the doctor has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from nethook.runs import names
+from nethook.runs.reading.rank_file import Site
 from nethook.runs.reading.results import EventRecord
 from nethook.runs.reading.run import Run
 from nethook.runs.reading.shown_losses import LOGGED, shown_losses
@@ -36,23 +37,27 @@ def verdict_lines(
         error: what the script ended with, in one line.
         interrupted: whether that was Ctrl-C.
     """
-    lines = [*_what(run), *_numbers(run)]
+    # Each is read from the file whenever it is asked for.
+    info, sites = run.info, run.sites
+    steps = _steps(run, info)
+    lines = [*_what(run, info, sites, steps), *_numbers(run)]
     if error:
-        lines += _ending(run, error, interrupted)
+        lines += _ending(run, error, interrupted, steps)
     lines += _events(run, style)
-    lines += _unseen(run)
-    lines += _silent(run)
+    lines += _unseen(sites, steps)
+    lines += _silent(run, sites)
     findings = run.findings
     if findings:
         lines += finding_lines(findings, style)
-    elif run.info.get("diagnosis"):
+    elif info.get("diagnosis"):
         lines.append(healthy_line(style))
     return lines
 
 
 def course(run: Run) -> str:
     """Where a run is, in one line; "" before its first step."""
-    steps = _steps(run)
+    info = run.info
+    steps = _steps(run, info)
     if steps <= 0:
         return ""
     parts = [f"nethook: step {steps:,}"]
@@ -62,21 +67,21 @@ def course(run: Run) -> str:
     norm = scalars.get(names.GRAD_NORM)
     if norm is not None and len(norm):
         parts.append(f"gradient norm {number(float(norm.value[-1]), 4)}")
-    return "  ".join([*parts[:4], *filter(None, [_cost(run)])])
+    return "  ".join([*parts[:4], *filter(None, [_cost(info)])])
 
 
 # What ran
 
 
-def _what(run: Run) -> Iterator[str]:
-    info = run.info
+def _what(
+    run: Run, info: Mapping[str, Any], sites: Sequence[Site], steps: int
+) -> Iterator[str]:  # fmt: skip
     models = info.get("models")
-    leaves = sum(bool(site.info.get("leaf")) for site in run.sites)
+    leaves = sum(bool(site.info.get("leaf")) for site in sites)
     parts = [_models(models), counted(leaves, "layer")]
-    steps = _steps(run)
     clock = {"backward": "backward passes", "forward": "forward passes"}.get(str(info.get("clock")))
     parts.append(f"{steps:,} {clock}" if clock else counted(steps, "step"))
-    if cost := _cost(run):
+    if cost := _cost(info):
         parts.append(cost)
     yield from wrapped(", ".join(filter(None, parts)))
     ranks = run.ranks
@@ -98,15 +103,15 @@ def _models(models: Any) -> str:
     return " and ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def _steps(run: Run) -> int:
-    totals = run.info.get("totals")
+def _steps(run: Run, info: Mapping[str, Any]) -> int:
+    totals = info.get("totals")
     if isinstance(totals, dict) and isinstance(totals.get("steps"), int):
         return int(totals["steps"])
     return max((rank.last_step + 1 for rank in run.ranks), default=0)
 
 
-def _cost(run: Run) -> str:
-    said = watch_cost(run.info)
+def _cost(info: Mapping[str, Any]) -> str:
+    said = watch_cost(info)
     return f"watching cost {said}" if said else ""
 
 
@@ -127,8 +132,7 @@ def _numbers(run: Run) -> Iterator[str]:
 # What happened
 
 
-def _ending(run: Run, error: str, interrupted: bool) -> Iterator[str]:
-    steps = _steps(run)
+def _ending(run: Run, error: str, interrupted: bool, steps: int) -> Iterator[str]:
     what = "It was interrupted" if interrupted else f"The script ended with {error}"
     yield from wrapped(f"{what} after {counted(steps, 'step')}.")
     last = []
@@ -151,12 +155,13 @@ def _ending(run: Run, error: str, interrupted: bool) -> Iterator[str]:
 
 def _events(run: Run, style: Style) -> Iterator[str]:
     seen = set[str]()
-    for event in run.events:
+    events = run.events
+    for event in events:
         if event.kind in (names.NON_FINITE, names.FAILED) and event.kind not in seen:
             seen.add(event.kind)
             level = "error" if event.kind == names.NON_FINITE else "warning"
             yield from wrapped(_event(event), style, level)
-    skipped = [event for event in run.events if event.kind == names.STEP_SKIPPED]
+    skipped = [event for event in events if event.kind == names.STEP_SKIPPED]
     count = sum(1 + event.repeats for event in skipped)
     if count:
         yield f"{counted(count, 'step')} left out by the loss scaler"
@@ -175,29 +180,29 @@ def _event(event: EventRecord) -> str:
     )
 
 
-def _unseen(run: Run) -> Iterator[str]:
+def _unseen(sites: Sequence[Site], steps: int) -> Iterator[str]:
     """Layers of which no call was seen although the model was trained."""
-    leaves = [site for site in run.sites if site.info.get("leaf")]
+    leaves = [site for site in sites if site.info.get("leaf")]
     totals = [site.info.get("calls") for site in leaves]
     calls = [sum(counts.values()) for counts in totals if isinstance(counts, dict)]
-    if calls and not any(calls) and _steps(run) > 0:
+    if calls and not any(calls) and steps > 0:
         yield from wrapped(
             "No call of a layer was seen: they run in compiled code. Of outputs and their "
             "gradients nothing is in the run; of parameters everything is."
         )
 
 
-def _silent(run: Run) -> Iterator[str]:
+def _silent(run: Run, sites: Sequence[Site]) -> Iterator[str]:
     """Rectifiers of which many units were dead all through the last quarter of training."""
     kept = {info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS}
     layers = []
-    sites = [
+    rectifiers = [
         site
-        for site in run.sites
+        for site in sites
         if site.address in kept and site.info.get("activation") == "rectifier"
     ]
-    every = run.many([(site.address, names.OUTPUTS) for site in sites]) if sites else []
-    for site, series in zip(sites, every, strict=True):
+    every = run.many([(site.address, names.OUTPUTS) for site in rectifiers]) if rectifiers else []
+    for site, series in zip(rectifiers, every, strict=True):
         units = run.units(site.address)
         last = int(units.last_step[-1]) if len(units) else -1
         start = last - last // 4

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from nethook.text.numbers import count
 
@@ -15,8 +14,7 @@ SEVERITIES: Final = ("error", "warning", "info")
 """From the worst."""
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(NamedTuple):
     """A number, and the threshold it was held against; `quantity` where a figure can show it."""
 
     name: str
@@ -25,8 +23,7 @@ class Evidence:
     quantity: str = ""
 
 
-@dataclass(frozen=True)
-class Consequence:
+class Consequence(NamedTuple):
     """What follows from a finding."""
 
     code: str
@@ -36,8 +33,7 @@ class Consequence:
         return ": ".join(text for text in (self.code, self.message) if text)
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A finding of a run, with every field in a known form."""
 
     code: str

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 WIDTH: Final = 78
 """Columns of a paragraph: it fits a terminal of 80."""
 _CODES: Final = {"error": "31", "warning": "33", "info": "36", "good": "32", "bold": "1"}
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """How text is shown: with colours in a terminal, without them elsewhere."""
 
     colour: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 import pytest
 import torch
@@ -154,6 +155,34 @@ def test_objects_are_listed_oldest_first_whatever_generation_they_are_in():
     older = torch.optim.SGD([parameter], 0.1)
     gc.collect()  # which makes it old
     younger = torch.optim.Adam([parameter], 0.1)
-    listed = [id(thing) for thing in objects_by_age()]
-    assert listed.index(id(older)) < listed.index(id(younger))
+    listed = objects_by_age({torch.optim.SGD, torch.optim.Adam})
+    assert listed.index(older) < listed.index(younger)
     assert optimizers_holding([parameter]) == [older, younger]
+
+
+def test_no_object_is_missed_whenever_a_collection_comes():
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    thresholds = gc.get_threshold()
+    gc.freeze()  # to look through what other tests have left would take seconds
+    try:
+        for more in range(12):
+            optimizer = torch.optim.SGD([parameter], 0.1)
+            gc.set_threshold(gc.get_count()[0] + more, 1000, 1000)
+            assert objects_by_age({torch.optim.SGD}).count(optimizer) == 1
+            gc.set_threshold(*thresholds)
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
+def test_looking_through_all_objects_keeps_none_of_them():
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([parameter], 0.1)
+    gc.collect()
+    gc.disable()  # which would break a circle of lists
+    try:
+        before = sys.getrefcount(optimizer)
+        assert optimizers_holding([parameter]) == [optimizer]
+        assert sys.getrefcount(optimizer) == before
+    finally:
+        gc.enable()

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nethook.runs.reading.align import add_onto, common_axis, merge_onto
+from nethook.stats.fields import INDEX
 from tests.runs.made import row, values
 
 
@@ -35,6 +36,25 @@ def test_equal_windows_stay_as_they_are() -> None:
     first, last = cut(10, set(range(10)))
     axis = common_axis([first, first], [last, last])
     assert axis.last_step.tolist() == list(range(10))
+
+
+@given(RANK)
+def test_one_rank_is_as_two_that_are_equal(rank: tuple[int, set[int]]) -> None:
+    first, last = cut(*rank)
+    one, two = common_axis([first], [last]), common_axis([first, first], [last, last])
+    assert np.array_equal(one.first_step, two.first_step)
+    assert np.array_equal(one.last_step, two.last_step)
+    assert np.array_equal(one.places[0], two.places[0])
+
+
+def test_rows_that_stay_alone_are_not_changed_by_a_bit() -> None:
+    rows = np.stack([row(values(0, step)) for step in range(5)])
+    rows[2, INDEX["mean"]] = -0.0
+    merged = merge_onto(5, np.arange(5), rows)
+    assert np.array_equal(merged, rows)
+    assert not np.signbit(merged[2, INDEX["mean"]])
+    assert np.array_equal(merged, merge_onto(6, np.arange(5), rows)[:5])  # into one that is empty
+    assert not np.shares_memory(merged, rows)
 
 
 def test_rows_are_merged_and_numbers_added() -> None:

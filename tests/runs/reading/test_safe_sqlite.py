@@ -362,6 +362,20 @@ def test_what_lies_beside_a_run_is_not_trusted(
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_a_link_that_leads_elsewhere_by_now(path: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    with nethook.open_run(link) as run:
+        sites = run.sites
+        (tmp_path / "moved").mkdir()
+        moved = path.rename(tmp_path / "moved" / "run.db")
+        link.unlink()
+        link.symlink_to(moved)
+        assert run.sites == sites
+        os.utime(moved)  # which has it opened again
+        assert run.sites == sites
+
+
 def test_a_rank_that_is_a_link_is_not_followed(path: Path, tmp_path: Path) -> None:
     """What lies beside a run was not asked for, and may lead to anywhere."""
     outside = tmp_path / "outside"

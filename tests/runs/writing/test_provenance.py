@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,20 @@ def test_it_says_what_ran_and_nothing_of_the_environment(monkeypatch: pytest.Mon
     assert {"python", "torch", "numpy", "nethook"} <= set(about["versions"])
     assert about["devices"][0].startswith("cpu")
     assert "do-not-keep-me" not in repr(about)
+
+
+def test_versions_are_those_that_the_packages_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = about_this_process()["versions"]
+    assert {name: version(name) for name in versions if name != "python"} == {
+        name: stated for name, stated in versions.items() if name != "python"
+    }
+    old = tmp_path / "transformers-1.2.egg-info"  # of another kind, as old tools leave it
+    old.mkdir()
+    (old / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: transformers\nVersion: 1.2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert about_this_process()["versions"]["transformers"] == "1.2"
 
 
 def test_the_script_s_path_is_kept_and_all_arguments_where_asked(

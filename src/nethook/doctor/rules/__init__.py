@@ -5,9 +5,12 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import distributions, entry_points
+from typing import Final
 
 from nethook.doctor.rule import Rule
+
+_GROUP: Final = "nethook.rules"
 
 
 @cache
@@ -22,5 +25,8 @@ def own_rules() -> tuple[Rule, ...]:
 def all_rules() -> Iterator[Rule]:
     """Our rules, and those that other packages offer under the entry point `nethook.rules`."""
     yield from own_rules()
-    for entry in entry_points(group="nethook.rules"):
-        yield entry.load()
+    # As a rule there are none. To see that takes a third of the time that reading all of them does.
+    listed = (package.read_text("entry_points.txt") for package in distributions())
+    if any(_GROUP in text for text in listed if text):
+        for entry in entry_points(group=_GROUP):
+            yield entry.load()

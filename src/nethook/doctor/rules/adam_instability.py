@@ -10,7 +10,7 @@ Silent: where the run does its job, and for spikes that the gradients have, too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import GRAD_NORM, SECOND_MOMENT, UPDATE_RATIO
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     spike: float = 8  # update by its median, over gradient by its median
@@ -39,7 +39,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len(shared) < 20:
         return
     update, gradient = ratio.value[ours], norm.value[theirs]
-    usual = np.median(update), np.median(gradient)
+    usual = median(update), median(gradient)
     if not (usual[0] > 0 and usual[1] > 0):
         return
     # A gradient near zero must not make a spike of an update that momentum alone has made.

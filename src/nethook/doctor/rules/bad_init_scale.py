@@ -10,7 +10,7 @@ Silent: where the run does its job all the same, and for what a norm puts right 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -22,8 +22,7 @@ from nethook.runs.names import INPUTS, OUTPUTS
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     growth: float = 30  # of activations, over the whole depth

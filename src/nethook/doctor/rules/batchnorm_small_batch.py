@@ -9,7 +9,7 @@ Silent: for norms that are frozen in eval mode, and for a short last batch of an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -18,8 +18,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import leaves, mode_changes
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     size: float = 2

@@ -11,8 +11,7 @@ Silent: where targets are of one class themselves, in the first steps, and where
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +19,10 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Floats, History, LossFacts
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
+from nethook.doctor.signals.quantiles import median
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     entropy: float = 0.15  # of predictions, by that of targets
@@ -48,7 +47,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     # One answer in most of them, and still at the end: a network that has just begun to tell its
     # inputs apart is on its way.
-    ratio = max(float(np.median(measured)), measured[-1])
+    ratio = max(median(measured), measured[-1])
     if ratio > limit.entropy:
         return
     every = [_ratio(record) for record in records]
@@ -82,7 +81,7 @@ def _is_learning(went: Progress, later: list[LossFacts], limit: Thresholds) -> b
     if not went.does_its_job or went.constant is not None:
         return went.does_its_job
     right = [record.fact("accuracy") for record in later if record.fact("accuracy") is not None]
-    return not right or float(np.median(right)) > limit.accuracy
+    return not right or median(right) > limit.accuracy
 
 
 def _ratio(record: LossFacts) -> float | None:

@@ -10,7 +10,7 @@ Silent: without a loss scaler, or with one whose factor is 1.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -18,8 +18,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import CLIPS, SCALED_CLIPS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     clips: float = 2

@@ -10,7 +10,7 @@ Silent: where the run does its job (adaptive optimizers do not mind), and where 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,12 @@ from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import norm_of_weights
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import CLIP_LIMIT, GRAD_NORM, GRAD_NORM_UNCLIPPED
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     share: float = 0.8  # of the steps
@@ -46,7 +46,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     share = float((lost >= limit.factor).mean()) * len(shared) / max(1, len(after))
     if share < limit.share:
         return
-    usual, to = float(np.median(before.value)), float(np.median(bound.value)) if len(bound) else 0
+    usual, to = median(before.value), median(bound.value) if len(bound) else 0
     if usual > limit.size * norm_of_weights(history):
         return  # then the gradients are too large, and not the limit too small
     yield Finding(
@@ -59,7 +59,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         last_step=int(shared[-1]),
         evidence={
             "share of steps": Evidence(share, limit.share),
-            "norm before by norm after": Evidence(float(np.median(lost)), limit.factor),
+            "norm before by norm after": Evidence(median(lost), limit.factor),
         },
     )
 

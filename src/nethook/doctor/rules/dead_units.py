@@ -12,7 +12,7 @@ for less than a third of a layer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,12 @@ from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import activated_by, leaves, measured
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import OUTPUTS, PARAM_GRADS
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     share: float = 0.3  # of a layer
@@ -132,7 +132,7 @@ def _onset(history: History, address: str, since: int) -> int:
     zeros = history.curve(address, OUTPUTS, "zero_share")
     if not len(zeros):
         return 0
-    end = float(np.median(zeros.since(since).value)) if len(zeros.since(since)) else 1.0
+    end = median(zeros.since(since).value) if len(zeros.since(since)) else 1.0
     sparse = np.flatnonzero(zeros.value < 0.9 * end)
     return int(zeros.step[min(sparse[-1] + 1, len(zeros) - 1)]) if len(sparse) else 0
 

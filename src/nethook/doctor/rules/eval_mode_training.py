@@ -12,7 +12,7 @@ while the layers around them train.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
@@ -21,8 +21,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import mode_changes
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     share: float = 0.3  # of the training steps

@@ -10,7 +10,7 @@ Silent: where the run does its job, and for steps that a loss scaler left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,12 +20,12 @@ from nethook.doctor.phrases import KEEP_GRADIENT
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import gradient_profile, norm_of_weights, pairs
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import GRAD_NORM, GRAD_NORM_UNCLIPPED
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     growth: float = 100  # largest norm by the median
@@ -44,8 +44,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not len(finite):
         return
     # It may grow to the end, or explode at the start and leave a network that is dead.
-    begins = float(np.median(finite.value[: max(5, len(finite) // 10)]))
-    usual = min(begins, float(np.median(finite.value)))
+    begins = median(finite.value[: max(5, len(finite) // 10)])
+    usual = min(begins, median(finite.value))
     peak = float(finite.value.max())
     growth = peak / max(usual, 1e-30)
     sizes = list(pairs(gradient_profile(history, 0, max(3, history.steps // 10))))

@@ -11,7 +11,7 @@ through its discriminator, a probe of the gradient), as long as the steps find g
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -20,8 +20,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BACKWARDS, EMPTY_GRADIENTS, WIPED
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     steps: float = 3  # passes that were wiped

@@ -10,19 +10,17 @@ Silent: where the run does its job all the same, and for inputs that are no floa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import BATCH_SIZE, INPUT_DISTINCT, INPUT_SPREAD, INPUTS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     spread: float = 1e-3  # between samples, relative to their size
@@ -39,14 +37,14 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     spread, distinct = history.batch(INPUT_SPREAD), history.batch(INPUT_DISTINCT)
     evidence: dict[str, Evidence] = {}
     size = history.batch(BATCH_SIZE)
-    several = len(size) > 0 and np.median(size.value) >= 2
-    if len(spread) and several and float(np.median(spread.value)) < limit.spread:
-        evidence["spread between samples"] = Evidence(float(np.median(spread.value)), limit.spread)
-    if len(distinct) and float(np.median(distinct.value)) <= limit.distinct:
-        evidence["different values"] = Evidence(float(np.median(distinct.value)), 2)
-    tiny = len(rms) and len(low) and float(np.median(low.value)) < limit.size * 0.5
-    if tiny and float(np.median(rms.value)) < limit.size:
-        evidence["size of the inputs"] = Evidence(float(np.median(rms.value)), limit.size)
+    several = len(size) > 0 and median(size.value) >= 2
+    if len(spread) and several and median(spread.value) < limit.spread:
+        evidence["spread between samples"] = Evidence(median(spread.value), limit.spread)
+    if len(distinct) and median(distinct.value) <= limit.distinct:
+        evidence["different values"] = Evidence(median(distinct.value), 2)
+    tiny = len(rms) and len(low) and median(low.value) < limit.size * 0.5
+    if tiny and median(rms.value) < limit.size:
+        evidence["size of the inputs"] = Evidence(median(rms.value), limit.size)
     if not evidence:
         return
     shown = ", ".join(f"{name} {measured.value:.2g}" for name, measured in evidence.items())

@@ -12,19 +12,17 @@ where the spread is small and not nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import STOPPED_READS, fades, stopped_layers
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import BATCH_SIZE, INPUT_SPREAD, OUTPUT_SPREAD
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     spread: float = 1e-5  # of outputs, relative to their size
@@ -37,10 +35,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     out, given = history.batch(OUTPUT_SPREAD), history.batch(INPUT_SPREAD)
     size = history.batch(BATCH_SIZE)
-    if len(out) < 5 or not len(given) or not len(size) or np.median(size.value) < 2:
+    if len(out) < 5 or not len(given) or not len(size) or median(size.value) < 2:
         return
     constant = float((out.value <= limit.spread).mean())
-    differs = float(np.median(given.value))
+    differs = median(given.value)
     if constant < limit.share or out.value[0] > limit.spread or differs < limit.inputs:
         return
     if stopped_layers(history) or fades(history, limit.fades):
@@ -49,12 +47,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "input-ignored",
         "error",
         f"different inputs (spread {differs:.3g}) give one and the same output (spread "
-        f"{float(np.median(out.value)):.1g}), from the first step on.",
+        f"{median(out.value):.1g}), from the first step on.",
         "Look in the forward for an input that is overwritten, zeroed or not passed on.",
         first_step=int(out.step[0]),
         last_step=int(out.step[-1]),
         evidence={
-            "spread of outputs": Evidence(float(np.median(out.value)), limit.spread),
+            "spread of outputs": Evidence(median(out.value), limit.spread),
             "spread of inputs": Evidence(differs, limit.inputs),
         },
     )

@@ -11,9 +11,7 @@ Silent: where the first layer is a norm or an embedding, and where there is no s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -22,11 +20,11 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.first_loss import FIRST_LOSS_READS, first_loss
 from nethook.doctor.signals.layers import NEAR_READS, first_layer, saturated_layers
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import INPUTS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     size: float = 10  # root mean square
@@ -41,8 +39,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     rms = history.curve("", INPUTS, "rms")
     if not len(rms) or not len(std) or first_layer(history) in ("norm", "embedding"):
         return
-    size = float(np.median(rms.value))
-    away = abs(float(np.median(mean.value))) / max(float(np.median(std.value)), 1e-12)
+    size = median(rms.value)
+    away = abs(median(mean.value)) / max(median(std.value), 1e-12)
     if not (size > limit.size or (away > limit.offset and size > limit.raw)):
         return
     trouble = _trouble(history, limit)
@@ -51,8 +49,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "input-not-normalized",
         "warning",
-        f"inputs have mean {float(np.median(mean.value)):.3g} and spread "
-        f"{float(np.median(std.value)):.3g}, and {trouble}.",
+        f"inputs have mean {median(mean.value):.3g} and spread "
+        f"{median(std.value):.3g}, and {trouble}.",
         "Subtract the mean and divide by the standard deviation of the training data, or put a "
         "normalisation layer first.",
         first_step=0,

@@ -11,7 +11,7 @@ of a usual size.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,12 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median, quantile
 from nethook.runs.names import UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     ratio: float = 0.03  # update by weights, where the loss diverges
@@ -45,7 +45,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len(finite) < 5 and (went.finite or finite.value.max() < limit.first):
         return
     early = finite.value[:10]
-    usual, peak = float(np.median(finite.value)), float(np.quantile(early, 0.9))
+    usual, peak = median(finite.value), quantile(early, 0.9)
     beginning = float(early.max())
     # In a few steps batches that are sorted look like a loss that rises.
     enough = history.steps >= limit.steps or not went.finite

@@ -12,21 +12,19 @@ gradients vanish or layers are dead: then the rate is not the cause.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import STOPPED_READS, fades, stopped_layers
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median, quantile
 from nethook.runs.names import GRAD_NORM, UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     ratio: float = 5e-5  # update by weights
@@ -42,8 +40,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     if went.constant is not None and went.early < limit.trained * went.constant:
         return  # it could do its job before this run
-    largest = float(np.quantile(ratio.value, 0.95))
-    gradient = float(np.median(norm.value))
+    largest = quantile(ratio.value, 0.95)
+    gradient = median(norm.value)
     if largest >= limit.ratio or gradient < limit.gradient:
         return
     if stopped_layers(history) or fades(history):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
@@ -20,8 +20,7 @@ from nethook.doctor.phrases import source_line
 from nethook.doctor.rule import Cause, Rule
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     classes: float = 50  # different whole targets from 0 on, up to which they are taken for classes

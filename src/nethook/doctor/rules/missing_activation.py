@@ -12,7 +12,7 @@ nothing is known of that.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -21,8 +21,7 @@ from nethook.doctor.signals.linear import linear_pairs
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     pairs: float = 1

@@ -10,7 +10,7 @@ may accumulate gradients over a few.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -19,8 +19,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS, SKIPPED_STEPS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     backwards: float = 8  # passes without a step

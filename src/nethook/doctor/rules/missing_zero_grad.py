@@ -11,7 +11,7 @@ generator's pass adds to those of its discriminator), and for a few steps at whi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -20,8 +20,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BACKWARDS, OLD_GRADIENTS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     steps: float = 3  # steps in which it must have happened

@@ -11,7 +11,7 @@ cosine), and for sums in which one term is negated.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -20,8 +20,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import GROUPS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     records: float = 2  # losses that were made so

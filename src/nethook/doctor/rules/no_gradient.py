@@ -14,7 +14,7 @@ explains.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
@@ -23,8 +23,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     steps: float = 5  # steps without a gradient

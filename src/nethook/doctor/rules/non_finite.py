@@ -12,7 +12,7 @@ filled in: none of these is recorded as such.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import NON_FINITE
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     share: float = 0.5  # of the losses after the first that is not finite

@@ -11,7 +11,7 @@ still there), and for those that other code moves (a momentum teacher).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
@@ -20,8 +20,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import OPTIMIZER_STEPS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     steps: float = 3  # steps with a gradient

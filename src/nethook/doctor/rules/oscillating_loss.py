@@ -12,7 +12,7 @@ for adversarial losses, for noise without opposite updates, and where updates go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
+from nethook.doctor.signals.quantiles import median, running_medians
 from nethook.runs.names import UPDATE_COSINE
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     cosine: float = -0.3  # of successive updates, the median over parameters
@@ -80,18 +80,19 @@ def _is_wild(
     if cosine is None or cosine > limit.bounce or len(late) < limit.swings:
         return False
     (_, curve) = next(history.named_losses())
-    usual = float(np.nanmedian(curve.since(history.steps // 2).value))
+    values = curve.since(history.steps // 2).value
+    usual = median(values[~np.isnan(values)])
     return usual > 0.05 * abs(went.start)
 
 
 def _cosine(history: History) -> float | None:
     """The median over parameters of the cosine of successive updates."""
     cosines = [
-        float(np.median(curve.value))
+        median(curve.value)
         for parameter in history.parameters
         if len(curve := history.curve(parameter.address, UPDATE_COSINE)) >= 5
     ]
-    return float(np.median(cosines)) if cosines else None
+    return median(cosines) if cosines else None
 
 
 def _swings(history: History, limit: Thresholds) -> list[int]:
@@ -105,7 +106,7 @@ def _swings(history: History, limit: Thresholds) -> list[int]:
     values = curve.value[np.isfinite(curve.value)]
     if len(values) < 25:
         return []
-    smooth = np.median(np.lib.stride_tricks.sliding_window_view(values, 5), axis=1)
+    smooth = running_medians(values, 5)
     low = high = float(smooth[0])
     turns: list[int] = []
     direction = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
@@ -19,8 +19,7 @@ from nethook.doctor.phrases import source_line
 from nethook.doctor.rule import Cause, Rule
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     outside: float = 0.1  # how far outside, by the spread of the targets

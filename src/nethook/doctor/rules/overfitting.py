@@ -10,7 +10,7 @@ Silent: for noise in the evaluation, for fewer than five passes, and for a gap t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     rise: float = 0.1  # from the best evaluation, by its value
@@ -43,7 +43,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len(after) < 3 or smooth[best] <= 0:
         return
     rise = float(smooth[-1] / smooth[best] - 1)
-    noise = float(np.median(np.abs(np.diff(value)))) / max(float(smooth[best]), 1e-12)
+    noise = median(np.abs(np.diff(value))) / max(float(smooth[best]), 1e-12)
     upward = float((np.diff(after) > 0).mean())
     if rise < max(limit.rise, 1.5 * noise) or upward < 0.6:
         return

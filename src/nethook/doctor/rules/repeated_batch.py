@@ -10,7 +10,7 @@ on purpose look the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -18,8 +18,7 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import BATCH_SIZE, REPEATED
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     share: float = 0.9  # of the steps

@@ -10,7 +10,7 @@ ends it has to do well), and for the last layer of the network.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from nethook.doctor.signals.layers import (
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     share: float = 0.8  # of the outputs of a layer

@@ -12,7 +12,7 @@ warm-up and restarts, and where the loss was at its floor already.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ from nethook.runs.names import SCHEDULES
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     fall: float = 1e-3  # of the peak

@@ -10,7 +10,7 @@ Silent: for softmax elsewhere (inside attention), and for log-probabilities give
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
@@ -18,8 +18,7 @@ from nethook.doctor.phrases import source_line
 from nethook.doctor.rule import Cause, Rule
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     records: float = 1  # losses that were made so

@@ -11,7 +11,7 @@ the second matrix of an adapter), and for layers with one unit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
@@ -19,8 +19,7 @@ from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     share: float = 0.1  # of the rows that are different

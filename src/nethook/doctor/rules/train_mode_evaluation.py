@@ -13,7 +13,7 @@ such modules.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
@@ -23,8 +23,7 @@ from nethook.doctor.rules.eval_mode_training import MODAL
 from nethook.doctor.signals.layers import mode_changes
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     passes: float = 2  # evaluations

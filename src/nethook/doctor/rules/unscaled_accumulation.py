@@ -11,20 +11,18 @@ different losses (a GAN's). It is information; a warning where the loss does not
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.phrases import backward_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     passes: float = 2  # backward passes of one loss per step
@@ -40,7 +38,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     if len({record.name for record in records}) != 1:  # several losses per step are several terms
         return
-    a_step = float(np.median(passes.value))
+    a_step = median(passes.value)
     whole = [record for record in records if record.fact("reduction") == "mean"]
     undivided = [record for record in whole if record.fact("divided_by") is None]
     if a_step < limit.passes or not whole or len(undivided) < len(whole):

@@ -10,7 +10,7 @@ the projection of an attention), for containers, and for what has no parameters.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -18,8 +18,7 @@ from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     steps: float = 5

@@ -10,7 +10,7 @@ Silent: where the run improves, and for layers behind gates that start at zero.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     ratio: float = 1e-3  # first layers by last layer

@@ -10,20 +10,18 @@ Silent: where the run does its job, and for decay that is balanced by gradients.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import GROUPS, PARAMS, UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(NamedTuple):
     """What may be changed."""
 
     shrink: float = 0.5  # size of the weights at the end, by that at the start
@@ -37,7 +35,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     decay = _decay(history)
     if went is None or went.does_its_job or not went.finite or decay <= 0:
         return
-    rates = [float(np.median(curve.value)) for curve in history.rates().values() if len(curve)]
+    rates = [median(curve.value) for curve in history.rates().values() if len(curve)]
     taken = 1 - (1 - min(1.0, decay * max(rates, default=0.0))) ** history.steps
     shrunk = []
     for parameter in history.parameters:
@@ -46,9 +44,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             shrunk.append((size.value[-1] / max(size.value[0], 1e-30), parameter.address))
     if not shrunk or taken < limit.taken:
         return
-    middle = float(np.median([share for share, _ in shrunk]))
+    middle = median([share for share, _ in shrunk])
     ratio = history.loop(UPDATE_RATIO)
-    update = float(np.median(ratio.value)) if len(ratio) else 0.0
+    update = median(ratio.value) if len(ratio) else 0.0
     by_decay = min(1.0, decay * max(rates, default=0.0) / update) if update > 0 else 0.0
     if middle > limit.shrink and (by_decay < limit.part or middle > 1):
         return

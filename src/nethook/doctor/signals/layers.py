@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from nethook.doctor.history import NOTHING, Curve, History, SiteFacts
+from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import GRADS, INPUTS, OUTPUTS, PARAMS
 
 
@@ -120,8 +121,8 @@ def saturated_layers(history: History, share: float = 0.8) -> dict[str, float]:
     shares = {}
     for module in leaves(history):
         near = late(near_ends(history, module, functions), history.steps)
-        if len(near) >= 3 and float(np.median(near.value)) >= share:
-            shares[module.address] = float(np.median(near.value))
+        if len(near) >= 3 and median(near.value) >= share:
+            shares[module.address] = median(near.value)
     return shares
 
 
@@ -149,7 +150,7 @@ def profile(
 ) -> list[tuple[str, float]]:
     """One number per layer, the median over some steps, in order of execution."""
     return [
-        (module.address, float(np.median(values.value)))
+        (module.address, median(values.value))
         for module in chosen
         if len(values := history.curve(module.address, quantity, column).since(first).until(last))
     ]
@@ -165,7 +166,7 @@ def gradient_profile(history: History, first: int, last: int) -> list[tuple[str,
         curve = history.curve(module.address, GRADS, "rms")
         chosen = measured(curve, curve.since(first).until(last), least=1)
         if len(chosen):
-            sizes.append((module.address, float(np.median(chosen.value))))
+            sizes.append((module.address, median(chosen.value)))
     return sizes
 
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from nethook.doctor.history import Curve, Floats, History, LossFacts
+from nethook.doctor.signals.quantiles import median, running_medians
 
 ENOUGH: Final = 12
 """With fewer windows there is no verdict on a trend."""
@@ -37,8 +37,7 @@ PROGRESS_READS: Final = (
 """The fields that `progress` reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How a loss went."""
 
     start: float  # the first value, or the median of the first three if that is less
@@ -112,11 +111,11 @@ def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
     start, end, best = _start(kept), float(smooth[-1]), float(smooth.min())
     # The median deviation, which a few outliers do not move; 1.4826 of it is the standard
     # deviation of normal noise.
-    noise = float(np.median(np.abs(kept - _trend(kept, width)))) * 1.4826
+    noise = median(np.abs(kept - _trend(kept, width))) * 1.4826
     # Of a median of n values the error is 1.25 of their spread by the root of n.
     error = 1.25 * noise * math.sqrt(1 / 2 + 1 / width)
     late = (float(smooth[0]) - end) / max(1.25 * noise * math.sqrt(2 / width), 1e-30)
-    middle = float(np.median(kept[len(kept) // 2 : len(kept) // 2 + width]))
+    middle = median(kept[len(kept) // 2 : len(kept) // 2 + width])
     still = (middle - end) / max(1.25 * noise * math.sqrt(2 / width), 0.01 * abs(end), 1e-30)
     scale = max(abs(start), noise, 1e-30)
     ends_finite = bool(finite[-width:].all()) and len(kept) >= ENOUGH // 2
@@ -128,7 +127,7 @@ def progress_of(curve: Curve, constant: float | None = None) -> Progress | None:
 
 def _start(values: Floats) -> float:
     """Where a loss began. One step that is too large may ruin the second value already."""
-    return float(min(values[0], np.median(values[:3])))
+    return float(min(values[0], median(values[:3])))
 
 
 def progress(history: History) -> Progress | None:
@@ -250,14 +249,12 @@ def _variance(records: list[LossFacts]) -> float | None:
 def medians(values: Floats, width: int) -> Floats:
     """The median of each stretch of `width` values, the last one full."""
     starts = range(0, max(1, len(values) - width + 1), max(1, width // 2))
-    smooth = [np.median(values[begin : begin + width]) for begin in starts]
-    smooth[-1] = np.median(values[-width:])
+    smooth = [median(values[begin : begin + width]) for begin in starts]
+    smooth[-1] = median(values[-width:])
     return np.asarray(smooth)
 
 
 def _trend(values: Floats, width: int) -> Floats:
     """A running median, as long as the values."""
     padded = np.concatenate((values[: width // 2][::-1], values, values[-(width // 2) :][::-1]))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, width)
-    trend: Floats = np.median(windows[: len(values)], axis=1)
-    return trend
+    return running_medians(padded, width)[: len(values)]

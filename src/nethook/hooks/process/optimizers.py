@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -66,20 +66,36 @@ def optimizers_holding(parameters: Iterable[torch.Tensor]) -> list[torch.optim.O
     Looks through all objects that Python keeps account of: tens of milliseconds.
     """
     wanted = {id(parameter) for parameter in parameters}
-    return [
-        thing
-        for thing in objects_by_age()
-        if issubclass(type(thing), torch.optim.Optimizer) and holds(thing, wanted)
-    ]
+    alive = objects_by_age(with_subclasses(torch.optim.Optimizer))
+    return [optimizer for optimizer in alive if holds(optimizer, wanted)]
 
 
-def objects_by_age() -> list[Any]:
-    """All objects that Python keeps account of, oldest first.
+def objects_by_age(kinds: Collection[type]) -> list[Any]:
+    """The objects of exactly these classes that Python keeps account of, oldest first.
 
     `gc.get_objects()` lists the youngest generation first: two optimizers that were made one after
     the other may stand there in either order.
     """
-    return [thing for generation in (2, 1, 0) for thing in gc.get_objects(generation)]
+    # A collection in between moves objects to an older generation: listed from the youngest on,
+    # they are met twice, and the other way round they would be missed. Nor is there a list that
+    # holds these three while they are made: it would be in one of them, and the circle would keep
+    # every object of the process until the next collection, and make that one slow.
+    young, middle, old = gc.get_objects(0), gc.get_objects(1), gc.get_objects(2)
+    found = [
+        thing for generation in (old, middle, young) for thing in generation if type(thing) in kinds
+    ]
+    return list({id(thing): thing for thing in found}.values())
+
+
+def with_subclasses(kind: type) -> set[type]:
+    """A class, and all classes that are derived from it."""
+    kinds, waiting = set[type](), [kind]
+    while waiting:
+        subclass = waiting.pop()
+        if subclass not in kinds:
+            kinds.add(subclass)
+            waiting += type.__subclasses__(subclass)
+    return kinds
 
 
 def holds(optimizer: torch.optim.Optimizer, wanted: set[int]) -> bool:

@@ -34,6 +34,8 @@ def common_axis(firsts: Sequence[Integers], lasts: Sequence[Integers]) -> Axis:
 
     A rank that ended early (it died, or is behind) does not bind the others after its end.
     """
+    if len(lasts) == 1 and (np.diff(lasts[0]) > 0).all():  # one rank: its windows are the axis
+        return Axis(firsts[0].copy(), lasts[0].copy(), (np.arange(len(lasts[0])),))
     ends = np.unique(np.concatenate(lasts)) if lasts else np.zeros(0, dtype=np.int64)
     common = np.ones(len(ends), dtype=bool)
     for last in lasts:
@@ -51,6 +53,9 @@ def common_axis(firsts: Sequence[Integers], lasts: Sequence[Integers]) -> Axis:
 
 def merge_onto(length: int, indices: Integers, rows: Matrix) -> Matrix:
     """Rows (n, …, FIELDS) merged into `length` of them, each at its index."""
+    if np.array_equal(indices, np.arange(length)):  # each is alone, as those of one rank are
+        alone: Matrix = rows + 0.0  # merged with nothing, -0.0 is 0.0
+        return alone
     merged = empty_rows(length, *rows.shape[1:-1])
     for members in _turns(indices):
         merged[indices[members]] = merge_rows(merged[indices[members]], rows[members])

@@ -9,8 +9,7 @@ their mean square is the norm of it all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ ROOTS: Final = frozenset({GRAD_NORM, GRAD_NORM_UNCLIPPED, UPDATE_RATIO})
 """Numbers of the loop that are roots of sums over all parameters."""
 
 
-@dataclass(frozen=True)
-class OfRank:
+class OfRank(NamedTuple):
     """What one rank has of a series: a row and `seen` for each of its windows."""
 
     place: Integers  # where each window belongs on the common axis
@@ -31,8 +29,7 @@ class OfRank:
     part: tuple[int, int] | None
 
 
-@dataclass(frozen=True)
-class Together:
+class Together(NamedTuple):
     """What all ranks have of a series."""
 
     rows: Matrix

@@ -198,7 +198,11 @@ class Run:
             stored = file.rows(phase, [ids[key] for key in present], between)
             infos = file.series()[0] if several else ()
             parts = [part_in(infos[ids[key]].info) if infos else None for key in present]
-            read.append((dict(zip(present, parts, strict=True)), *stored))
+            columns = {
+                key: (column, part)
+                for column, (key, part) in enumerate(zip(present, parts, strict=True))
+            }
+            read.append((columns, *stored))
         axis = common_axis([w.first_step for _, w, _ in read], [w.last_step for _, w, _ in read])
         steps = np.zeros(len(axis), dtype=np.int64)
         closed = np.ones(len(axis), dtype=bool)
@@ -209,9 +213,9 @@ class Run:
         series = []
         for key in keys:
             of_ranks = [
-                OfRank(indices, numbers[:, list(present).index(key)], present[key])
-                for (present, _, numbers), indices in zip(read, axis.places, strict=True)
-                if key in present
+                OfRank(indices, numbers[:, columns[key][0]], columns[key][1])
+                for (columns, _, numbers), indices in zip(read, axis.places, strict=True)
+                if key in columns
             ]
             whole = together(len(axis), of_ranks, root=self._sharded and is_root(*key))
             times = ranks if whole.parts is None else whole.parts

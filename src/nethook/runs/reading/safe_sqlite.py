@@ -55,7 +55,8 @@ class GuardedFile:
 
     def __init__(self, path: Path, timeout: float = TIMEOUT) -> None:
         self.path = path
-        self._real = path
+        self._real = self._wal = path
+        self._found: tuple[int, int] | None = None  # the file that `_real` was the path of
         self._timeout = timeout
         self._deadline = 0.0
         self._lock = threading.Lock()
@@ -97,18 +98,24 @@ class GuardedFile:
             raise NoSuchRunError(f"there is no run {str(self.path)!r}.") from None
         except OSError as error:
             raise _unreadable(self.path, error) from None
-        # What was named may be a link; the other files lie beside what it leads to.
-        self._real = Path(os.path.realpath(self.path))
+        found = stat.st_dev, stat.st_ino
+        if found != self._found:
+            # What was named may be a link; the other files lie beside what it leads to.
+            self._real = Path(os.path.realpath(self.path))
+            self._wal = Path(f"{self._real}-wal")
+            self._found = found
         # SQLite would wait for a pipe, and a folder or a link was not made by a writer.
-        if is_file(Path(f"{self._real}-wal"), links=False):
-            return "shared", stat.st_dev, stat.st_ino
-        return "immutable", stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size
+        if is_file(self._wal, links=False):
+            return "shared", *found
+        return "immutable", *found, stat.st_mtime_ns, stat.st_size
 
     def _connect(self) -> sqlite3.Connection:
         state = self._state()
-        if self._connection is not None and state == self._opened_as:
-            return self._connection
-        self._disconnect()
+        if self._connection is not None:
+            if state == self._opened_as:
+                return self._connection
+            self._disconnect()
+            state = self._state()  # a link may lead elsewhere by now
         if not is_file(self.path):  # a folder, a pipe that would never answer, a device
             raise NotARunError(f"{str(self.path)!r} is not a file.")
         try:
@@ -190,6 +197,7 @@ class GuardedFile:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+            self._found = None
 
     def _too_late(self) -> int:
         return int(time.monotonic() > self._deadline)

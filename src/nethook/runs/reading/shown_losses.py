@@ -8,8 +8,7 @@ its author knows. Then come the losses that were seen, as their means over sampl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,8 +23,7 @@ _USUAL: Final = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ShownLoss:
+class ShownLoss(NamedTuple):
     """A loss as it is shown.
 
     `step`, `value`, `least` and `greatest` are its course; `first` and `last` its two ends.

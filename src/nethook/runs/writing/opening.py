@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nethook.errors import RunFileError, RunInUseError
 from nethook.runs.format.owner import this_process
@@ -17,8 +16,7 @@ from nethook.runs.writing.resume import Model, begin_session, check_same_model
 from nethook.runs.writing.store import Store
 
 
-@dataclass(frozen=True)
-class OpenRun:
+class OpenRun(NamedTuple):
     """A run that is open for writing.
 
     Attributes:
@@ -36,8 +34,7 @@ class OpenRun:
     dropped: tuple[int, int] | None
 
 
-@dataclass(frozen=True)
-class Opening:
+class Opening(NamedTuple):
     """How a run is opened: kept, so that it can be tried again when a full disk has room.
 
     Arguments:

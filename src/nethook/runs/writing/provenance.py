@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final
 
@@ -97,10 +98,17 @@ def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            versions[name] = version(name)
+            versions[name] = _version(name)
         except PackageNotFoundError:
             continue
     return versions
+
+
+def _version(name: str) -> str:
+    """The version of a package. Python would read its whole description for that."""
+    package = distribution(name)
+    said = re.search(r"^Version: *(\S+)", package.read_text("METADATA") or "", re.MULTILINE)
+    return package.version if said is None else said[1]
 
 
 def _devices() -> list[str]:

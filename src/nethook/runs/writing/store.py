@@ -7,7 +7,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from nethook.errors import RunInUseError
 from nethook.runs import names
@@ -31,8 +31,7 @@ MAX_LOSSES: Final = 512
 """Records of one loss that are kept; when there are more, every second one goes."""
 
 
-@dataclass(frozen=True)
-class NewSite:
+class NewSite(NamedTuple):
     """A site of the model."""
 
     address: str
@@ -40,8 +39,7 @@ class NewSite:
     info: Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class NewSeries:
+class NewSeries(NamedTuple):
     """A series: a quantity of a site. Its place among all series is its row in a window."""
 
     id: int
@@ -51,8 +49,7 @@ class NewSeries:
     info: Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """Something that happened."""
 
     step: int
@@ -63,8 +60,7 @@ class Event:
     data: Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class LossRecord:
+class LossRecord(NamedTuple):
     """How a loss was made."""
 
     name: str
@@ -73,8 +69,7 @@ class LossRecord:
     data: Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class NewSnapshot:
+class NewSnapshot(NamedTuple):
     """Outputs of a site for a few samples: float32."""
 
     address: str

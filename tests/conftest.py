@@ -64,10 +64,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item, is_taken in pairs if is_taken]
 
 
-def pytest_collection_finish() -> None:
-    """What was imported stays: who collects garbage in a test need not look through it again."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported stays: nobody looks for garbage in it, now or when a test collects some."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture

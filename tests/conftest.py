@@ -46,6 +46,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None  # others decide
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    yield
+    config = metafunc.config
+    only_failures = config.getoption("lf", False)
+    if config.getoption("--quick") and quick.takes_first_cases(config.args, only_failures):
+        # An item costs far more than its entry in this list, and pytest has no public way to it.
+        metafunc._calls = quick.first_cases(metafunc._calls)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--quick"):
         taken = quick.chosen([quick.described(item) for item in items], config.args)
@@ -54,10 +64,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item, is_taken in pairs if is_taken]
 
 
-def pytest_collection_finish() -> None:
-    """What was imported stays: who collects garbage in a test need not look through it again."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported stays: nobody looks for garbage in it, now or when a test collects some."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture

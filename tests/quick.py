@@ -121,6 +121,21 @@ def is_left_out(path: Path, arguments: Sequence[str]) -> bool:
     return not any(path == wanted or path in wanted.parents for wanted in named)
 
 
+def takes_first_cases(arguments: Sequence[str], only_failures: bool = False) -> bool:
+    """Whether cases after the first ones need not be collected: the command asks for none of them.
+
+    Arguments:
+        arguments: the files and tests that the command names, such as `tests/a.py::test_it[2]`.
+        only_failures: whether it asks for what failed last (`--lf`), which may be any case.
+    """
+    return not only_failures and not any("[" in argument for argument in arguments)
+
+
+def first_cases(cases: list[Any]) -> list[Any]:
+    """The cases of one test (pytest's own objects) that `chosen` may take."""
+    return cases if cases and "exhibit" in cases[0].params else cases[:CASES]
+
+
 def chosen(tests: Sequence[tuple[str, dict[str, Any]]], arguments: Sequence[str]) -> list[bool]:
     """Which tests are quick ones, in the order of collection.
 

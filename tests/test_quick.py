@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.quick import CASES, NAMES, SLOW, TESTS, chosen, is_left_out
+from tests.quick import (
+    CASES,
+    NAMES,
+    SLOW,
+    TESTS,
+    chosen,
+    first_cases,
+    is_left_out,
+    takes_first_cases,
+)
 
 SLOW_FILE = "running/test_scripts.py"
 SLOW_TEST = next(name for name in NAMES if "::" in name)
@@ -46,6 +55,21 @@ def test_the_first_cases_of_every_test_are_taken() -> None:
     ]
     assert chosen(tests, []) == [True, *([True] * CASES), *([False] * (9 - CASES)), False]
     assert chosen(tests, [f"tests/{SLOW_TEST}"])[-1]
+
+
+def test_only_cases_that_may_be_taken_are_collected() -> None:
+    sizes = [SimpleNamespace(params={"size": size}) for size in range(9)]
+    assert first_cases(sizes) == sizes[:CASES]
+    exhibits = [SimpleNamespace(params={"exhibit": size}) for size in range(9)]
+    assert first_cases(exhibits) == exhibits
+    assert first_cases([]) == []
+
+
+def test_all_cases_are_collected_where_the_command_asks_for_one() -> None:
+    assert takes_first_cases([])
+    assert takes_first_cases(["tests/a.py", "tests/a.py::test_two"])
+    assert not takes_first_cases(["tests/a.py", "tests/a.py::test_two[8]"])
+    assert not takes_first_cases([], only_failures=True)
 
 
 def test_every_exhibit_is_run_once_and_every_test_of_exhibits_gets_some() -> None:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from operator import methodcaller
 from pathlib import Path
 
@@ -108,13 +108,17 @@ def uses(source: str, own: set[str] = frozenset()) -> Iterator[str]:
                 yield f"line {line}: {node.value!r}"
 
 
-ALL_OWN = {each for path in FILES for each in names_defined_in(ast.parse(path.read_text("utf-8")))}
+@cache
+def names_defined_anywhere() -> set[str]:
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in FILES)
+    return {name for tree in trees for name in names_defined_in(tree)}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_no_other_file_uses_a_private_name_of_torch(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
-    own = names_defined_in(ast.parse(source)) | (ALL_OWN - set(private_words_of_the_list()))
+    elsewhere = names_defined_anywhere() - set(private_words_of_the_list())
+    own = names_defined_in(ast.parse(source)) | elsewhere
     assert list(uses(source, own)) == []
 
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score
 
 from nethook.watching.losses.kinds import (
     LOG_PROBABILITIES,
@@ -39,6 +38,8 @@ def entropy(shares) -> float:
     seed=st.integers(0, 1000),
 )
 def test_classes_against_numpy_and_scikit_learn(batch, classes, positions, ignore, seed):
+    from sklearn.metrics import accuracy_score  # a second, which collecting need not take
+
     torch.manual_seed(seed)
     logits = torch.randn(batch, classes, *positions)
     labels = torch.randint(0, classes, (batch, *positions))

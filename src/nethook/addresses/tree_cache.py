@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import weakref
-from itertools import chain
-from typing import Final, TypeAlias
+from operator import itemgetter
+from typing import Final
 
 from torch import nn
 
@@ -19,41 +19,45 @@ from nethook.torch_private import children_of
 
 # Per model; a script has a handful. One that makes up a new pattern at every step fills no memory.
 _MOST_PATTERNS: Final = 64
-_Levels: TypeAlias = tuple[list[nn.Module], list[str], list[int]]
 
 
 class Structure:
     """Names and classes of the modules of one model; no module."""
 
-    __slots__ = ("_counts", "_keys", "_matches", "_order", "_types", "addresses", "classes")
+    __slots__ = ("_arranged", "_matches", "_names", "_types", "addresses", "classes")
 
     def __init__(
         self, addresses: list[str], modules: list[nn.Module], classes: dict[type[nn.Module], bool],
-        levels: _Levels,
+        by_level: list[nn.Module], names: list[list[str]],
     ) -> None:  # fmt: skip
         self.addresses = addresses  # in model order, as `modules`
         self.classes = classes
         self._matches: dict[re.Pattern[str], list[int]] = {}
-        by_level, self._keys, self._counts = levels
+        self._names = names  # of what lies below each, level by level
         self._types = list(map(type, by_level))
         indices = {id(module): index for index, module in enumerate(by_level)}
         order = [indices[id(module)] for module in modules]
-        self._order = None if order == list(range(len(order))) else order  # None: level by level
+        # From the order of levels to that of the model; None where they are the same.
+        self._arranged = None if order == list(range(len(order))) else itemgetter(*order)
 
     def modules_of(self, model: nn.Module) -> list[nn.Module] | None:
         """The modules of a model in model order, if it still looks like this; None otherwise."""
-        levels = _levels(model, at_most=len(self._types))
-        if levels is None:
+        modules = [model]
+        try:
+            # The list grows while it is read, level by level, and no further than the names go.
+            for module, names in zip(modules, self._names, strict=False):
+                below = children_of(module)
+                if below:
+                    if [*below] != names:
+                        return None
+                    modules += below.values()  # type: ignore[arg-type]  # None is met in its turn
+                elif names:
+                    return None
+        except (AttributeError, KeyError):  # one of them is None, or a script with names of its own
             return None
-        by_level, keys, counts = levels
-        if (
-            keys != self._keys
-            or counts != self._counts
-            or list(map(type, by_level)) != self._types
-            or len(set(map(id, by_level))) != len(by_level)  # one of them is shared now
-        ):
-            return None
-        return by_level if self._order is None else [by_level[index] for index in self._order]
+        if list(map(type, modules)) != self._types or len(set(map(id, modules))) != len(modules):
+            return None  # another class, or one that is shared now
+        return modules if self._arranged is None else list(self._arranged(modules))
 
     def matching(self, expression: re.Pattern[str]) -> list[int]:
         """The orders of the modules whose address matches as a whole."""
@@ -67,28 +71,23 @@ class Structure:
         return orders
 
 
-def _levels(model: nn.Module, at_most: int) -> _Levels | None:
-    """The modules level by level, their names, and how many lie below each.
+def _by_level(model: nn.Module, at_most: int) -> tuple[list[nn.Module], list[list[str]]] | None:
+    """The modules level by level, and the names of what lies below each.
 
     None where there are more than `at_most`: a module that has itself below it has no end.
     """
-    level = [model]
     modules = [model]
-    keys: list[str] = []
-    counts: list[int] = []
+    names: list[list[str]] = []
     try:
-        while level:
-            below = [children_of(module) for module in level]
-            counts += map(len, below)
-            below = [children for children in below if children]
-            keys += chain.from_iterable(below)
-            level = [module for children in below for module in children.values()]  # type: ignore[misc]
-            modules += level
+        for module in modules:  # it grows meanwhile
+            below = children_of(module)
+            names.append([*below])
+            modules += below.values()  # type: ignore[arg-type]
             if len(modules) > at_most:
                 return None
-    except (AttributeError, KeyError):  # one of them is None, or a script with names of its own
+    except (AttributeError, KeyError):  # as above
         return None
-    return modules, keys, counts
+    return modules, names
 
 
 # By id of the model, which a model with an `__eq__` of its own has as well; a model that dies takes
@@ -113,10 +112,10 @@ def remember(
 
     None of its modules may be shared or None.
     """
-    levels = _levels(model, at_most=len(modules))
+    levels = _by_level(model, at_most=len(modules))
     if levels is None:
         return None
-    structure = Structure(addresses, modules, classes, levels)
+    structure = Structure(addresses, modules, classes, *levels)
     key = id(model)
 
     def forget(gone: weakref.ref[nn.Module]) -> None:

@@ -9,7 +9,7 @@ A trace walks the model each time it is opened, so the walk itself only collects
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Generic, TypeVar
 
 import torch
@@ -157,7 +157,7 @@ class Tree(Index[Site]):
     @property
     def sites(self) -> list[Site]:
         """Every module."""
-        return [self._site(order) for order in range(len(self._walk.modules))]
+        return self._sites_at(range(len(self._walk.modules)))
 
     @property
     def addresses(self) -> list[str]:
@@ -179,11 +179,11 @@ class Tree(Index[Site]):
 
     def leaves(self) -> list[Site]:
         """Every module without modules below it, parametrisations not counted."""
-        return [
-            self._site(order)
+        return self._sites_at(
+            order
             for order, module in enumerate(self._walk.modules)
             if (not children_of(module) or _is_leaf(module)) and order not in self._walk.internal
-        ]
+        )
 
     def has(self, *classes: type[nn.Module]) -> bool:
         """Whether any module is of one of these classes."""
@@ -214,18 +214,23 @@ class Tree(Index[Site]):
         structure = self._walk.structure
         if structure is None:
             return super().match(expression)
-        addresses = self._walk.addresses
-        return [(self._site(order), addresses[order]) for order in structure.matching(expression)]
+        return [(site, site.address) for site in self._sites_at(structure.matching(expression))]
 
     def _site(self, order: int) -> Site:
-        site = self._made.get(order)
-        if site is None:
-            walk = self._walk
-            address = walk.addresses[order]
-            names = (address, *walk.aliases[order]) if order in walk.aliases else (address,)
-            long = tuple(walk.long[order]) if order in walk.long else _NONE
-            site = self._made[order] = Site(order, address, walk.modules[order], names, long)
-        return site
+        return self._sites_at((order,))[0]
+
+    def _sites_at(self, orders: Iterable[int]) -> list[Site]:
+        made, walk = self._made, self._walk
+        sites = []
+        for order in orders:
+            site = made.get(order)
+            if site is None:
+                address = walk.addresses[order]
+                names = (address, *walk.aliases[order]) if order in walk.aliases else (address,)
+                long = tuple(walk.long[order]) if order in walk.long else _NONE
+                site = made[order] = Site(order, address, walk.modules[order], names, long)
+            sites.append(site)
+        return sites
 
     def parameters(self) -> Parameters:
         """Every parameter and buffer once, with all its names, in model order."""

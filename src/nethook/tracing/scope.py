@@ -143,7 +143,7 @@ class TraceScope:
         self._state.model = weakref.ref(tree.root)
         modules, op_patterns = split_patterns(self._patterns)
         if modules or (self._patterns and not op_patterns):
-            sites = [site for _, site in select_sites(tree, modules)]
+            sites = [site for _, site in select_sites(tree, *(modules or self._patterns))]
         else:
             sites = [] if op_patterns else tree.leaves()
         ops = OpRecords(tree, op_patterns, self._state) if op_patterns else None

@@ -143,16 +143,12 @@ class Tree(Index[Site]):
                 f"`model` must be an nn.Module; got {type(model).__name__}.{_hint(model)}"
             )
         self._walk = _Walk(model)
+        self.root: nn.Module = self._walk.modules[0]  # the model itself, without wrappers
         self._made: dict[int, Site] = {}
         self._by_name = None
         self._orders: dict[str, int] | None = None
         # Wrappers and the address they stand at: they may hold buffers and hooks of their own.
         self.wrappers = [(name, wrapper) for name, _, wrapper in self._walk.wrapped]
-
-    @property
-    def root(self) -> nn.Module:
-        """The model itself, without wrappers."""
-        return self._walk.modules[0]
 
     @property
     def sites(self) -> list[Site]:
@@ -187,6 +183,9 @@ class Tree(Index[Site]):
 
     def has(self, *classes: type[nn.Module]) -> bool:
         """Whether any module is of one of these classes."""
+        structure = self._walk.structure
+        if structure is not None:
+            return structure.has(classes)
         return any(issubclass(cls, classes) for cls in self._walk.types)
 
     def find_module(self, module: nn.Module) -> Site | None:

@@ -24,7 +24,7 @@ _MOST_PATTERNS: Final = 64
 class Structure:
     """Names and classes of the modules of one model; no module."""
 
-    __slots__ = ("_arranged", "_matches", "_names", "_types", "addresses", "classes")
+    __slots__ = ("_arranged", "_has", "_matches", "_names", "_types", "addresses", "classes")
 
     def __init__(
         self, addresses: list[str], modules: list[nn.Module], classes: dict[type[nn.Module], bool],
@@ -32,6 +32,7 @@ class Structure:
     ) -> None:  # fmt: skip
         self.addresses = addresses  # in model order, as `modules`
         self.classes = classes
+        self._has: dict[tuple[type[nn.Module], ...], bool] = {}
         self._matches: dict[re.Pattern[str], list[int]] = {}
         self._names = names  # of what lies below each, level by level
         self._types = list(map(type, by_level))
@@ -58,6 +59,13 @@ class Structure:
         if list(map(type, modules)) != self._types or len(set(map(id, modules))) != len(modules):
             return None  # another class, or one that is shared now
         return modules if self._arranged is None else list(self._arranged(modules))
+
+    def has(self, classes: tuple[type[nn.Module], ...]) -> bool:
+        """Whether any module is of one of these classes."""
+        has = self._has.get(classes)
+        if has is None:
+            has = self._has[classes] = any(issubclass(cls, classes) for cls in self.classes)
+        return has
 
     def matching(self, expression: re.Pattern[str]) -> list[int]:
         """The orders of the modules whose address matches as a whole."""

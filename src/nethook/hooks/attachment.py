@@ -59,7 +59,7 @@ class Attachment:
 
     def forward_pre(self, module: nn.Module, hook: Hook) -> None:
         """`hook(module, args, kwargs)` before a module's forward."""
-        self.forward_pre_each([(module, hook)])
+        self._put_on([(forward_pre_hooks_of(module), hook)], [pre_hooks_with_kwargs_of(module)])
 
     def forward_pre_each(self, hooks: Sequence[tuple[nn.Module, Hook]]) -> None:
         """The same for several modules, none of them twice."""
@@ -158,9 +158,8 @@ class Attachment:
         if self.owner.late:
             for late in list(self.owner.late.values()):
                 late.remove()
-        handles = self._handles
-        while handles:
-            handle = handles[-1]
+        while self._handles:
+            handle = self._handles[-1]
             try:
                 handle.remove()
             except Exception:

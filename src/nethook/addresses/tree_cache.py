@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 import weakref
+from collections.abc import Callable
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 from torch import nn
 
@@ -24,7 +25,9 @@ _MOST_PATTERNS: Final = 64
 class Structure:
     """Names and classes of the modules of one model; no module."""
 
-    __slots__ = ("_arranged", "_has", "_matches", "_names", "_types", "addresses", "classes")
+    __slots__ = (
+        "_arranged", "_distinct", "_has", "_matches", "_names", "_types", "addresses", "classes",
+    )  # fmt: skip
 
     def __init__(
         self, addresses: list[str], modules: list[nn.Module], classes: dict[type[nn.Module], bool],
@@ -36,6 +39,9 @@ class Structure:
         self._matches: dict[re.Pattern[str], list[int]] = {}
         self._names = names  # of what lies below each, level by level
         self._types = list(map(type, by_level))
+        # Modules are hashed by their identity, unless a class says otherwise.
+        hashed = all(cls.__hash__ is object.__hash__ for cls in classes)
+        self._distinct: Callable[[list[nn.Module]], set[Any]] = set if hashed else _identities
         indices = {id(module): index for index, module in enumerate(by_level)}
         order = [indices[id(module)] for module in modules]
         # From the order of levels to that of the model; None where they are the same.
@@ -46,8 +52,7 @@ class Structure:
         modules = [model]
         try:
             # The list grows while it is read, level by level, and no further than the names go.
-            for module, names in zip(modules, self._names, strict=False):
-                below = children_of(module)
+            for below, names in zip(map(children_of, modules), self._names, strict=False):
                 if below:
                     if [*below] != names:
                         return None
@@ -56,7 +61,7 @@ class Structure:
                     return None
         except (AttributeError, KeyError):  # one of them is None, or a script with names of its own
             return None
-        if list(map(type, modules)) != self._types or len(set(map(id, modules))) != len(modules):
+        if list(map(type, modules)) != self._types or len(self._distinct(modules)) != len(modules):
             return None  # another class, or one that is shared now
         return modules if self._arranged is None else list(self._arranged(modules))
 
@@ -77,6 +82,10 @@ class Structure:
             orders = [order for order, name in enumerate(self.addresses) if matches(name)]
             self._matches[expression] = orders
         return orders
+
+
+def _identities(modules: list[nn.Module]) -> set[int]:
+    return set(map(id, modules))
 
 
 def _by_level(model: nn.Module, at_most: int) -> tuple[list[nn.Module], list[list[str]]] | None:

@@ -9,7 +9,7 @@ A trace walks the model each time it is opened, so the walk itself only collects
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, Generic, TypeVar
 
 import torch
@@ -65,6 +65,7 @@ class ParameterSite:
 
 
 AnySite = TypeVar("AnySite", Site, ParameterSite)
+T = TypeVar("T")
 
 
 class Index(Generic[AnySite]):
@@ -153,7 +154,7 @@ class Tree(Index[Site]):
     @property
     def sites(self) -> list[Site]:
         """Every module."""
-        return self._sites_at(range(len(self._walk.modules)))
+        return self.sites_at(range(len(self._walk.modules)))
 
     @property
     def addresses(self) -> list[str]:
@@ -175,7 +176,7 @@ class Tree(Index[Site]):
 
     def leaves(self) -> list[Site]:
         """Every module without modules below it, parametrisations not counted."""
-        return self._sites_at(
+        return self.sites_at(
             order
             for order, module in enumerate(self._walk.modules)
             if (not children_of(module) or _is_leaf(module)) and order not in self._walk.internal
@@ -183,10 +184,16 @@ class Tree(Index[Site]):
 
     def has(self, *classes: type[nn.Module]) -> bool:
         """Whether any module is of one of these classes."""
+        types = self._walk.types
+        return self.once(classes, lambda: any(issubclass(cls, classes) for cls in types))
+
+    def once(self, question: Hashable, answer: Callable[[], T]) -> T:
+        """`answer()`, remembered for as long as the model looks like this.
+
+        The answer must follow from the names and classes of the modules, and hold no module.
+        """
         structure = self._walk.structure
-        if structure is not None:
-            return structure.has(classes)
-        return any(issubclass(cls, classes) for cls in self._walk.types)
+        return answer() if structure is None else structure.once(question, answer)
 
     def find_module(self, module: nn.Module) -> Site | None:
         """The site of a module object (or of the wrapper around it); None if it is elsewhere."""
@@ -210,15 +217,19 @@ class Tree(Index[Site]):
 
     def match(self, expression: re.Pattern[str]) -> list[tuple[Site, str]]:
         """As in `Index`, without making a site for what does not match."""
-        structure = self._walk.structure
-        if structure is None:
+        if self._walk.structure is None:
             return super().match(expression)
-        return [(site, site.address) for site in self._sites_at(structure.matching(expression))]
+        names, matches = self._walk.addresses, expression.fullmatch
+        orders = self.once(
+            expression, lambda: [order for order, name in enumerate(names) if matches(name)]
+        )
+        return [(site, site.address) for site in self.sites_at(orders)]
 
     def _site(self, order: int) -> Site:
-        return self._sites_at((order,))[0]
+        return self.sites_at((order,))[0]
 
-    def _sites_at(self, orders: Iterable[int]) -> list[Site]:
+    def sites_at(self, orders: Iterable[int]) -> list[Site]:
+        """The modules that stand at these places in the model."""
         made, walk = self._made, self._walk
         sites = []
         for order in orders:

@@ -2,31 +2,33 @@
 
 A scope that is opened in every step walks the model in every step, and the model is nearly always
 as it was. So a model whose modules are neither shared nor wrapped nor parametrised is compared with
-what is remembered of it, level by level, in few steps of the interpreter; addresses, and what
-patterns matched, are taken from memory. Nothing that is remembered holds a module.
+what is remembered of it, level by level, in few steps of the interpreter; addresses, and answers
+to questions such as what a pattern matches, are taken from memory. Nothing that is remembered holds
+a module.
 """
 
 from __future__ import annotations
 
-import re
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from torch import nn
 
 from nethook.torch_private import children_of
 
+T = TypeVar("T")
+
 # Per model; a script has a handful. One that makes up a new pattern at every step fills no memory.
-_MOST_PATTERNS: Final = 64
+_MOST_ANSWERS: Final = 64
 
 
 class Structure:
     """Names and classes of the modules of one model; no module."""
 
     __slots__ = (
-        "_arranged", "_distinct", "_has", "_matches", "_names", "_types", "addresses", "classes",
+        "_arranged", "_distinct", "_known", "_names", "_types", "addresses", "classes",
     )  # fmt: skip
 
     def __init__(
@@ -35,8 +37,7 @@ class Structure:
     ) -> None:  # fmt: skip
         self.addresses = addresses  # in model order, as `modules`
         self.classes = classes
-        self._has: dict[tuple[type[nn.Module], ...], bool] = {}
-        self._matches: dict[re.Pattern[str], list[int]] = {}
+        self._known: dict[Hashable, Any] = {}
         self._names = names  # of what lies below each, level by level
         self._types = list(map(type, by_level))
         # Modules are hashed by their identity, unless a class says otherwise.
@@ -65,23 +66,16 @@ class Structure:
             return None  # another class, or one that is shared now
         return modules if self._arranged is None else list(self._arranged(modules))
 
-    def has(self, classes: tuple[type[nn.Module], ...]) -> bool:
-        """Whether any module is of one of these classes."""
-        has = self._has.get(classes)
-        if has is None:
-            has = self._has[classes] = any(issubclass(cls, classes) for cls in self.classes)
-        return has
-
-    def matching(self, expression: re.Pattern[str]) -> list[int]:
-        """The orders of the modules whose address matches as a whole."""
-        orders = self._matches.get(expression)
-        if orders is None:
-            if len(self._matches) >= _MOST_PATTERNS:
-                self._matches.clear()
-            matches = expression.fullmatch
-            orders = [order for order, name in enumerate(self.addresses) if matches(name)]
-            self._matches[expression] = orders
-        return orders
+    def once(self, question: Hashable, answer: Callable[[], T]) -> T:
+        """The answer to a question that is about names and classes alone; it is asked for once."""
+        try:
+            known: T = self._known[question]
+        except KeyError:
+            known = answer()
+            if len(self._known) >= _MOST_ANSWERS:
+                self._known.clear()
+            self._known[question] = known
+        return known
 
 
 def _identities(modules: list[nn.Module]) -> set[int]:

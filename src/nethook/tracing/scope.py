@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import nn
 
-from nethook.addresses.op_addresses import split_patterns
+from nethook.addresses.op_addresses import OpPattern, split_patterns
 from nethook.addresses.patterns import Pattern
 from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
@@ -40,6 +41,8 @@ from nethook.tracing.taps import (
     ParameterTap,
     Unfinished,
 )
+
+_SPELT: Final = frozenset({str, re.Pattern})
 
 
 def trace(
@@ -141,17 +144,21 @@ class TraceScope:
             raise ScopeError("this trace was entered before: call nethook.trace(...) again.")
         tree = Tree(self._model)
         self._state.model = weakref.ref(tree.root)
-        modules, op_patterns = split_patterns(self._patterns)
-        if modules or (self._patterns and not op_patterns):
-            sites = [site for _, site in select_sites(tree, *(modules or self._patterns))]
-        else:
-            sites = [] if op_patterns else tree.leaves()
+        sites, op_patterns = self._chosen(tree)
         ops = OpRecords(tree, op_patterns, self._state) if op_patterns else None
         if self._state.options.stop:
             self._plan = _stop_plan(tree, sites, ops)
         self._scope = Scope("nethook.trace", tree, threads=self._state.options.threads)
         self._state.owner = self._scope.owner
         return self._scope.open(lambda hooks: self._attach(tree, sites, ops, hooks))
+
+    def _chosen(self, tree: Tree) -> tuple[list[Site], list[OpPattern]]:
+        patterns = self._patterns
+        if _SPELT.issuperset(map(type, patterns)):
+            orders, ops = tree.once(("trace", patterns), lambda: _choose(tree, patterns))
+        else:
+            orders, ops = _choose(tree, patterns)  # a function may answer otherwise the next time
+        return tree.sites_at(orders), ops
 
     def _attach(
         self, tree: Tree, sites: list[Site], ops: OpRecords | None, hooks: Attachment
@@ -189,6 +196,16 @@ class TraceScope:
         # The plan holds the error, whose traceback would hold every tensor of the stopped forward.
         self._plan.error.__traceback__ = None
         return True
+
+
+def _choose(tree: Tree, patterns: tuple[Pattern, ...]) -> tuple[list[int], list[OpPattern]]:
+    """The modules that patterns mean, by their order, and the operations."""
+    modules, ops = split_patterns(patterns)
+    if modules or (patterns and not ops):
+        sites = [site for _, site in select_sites(tree, *(modules or patterns))]
+    else:
+        sites = [] if ops else tree.leaves()
+    return [site.order for site in sites], ops
 
 
 def _stop_plan(tree: Tree, sites: list[Site], ops: OpRecords | None) -> StopPlan:

@@ -163,7 +163,7 @@ def test_patterns_are_remembered_and_not_for_ever():
         assert found == [str(number)][: number < 3]
     known = recall(model)
     assert known is not None
-    assert len(known[0]._matches) <= 64
+    assert len(known[0]._known) <= 64
     assert [name for _, name in Tree(model).match(re.compile(r"1\..*"))] == ["1.0", "1.1", "1.1.0"]
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from collections import OrderedDict
 
 import pytest
 import torch
@@ -143,6 +144,32 @@ def test_parameters_of_lazy_modules_can_be_hooked_before_they_have_a_shape(hooks
     assert len(sums.seen) == 1
 
 
+@pytest.mark.parametrize("with_kwargs", [False, True])
+def test_hooks_on_several_modules_are_put_on_and_taken_off_as_one_by_one(hooks, with_kwargs):
+    model, other = net(), net()
+    modules = list(model.modules())
+    before, after = [[Spy() for _ in modules] for _ in range(2)]
+    theirs = model[0].register_forward_hook(lambda *_: None)
+    with_theirs = all_hooks(model)
+    hooks.forward_pre_each(list(zip(modules, before, strict=True)))
+    hooks.forward_each(list(zip(modules, after, strict=True)), with_kwargs=with_kwargs)
+    assert len(hooks) == 2 * len(modules)
+    one_by_one, spies = Attachment(Owner("nethook.test")), []
+    for module in other.modules():
+        spies.append((Spy(), Spy()))
+        one_by_one.forward_pre(module, spies[-1][0])
+        one_by_one.forward(module, spies[-1][1], with_kwargs=with_kwargs)
+    x = torch.ones(1, 4)
+    model(x), other(x)
+    assert [[len(*spy.seen) for spy in pair] for pair in zip(before, after, strict=True)] == [
+        [len(*spy.seen) for spy in pair] for pair in spies
+    ]
+    assert [spy.seen[0][0] for spy in before] == modules
+    hooks.remove()
+    assert all_hooks(model) == with_theirs
+    theirs.remove()
+
+
 # -- all or nothing --------------------------------------------------------------------------------
 
 
@@ -161,6 +188,20 @@ def test_registering_that_fails_half_way_leaves_nothing(hooks):
 
     with pytest.raises(RuntimeError, match="doesn't require gradient"):
         register()
+    assert all_hooks(model) == {}
+    assert len(hooks) == 0
+
+
+def test_several_hooks_of_which_one_is_refused_leave_nothing(hooks):
+    class Refuses(OrderedDict):
+        def __setitem__(self, key, hook):
+            raise KeyboardInterrupt
+
+    model = net()
+    model[2]._forward_hooks = Refuses()
+    taps = [(module, Spy()) for module in model.modules()]
+    with pytest.raises(KeyboardInterrupt), hooks:
+        hooks.forward_each(taps, with_kwargs=True)
     assert all_hooks(model) == {}
     assert len(hooks) == 0
 

@@ -25,6 +25,7 @@ from nethook.tracing.taps import (
 from tests.tracing.asked import state
 
 LINEAR = nn.Linear(2, 2)
+CLONED = state(copy="now").options.keep()
 
 
 def record_of(state):
@@ -39,7 +40,7 @@ def owner():
 def test_an_output_is_written_with_its_forward(owner):
     record = record_of(state())
     record.state.forward = 3
-    tap = OutputTap(owner, record, record.entries.append, torch.Tensor.clone)
+    tap = OutputTap(owner, record, record.entries.append, CLONED)
     assert tap(LINEAR, (), torch.ones(2)) is None
     tap(LINEAR, (), (torch.zeros(1), "text"))
     forward, output = record.entries[0]
@@ -49,7 +50,7 @@ def test_an_output_is_written_with_its_forward(owner):
 
 def test_a_call_inside_a_transform_or_a_backward_pass_is_skipped_and_says_why(owner):
     record = record_of(state())
-    tap = OutputTap(owner, record, record.entries.append, torch.Tensor.clone)
+    tap = OutputTap(owner, record, record.entries.append, CLONED)
     torch.vmap(lambda x: (tap(LINEAR, (), x), x)[1])(torch.ones(2))
     assert (record.entries, record.skipped) == ([], TRANSFORMED)
     leaf = torch.ones(1, requires_grad=True)
@@ -62,7 +63,7 @@ def test_a_call_inside_a_transform_or_a_backward_pass_is_skipped_and_says_why(ow
 def test_a_call_is_what_was_known_when_it_began_and_when_it_returned(owner):
     record = record_of(state(inputs=True))
     before = InputTap(owner, record, torch.Tensor.clone)
-    after = CallTap(owner, record, record.entries.append, torch.Tensor.clone, None, before)
+    after = CallTap(owner, record, record.entries.append, CLONED, None, before)
     x = torch.zeros(2)
     record.state.forward = 0
     before(LINEAR, (x,), {"scale": 2})

@@ -45,9 +45,14 @@ def is_op_pattern(pattern: Any) -> TypeGuard[str]:
 
 def split_patterns(patterns: Iterable[Any]) -> tuple[list[Any], list[OpPattern]]:
     """Patterns for modules, and those for operations, read."""
-    flat = flatten(patterns)
-    ops = [OpPattern(pattern) for pattern in flat if is_op_pattern(pattern)]
-    return [pattern for pattern in flat if not is_op_pattern(pattern)], ops
+    modules: list[Any] = []
+    ops: list[OpPattern] = []
+    for pattern in flatten(patterns):
+        if is_op_pattern(pattern):
+            ops.append(OpPattern(pattern))
+        else:
+            modules.append(pattern)
+    return modules, ops
 
 
 class OpPattern:

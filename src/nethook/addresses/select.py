@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import torch
 from torch import nn
 
-from nethook.addresses.patterns import Found, Pattern, find_modules, find_parameters, flatten, is_a
+from nethook.addresses.patterns import Found, Pattern, find_modules, find_parameters, is_a
 from nethook.addresses.tree import AnySite, Index, Site, Tree
 from nethook.errors import NoSuchSiteError, OptionError
 
@@ -79,8 +79,8 @@ def select(
     tree = Tree(model)
     if params:
         index = tree.parameters()
-        _check_not_empty(patterns)
         matched = find_parameters(tree, index, patterns) if patterns else _all(index)
+        _check_not_empty(patterns, matched)
         out = find_parameters(tree, index, [exclude]) if exclude is not None else {}
         kept = _narrow(matched, out, type, where, lambda site: site.tensor)
         return {name: site.tensor for name, site in kept}
@@ -96,15 +96,16 @@ def select_sites(
     where: Callable[[str, Any], bool] | None = None,
 ) -> list[tuple[str, Site]]:
     """What `select` does, on a tree that was walked already."""
-    _check_not_empty(patterns)
     matched = find_modules(tree, patterns) if patterns else _all(tree)
+    _check_not_empty(patterns, matched)
     out = find_modules(tree, [exclude]) if exclude is not None else {}
     return _narrow(matched, out, type, where, lambda site: site.module)
 
 
-def _check_not_empty(patterns: tuple[Pattern, ...]) -> None:
-    # `select(model)` means everything; `select(model, [])` is a list that came out empty.
-    if patterns and not flatten(patterns):
+def _check_not_empty(patterns: tuple[Pattern, ...], matched: Found[AnySite]) -> None:
+    # `select(model)` means everything; `select(model, [])` is a list that came out empty. A pattern
+    # that matches nothing has raised by now.
+    if patterns and not matched:
         raise NoSuchSiteError(
             "A list of patterns must hold at least one; got an empty list, which matches nothing. "
             "Leave the argument out to select everything."

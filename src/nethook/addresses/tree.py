@@ -9,7 +9,7 @@ A trace walks the model each time it is opened, so the walk itself only collects
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, Generic, TypeVar
 
 import torch
@@ -65,6 +65,7 @@ class ParameterSite:
 
 
 AnySite = TypeVar("AnySite", Site, ParameterSite)
+T = TypeVar("T")
 
 
 class Index(Generic[AnySite]):
@@ -143,6 +144,7 @@ class Tree(Index[Site]):
                 f"`model` must be an nn.Module; got {type(model).__name__}.{_hint(model)}"
             )
         self._walk = _Walk(model)
+        self.root: nn.Module = self._walk.modules[0]  # the model itself, without wrappers
         self._made: dict[int, Site] = {}
         self._by_name = None
         self._orders: dict[str, int] | None = None
@@ -150,14 +152,9 @@ class Tree(Index[Site]):
         self.wrappers = [(name, wrapper) for name, _, wrapper in self._walk.wrapped]
 
     @property
-    def root(self) -> nn.Module:
-        """The model itself, without wrappers."""
-        return self._walk.modules[0]
-
-    @property
     def sites(self) -> list[Site]:
         """Every module."""
-        return [self._site(order) for order in range(len(self._walk.modules))]
+        return self.sites_at(range(len(self._walk.modules)))
 
     @property
     def addresses(self) -> list[str]:
@@ -179,15 +176,24 @@ class Tree(Index[Site]):
 
     def leaves(self) -> list[Site]:
         """Every module without modules below it, parametrisations not counted."""
-        return [
-            self._site(order)
+        return self.sites_at(
+            order
             for order, module in enumerate(self._walk.modules)
             if (not children_of(module) or _is_leaf(module)) and order not in self._walk.internal
-        ]
+        )
 
     def has(self, *classes: type[nn.Module]) -> bool:
         """Whether any module is of one of these classes."""
-        return any(issubclass(cls, classes) for cls in self._walk.types)
+        types = self._walk.types
+        return self.once(classes, lambda: any(issubclass(cls, classes) for cls in types))
+
+    def once(self, question: Hashable, answer: Callable[[], T]) -> T:
+        """`answer()`, remembered for as long as the model looks like this.
+
+        The answer must follow from the names and classes of the modules, and hold no module.
+        """
+        structure = self._walk.structure
+        return answer() if structure is None else structure.once(question, answer)
 
     def find_module(self, module: nn.Module) -> Site | None:
         """The site of a module object (or of the wrapper around it); None if it is elsewhere."""
@@ -211,21 +217,30 @@ class Tree(Index[Site]):
 
     def match(self, expression: re.Pattern[str]) -> list[tuple[Site, str]]:
         """As in `Index`, without making a site for what does not match."""
-        structure = self._walk.structure
-        if structure is None:
+        if self._walk.structure is None:
             return super().match(expression)
-        addresses = self._walk.addresses
-        return [(self._site(order), addresses[order]) for order in structure.matching(expression)]
+        names, matches = self._walk.addresses, expression.fullmatch
+        orders = self.once(
+            expression, lambda: [order for order, name in enumerate(names) if matches(name)]
+        )
+        return [(site, site.address) for site in self.sites_at(orders)]
 
     def _site(self, order: int) -> Site:
-        site = self._made.get(order)
-        if site is None:
-            walk = self._walk
-            address = walk.addresses[order]
-            names = (address, *walk.aliases[order]) if order in walk.aliases else (address,)
-            long = tuple(walk.long[order]) if order in walk.long else _NONE
-            site = self._made[order] = Site(order, address, walk.modules[order], names, long)
-        return site
+        return self.sites_at((order,))[0]
+
+    def sites_at(self, orders: Iterable[int]) -> list[Site]:
+        """The modules that stand at these places in the model."""
+        made, walk = self._made, self._walk
+        sites = []
+        for order in orders:
+            site = made.get(order)
+            if site is None:
+                address = walk.addresses[order]
+                names = (address, *walk.aliases[order]) if order in walk.aliases else (address,)
+                long = tuple(walk.long[order]) if order in walk.long else _NONE
+                site = made[order] = Site(order, address, walk.modules[order], names, long)
+            sites.append(site)
+        return sites
 
     def parameters(self) -> Parameters:
         """Every parameter and buffer once, with all its names, in model order."""

@@ -2,93 +2,103 @@
 
 A scope that is opened in every step walks the model in every step, and the model is nearly always
 as it was. So a model whose modules are neither shared nor wrapped nor parametrised is compared with
-what is remembered of it, level by level, in few steps of the interpreter; addresses, and what
-patterns matched, are taken from memory. Nothing that is remembered holds a module.
+what is remembered of it, level by level, in few steps of the interpreter; addresses, and answers
+to questions such as what a pattern matches, are taken from memory. Nothing that is remembered holds
+a module.
 """
 
 from __future__ import annotations
 
-import re
 import weakref
-from itertools import chain
-from typing import Final, TypeAlias
+from collections.abc import Callable, Hashable
+from operator import itemgetter
+from typing import Any, Final, TypeVar
 
 from torch import nn
 
 from nethook.torch_private import children_of
 
+T = TypeVar("T")
+
 # Per model; a script has a handful. One that makes up a new pattern at every step fills no memory.
-_MOST_PATTERNS: Final = 64
-_Levels: TypeAlias = tuple[list[nn.Module], list[str], list[int]]
+_MOST_ANSWERS: Final = 64
 
 
 class Structure:
     """Names and classes of the modules of one model; no module."""
 
-    __slots__ = ("_counts", "_keys", "_matches", "_order", "_types", "addresses", "classes")
+    __slots__ = (
+        "_arranged", "_distinct", "_known", "_names", "_types", "addresses", "classes",
+    )  # fmt: skip
 
     def __init__(
         self, addresses: list[str], modules: list[nn.Module], classes: dict[type[nn.Module], bool],
-        levels: _Levels,
+        by_level: list[nn.Module], names: list[list[str]],
     ) -> None:  # fmt: skip
         self.addresses = addresses  # in model order, as `modules`
         self.classes = classes
-        self._matches: dict[re.Pattern[str], list[int]] = {}
-        by_level, self._keys, self._counts = levels
+        self._known: dict[Hashable, Any] = {}
+        self._names = names  # of what lies below each, level by level
         self._types = list(map(type, by_level))
+        # Modules are hashed by their identity, unless a class says otherwise.
+        hashed = all(cls.__hash__ is object.__hash__ for cls in classes)
+        self._distinct: Callable[[list[nn.Module]], set[Any]] = set if hashed else _identities
         indices = {id(module): index for index, module in enumerate(by_level)}
         order = [indices[id(module)] for module in modules]
-        self._order = None if order == list(range(len(order))) else order  # None: level by level
+        # From the order of levels to that of the model; None where they are the same.
+        self._arranged = None if order == list(range(len(order))) else itemgetter(*order)
 
     def modules_of(self, model: nn.Module) -> list[nn.Module] | None:
         """The modules of a model in model order, if it still looks like this; None otherwise."""
-        levels = _levels(model, at_most=len(self._types))
-        if levels is None:
+        modules = [model]
+        try:
+            # The list grows while it is read, level by level, and no further than the names go.
+            for below, names in zip(map(children_of, modules), self._names, strict=False):
+                if below:
+                    if [*below] != names:
+                        return None
+                    modules += below.values()  # type: ignore[arg-type]  # None is met in its turn
+                elif names:
+                    return None
+        except (AttributeError, KeyError):  # one of them is None, or a script with names of its own
             return None
-        by_level, keys, counts = levels
-        if (
-            keys != self._keys
-            or counts != self._counts
-            or list(map(type, by_level)) != self._types
-            or len(set(map(id, by_level))) != len(by_level)  # one of them is shared now
-        ):
-            return None
-        return by_level if self._order is None else [by_level[index] for index in self._order]
+        if list(map(type, modules)) != self._types or len(self._distinct(modules)) != len(modules):
+            return None  # another class, or one that is shared now
+        return modules if self._arranged is None else list(self._arranged(modules))
 
-    def matching(self, expression: re.Pattern[str]) -> list[int]:
-        """The orders of the modules whose address matches as a whole."""
-        orders = self._matches.get(expression)
-        if orders is None:
-            if len(self._matches) >= _MOST_PATTERNS:
-                self._matches.clear()
-            matches = expression.fullmatch
-            orders = [order for order, name in enumerate(self.addresses) if matches(name)]
-            self._matches[expression] = orders
-        return orders
+    def once(self, question: Hashable, answer: Callable[[], T]) -> T:
+        """The answer to a question that is about names and classes alone; it is asked for once."""
+        try:
+            known: T = self._known[question]
+        except KeyError:
+            known = answer()
+            if len(self._known) >= _MOST_ANSWERS:
+                self._known.clear()
+            self._known[question] = known
+        return known
 
 
-def _levels(model: nn.Module, at_most: int) -> _Levels | None:
-    """The modules level by level, their names, and how many lie below each.
+def _identities(modules: list[nn.Module]) -> set[int]:
+    return set(map(id, modules))
+
+
+def _by_level(model: nn.Module, at_most: int) -> tuple[list[nn.Module], list[list[str]]] | None:
+    """The modules level by level, and the names of what lies below each.
 
     None where there are more than `at_most`: a module that has itself below it has no end.
     """
-    level = [model]
     modules = [model]
-    keys: list[str] = []
-    counts: list[int] = []
+    names: list[list[str]] = []
     try:
-        while level:
-            below = [children_of(module) for module in level]
-            counts += map(len, below)
-            below = [children for children in below if children]
-            keys += chain.from_iterable(below)
-            level = [module for children in below for module in children.values()]  # type: ignore[misc]
-            modules += level
+        for module in modules:  # it grows meanwhile
+            below = children_of(module)
+            names.append([*below])
+            modules += below.values()  # type: ignore[arg-type]
             if len(modules) > at_most:
                 return None
-    except (AttributeError, KeyError):  # one of them is None, or a script with names of its own
+    except (AttributeError, KeyError):  # as above
         return None
-    return modules, keys, counts
+    return modules, names
 
 
 # By id of the model, which a model with an `__eq__` of its own has as well; a model that dies takes
@@ -113,10 +123,10 @@ def remember(
 
     None of its modules may be shared or None.
     """
-    levels = _levels(model, at_most=len(modules))
+    levels = _by_level(model, at_most=len(modules))
     if levels is None:
         return None
-    structure = Structure(addresses, modules, classes, levels)
+    structure = Structure(addresses, modules, classes, *levels)
     key = id(model)
 
     def forget(gone: weakref.ref[nn.Module]) -> None:

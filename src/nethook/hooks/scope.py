@@ -55,7 +55,7 @@ class Scope:
         try:
             # First: other threads may call the model right now.
             see = stay if self._stays else enter
-            see(self.owner, self._threads, *([] if self._tree is None else [self._tree.root]))
+            see(self.hooks.owner, self._threads, *([] if self._tree is None else [self._tree.root]))
             if self._tree is not None:
                 run_eagerly_where_compiled(self._tree, self.hooks, in_block=not self._stays)
             return attach(self.hooks)
@@ -66,7 +66,7 @@ class Scope:
     def close(self) -> None:
         """Removes the hooks. A second time does nothing."""
         self.hooks.remove()
-        leave(self.owner)
+        leave(self.hooks.owner)
 
     def __enter__(self) -> Attachment:
         return self.open(lambda hooks: hooks)

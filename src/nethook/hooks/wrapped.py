@@ -77,9 +77,8 @@ class WrappedFunction:
     """
 
     def __init__(self, holder: str | type, name: str, wrapper: Hook, *, on: bool = True) -> None:
-        path = holder if isinstance(holder, str) else f"{holder.__module__}.{holder.__qualname__}"
-        self.function = f"{path}.{name}"
         self.wrapper = wrapper
+        self._path = holder
         self._holder = _module_or_class(holder) if isinstance(holder, str) else holder
         self._name = name
         self._stub: Stub | None = None
@@ -87,14 +86,24 @@ class WrappedFunction:
         if on:
             self.put_on()
 
+    @property
+    def function(self) -> str:
+        """What it wraps, with the name of what holds it."""
+        holder = self._path
+        path = holder if isinstance(holder, str) else f"{holder.__module__}.{holder.__qualname__}"
+        return f"{path}.{self._name}"
+
     def put_on(self) -> None:
         """Puts the wrapper on again after it was taken off. A second call does nothing."""
         if self in _ON:
             return
         current = vars(self._holder)[self._name]
-        stub = _stub_of(current) or _made.get((id(self._holder), self._name))
-        if stub is None or current not in (stub.kept, stub.placed):
-            stub = _made[id(self._holder), self._name] = Stub(current)
+        key = id(self._holder), self._name
+        stub = _made.get(key)
+        if stub is None or (current is not stub.kept and current is not stub.placed):
+            stub = _stub_of(current)
+            if stub is None or current is not stub.placed:
+                stub = _made[key] = Stub(current)
         # In the order in which `remove` can take off what an interrupt has left half-way.
         self._stub = stub
         _ON.append(self)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -28,6 +28,17 @@ from nethook.tracing.objects import Held, copier, refuse
 _Tensor = torch.Tensor
 
 Keep = Callable[[torch.Tensor], Any]
+
+
+class Keeper(Protocol):
+    """What keeps one tensor after another, for one set of options."""
+
+    def __call__(self, tensor: torch.Tensor, /) -> Any:
+        """What is kept of a tensor, whatever it is and whatever modes are on."""
+
+    @property
+    def plainly(self) -> Keep:
+        """The same for plain tensors while no mode is on: it does not ask again."""
 
 
 class Reference:
@@ -78,20 +89,20 @@ def keeper(
     device: torch.device | str | None,
     dtype: torch.dtype | None,
     transform: Callable[[torch.Tensor], Any] | None,
-) -> Keep:
+) -> Keeper:
     """The function that keeps one tensor, for one set of options."""
     own = _WAYS[copy, detach]
     if device is None and dtype is None and transform is None:
-        return _unnoticed(own)
+        return own
 
     def moved(tensor: torch.Tensor) -> Any:
         cast = dtype if dtype is not None and tensor.is_floating_point() else None
-        return own(compactly(lambda stored: stored.to(device=device, dtype=cast), tensor))
+        return own.plainly(compactly(lambda stored: stored.to(device=device, dtype=cast), tensor))
 
-    keep_moved = _unnoticed(moved)
+    keep_moved = _Unnoticed(moved)
     if transform is None:
         return keep_moved
-    give = _unnoticed(own if copy else _WAYS[None, detach])
+    give = own if copy else _WAYS[None, detach]
     return _Transformed(give, transform, keep_moved)
 
 
@@ -107,7 +118,7 @@ def snapshots(*, copy: bool = False, detach: bool = False, itself: bool = False)
             `torch.autograd.grad` can be taken of no other.
     """
     own: Keep = _Tensor.clone if copy else cheap_copy
-    own_copy = _unnoticed((lambda tensor: own(tensor.detach())) if detach else own)
+    own_copy = _Unnoticed((lambda tensor: own(tensor.detach())) if detach else own)
     if itself:
         return lambda tensor: Snapshot(tensor, own_copy)
     if copy or detach:
@@ -151,16 +162,23 @@ class _Transformed:
             value = self._transform(given.tensor if isinstance(given, Reference) else given)
         return self._keep(value) if isinstance(value, torch.Tensor) else value
 
+    @property
+    def plainly(self) -> Keep:
+        return self
 
-def _unnoticed(keep: Keep) -> Keep:
-    """`keep`, hidden from modes and tensor subclasses of the user's."""
 
-    def kept(tensor: torch.Tensor) -> Any:
+class _Unnoticed:
+    """Keeps a tensor hidden from modes and tensor subclasses of the user's."""
+
+    __slots__ = ("plainly",)
+
+    def __init__(self, plainly: Keep) -> None:
+        self.plainly = plainly
+
+    def __call__(self, tensor: torch.Tensor) -> Any:
         if type(tensor) is _Tensor and not function_modes() and not dispatch_modes():
-            return keep(tensor)  # the hot path
-        return _special(keep, tensor)
-
-    return kept
+            return self.plainly(tensor)  # the hot path
+        return _special(self.plainly, tensor)
 
 
 def _special(keep: Keep, tensor: torch.Tensor) -> Any:
@@ -238,12 +256,12 @@ def _read(member: Any, what: str) -> Any:
     return member
 
 
-_WAYS: dict[tuple[bool | None, bool], Keep] = {
-    (None, True): _lazy_detached,
-    (None, False): _lazy_unless_in_graph,
-    (True, True): lambda tensor: compact_clone(tensor.detach()),
-    (True, False): compact_clone,
-    (False, True): lambda tensor: Reference(tensor.detach()),
-    (False, False): Reference,
+_WAYS: dict[tuple[bool | None, bool], _Unnoticed] = {
+    (None, True): _Unnoticed(_lazy_detached),
+    (None, False): _Unnoticed(_lazy_unless_in_graph),
+    (True, True): _Unnoticed(lambda tensor: compact_clone(tensor.detach())),
+    (True, False): _Unnoticed(compact_clone),
+    (False, True): _Unnoticed(lambda tensor: Reference(tensor.detach())),
+    (False, False): _Unnoticed(Reference),
 }
 """How a tensor is kept: by `copy` (None is lazily, True now, False by reference) and `detach`."""

@@ -9,9 +9,9 @@ import torch
 
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.ops.consumer import Op, OpConsumer
-from nethook.torch_private import backward_id, in_transform
+from nethook.torch_private import backward_id, dispatch_modes, function_modes, in_transform
 from nethook.tracing.early_stop import StopPlan
-from nethook.tracing.keep import Keep, keep_value
+from nethook.tracing.keep import Keeper, keep_value
 from nethook.tracing.tape.entry import Entry, Stack
 from nethook.tracing.tape.op_records import OpRecords
 from nethook.tracing.tape.record import Record
@@ -29,9 +29,10 @@ class EveryOutput(OpConsumer):
 
     shares_ops = True
 
-    def __init__(self, records: OpRecords, keep: Keep) -> None:
+    def __init__(self, records: OpRecords, keep: Keeper) -> None:
         self._records = records
         self._keep = keep
+        self._plainly = keep.plainly
         self._state = records.state
         self._write = records.log.append
 
@@ -40,8 +41,10 @@ class EveryOutput(OpConsumer):
         if backward_id() != -1 or in_transform():
             skip(self._records.of(op))
             return
-        keep = self._keep
-        kept = keep(result) if type(result) is _Tensor else keep_value(keep, result)
+        if type(result) is _Tensor and not function_modes() and not dispatch_modes():
+            kept = self._plainly(result)
+        else:
+            kept = keep_value(self._keep, result)
         self._write((op, self._state.forward, kept))
 
 
@@ -59,7 +62,7 @@ class CallOps(OutputOps):
     """Keeps more than what operations return, or not all of it, or stops early."""
 
     def __init__(
-        self, owner: Owner, records: OpRecords, keep: Keep, most: int | None,
+        self, owner: Owner, records: OpRecords, keep: Keeper, most: int | None,
         plan: StopPlan | None,
     ) -> None:  # fmt: skip
         super().__init__(records, keep)

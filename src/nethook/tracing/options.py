@@ -10,7 +10,7 @@ import torch
 
 from nethook.errors import OptionError
 from nethook.hooks.threads import Threads, check_threads
-from nethook.tracing.keep import Keep, keeper
+from nethook.tracing.keep import Keeper, keeper
 
 Calls = Literal["all", "last"] | int
 Copy = Literal["lazy", "now", "reference"] | bool | None
@@ -71,7 +71,7 @@ class Options:
             f"got {self.calls!r}."
         )
 
-    def keep(self) -> Keep:
+    def keep(self) -> Keeper:
         """The function that keeps one tensor."""
         return keeper(
             copy=_COPIES[self.copy],

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import nn
 
-from nethook.addresses.op_addresses import split_patterns
+from nethook.addresses.op_addresses import OpPattern, split_patterns
 from nethook.addresses.patterns import Pattern
 from nethook.addresses.select import select_sites
 from nethook.addresses.tree import ParameterSite, Site, Tree
 from nethook.errors import ScopeError
 from nethook.hooks.attachment import Attachment
+from nethook.hooks.hook import Hook
 from nethook.hooks.layouts.fsdp import NO_HOOKS, shards_of
 from nethook.hooks.layouts.unhookable import RouterPair, routed_modules, why_not_called
 from nethook.hooks.ops.consumer import OpConsumer
@@ -30,6 +32,7 @@ from nethook.tracing.tape.record import ParameterRecord, Record
 from nethook.tracing.tape.state import State, StateOfThreads
 from nethook.tracing.tape.tape import Tape
 from nethook.tracing.taps import (
+    Add,
     CallTap,
     ForwardBegins,
     ForwardEnds,
@@ -38,6 +41,8 @@ from nethook.tracing.taps import (
     ParameterTap,
     Unfinished,
 )
+
+_SPELT: Final = frozenset({str, re.Pattern})
 
 
 def trace(
@@ -139,11 +144,7 @@ class TraceScope:
             raise ScopeError("this trace was entered before: call nethook.trace(...) again.")
         tree = Tree(self._model)
         self._state.model = weakref.ref(tree.root)
-        modules, op_patterns = split_patterns(self._patterns)
-        if modules or (self._patterns and not op_patterns):
-            sites = [site for _, site in select_sites(tree, modules)]
-        else:
-            sites = [] if op_patterns else tree.leaves()
+        sites, op_patterns = self._chosen(tree)
         ops = OpRecords(tree, op_patterns, self._state) if op_patterns else None
         if self._state.options.stop:
             self._plan = _stop_plan(tree, sites, ops)
@@ -151,12 +152,20 @@ class TraceScope:
         self._state.owner = self._scope.owner
         return self._scope.open(lambda hooks: self._attach(tree, sites, ops, hooks))
 
+    def _chosen(self, tree: Tree) -> tuple[list[Site], list[OpPattern]]:
+        patterns = self._patterns
+        if _SPELT.issuperset(map(type, patterns)):
+            orders, ops = tree.once(("trace", patterns), lambda: _choose(tree, patterns))
+        else:
+            orders, ops = _choose(tree, patterns)  # a function may answer otherwise the next time
+        return tree.sites_at(orders), ops
+
     def _attach(
         self, tree: Tree, sites: list[Site], ops: OpRecords | None, hooks: Attachment
     ) -> Tape:
         builder = _Builder(tree, hooks, self._state, self._plan, self._unfinished)
         builder.watch_begin()
-        records = [builder.watch(site) for site in sites]
+        records = builder.watch(sites)
         builder.watch_end()  # after the root's own tap, which must know its forward
         if ops is not None:
             builder.watch_ops(ops)
@@ -187,6 +196,16 @@ class TraceScope:
         # The plan holds the error, whose traceback would hold every tensor of the stopped forward.
         self._plan.error.__traceback__ = None
         return True
+
+
+def _choose(tree: Tree, patterns: tuple[Pattern, ...]) -> tuple[list[int], list[OpPattern]]:
+    """The modules that patterns mean, by their order, and the operations."""
+    modules, ops = split_patterns(patterns)
+    if modules or (patterns and not ops):
+        sites = [site for _, site in select_sites(tree, *(modules or patterns))]
+    else:
+        sites = [] if ops else tree.leaves()
+    return [site.order for site in sites], ops
 
 
 def _stop_plan(tree: Tree, sites: list[Site], ops: OpRecords | None) -> StopPlan:
@@ -220,30 +239,44 @@ class _Builder:
         self._shards = shards_of(tree.root) if options.param_grads else {}
         self._routers = RouterPair(hooks)
 
-    def watch(self, site: Site) -> Record:
-        """Puts the taps on one module."""
-        module, owner = site.module, self._hooks.owner
-        names = site.names + site.long
-        record = Record(self._state, site.address, names, type(module).__name__)
-        add = record.writer(self._most)
-        routed = id(module) in self._routed
-        if routed:
-            record.why = why_not_called(self._tree, site.address)
-        elif self._simple:
-            self._hooks.forward(module, OutputTap(owner, record, add, self._keep))
-            return record
-        before: InputTap | None = None
+    def watch(self, sites: list[Site]) -> list[Record]:
+        """Puts the taps on modules."""
+        state, owner, keep, most = self._state, self._hooks.owner, self._keep, self._most
+        records: list[Record] = []
+        before: list[tuple[nn.Module, Hook]] = []
+        after: list[tuple[nn.Module, Hook]] = []
+        for site in sites:
+            module = site.module
+            names = site.names + site.long
+            record = Record(state, site.address, names, type(module).__name__)
+            records.append(record)
+            add = record.writer(most)
+            if id(module) in self._routed:
+                record.why = why_not_called(self._tree, site.address)
+                first, last = self._taps(record, add)
+                if first is not None:
+                    self._routers.forward_pre(module, first)
+                self._routers.forward(module, last)
+            elif self._simple:
+                after.append((module, OutputTap(owner, record, add, keep)))
+            else:
+                first, last = self._taps(record, add)
+                if first is not None:
+                    before.append((module, first))
+                after.append((module, last))
+        if before:
+            self._hooks.forward_pre_each(before)
+        if after:
+            self._hooks.forward_each(after, with_kwargs=not self._simple)
+        return records
+
+    def _taps(self, record: Record, add: Add) -> tuple[InputTap | None, CallTap]:
+        """The taps before and after a module, where more than its output is asked for."""
+        owner, before = self._hooks.owner, None
         if self._wants_inputs:
             before = InputTap(owner, record, self._keep)
             self._unfinished.add(before, add)
-            hooks = self._routers if routed else self._hooks
-            hooks.forward_pre(module, before)
-        tap = CallTap(owner, record, add, self._keep, self._plan, before)
-        if routed:
-            self._routers.forward(module, tap)
-        else:
-            self._hooks.forward(module, tap, with_kwargs=True)
-        return record
+        return before, CallTap(owner, record, add, self._keep, self._plan, before)
 
     def watch_ops(self, ops: OpRecords) -> None:
         """Sees the operations that are asked for."""

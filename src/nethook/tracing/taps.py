@@ -22,9 +22,15 @@ from nethook.hooks.autograd.nodes import HeldNode
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.modes import quiet
 from nethook.hooks.threads import elsewhere, taken_off
-from nethook.torch_private import backward_id, in_transform, next_node_number
+from nethook.torch_private import (
+    backward_id,
+    dispatch_modes,
+    function_modes,
+    in_transform,
+    next_node_number,
+)
 from nethook.tracing.early_stop import StopPlan
-from nethook.tracing.keep import Keep, keep_value
+from nethook.tracing.keep import Keep, Keeper, keep_value
 from nethook.tracing.objects import is_plain
 from nethook.tracing.tape.entry import Entry, Gradients, Stack, outline
 from nethook.tracing.tape.record import ParameterRecord, Record
@@ -44,15 +50,16 @@ TRANSFORMED = "inside a torch.func transform (vmap, grad, …), whose values do 
 class OutputTap(Hook):
     """After a forward, when nothing but the output was asked for."""
 
-    __slots__ = ("_add", "_keep", "_record", "_state")
+    __slots__ = ("_add", "_keep", "_plainly", "_record", "_state")
 
-    def __init__(self, owner: Owner, record: Record, add: Add, keep: Keep) -> None:
+    def __init__(self, owner: Owner, record: Record, add: Add, keep: Keeper) -> None:
         self.owner = owner
         self.address = record.address
         self._record = record
         self._state = record.state
         self._add = add
         self._keep = keep
+        self._plainly = keep.plainly
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Writes down a call."""
@@ -61,8 +68,10 @@ class OutputTap(Hook):
         if backward_id() != -1 or in_transform():
             skip(self._record)
             return
-        keep = self._keep
-        kept = keep(output) if type(output) is _Tensor else keep_value(keep, output)
+        if type(output) is _Tensor and not function_modes() and not dispatch_modes():
+            kept = self._plainly(output)
+        else:
+            kept = keep_value(self._keep, output)
         self._add((self._state.forward, kept))  # the first fields of an Entry
 
 
@@ -92,7 +101,7 @@ class CallTap(OutputTap):
     __slots__ = ("_before", "_plan")
 
     def __init__(
-        self, owner: Owner, record: Record, add: Add, keep: Keep,
+        self, owner: Owner, record: Record, add: Add, keep: Keeper,
         plan: StopPlan | None, before: InputTap | None,
     ) -> None:  # fmt: skip
         super().__init__(owner, record, add, keep)

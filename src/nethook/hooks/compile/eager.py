@@ -54,8 +54,9 @@ def run_eagerly_where_compiled(tree: Tree, hooks: Attachment, *, in_block: bool 
 
 
 def _has_compiled_parts(tree: Tree) -> bool:
-    wrapped = any(is_compiled(module) for _, module in tree.wrappers)
-    return wrapped or any(compiled_call_of(module) is not None for module in tree.modules)
+    if any(map(compiled_call_of, tree.modules)):
+        return True
+    return bool(tree.wrappers) and any(is_compiled(module) for _, module in tree.wrappers)
 
 
 def without_warning_of_global_hooks(hooks: Attachment) -> None:

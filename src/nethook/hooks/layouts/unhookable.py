@@ -23,6 +23,7 @@ from nethook.hooks.attachment import Attachment
 from nethook.hooks.compile.eager import without_warning_of_global_hooks
 from nethook.hooks.hook import Hook, Owner
 
+_KINDS = (nn.TransformerEncoderLayer, torch.jit.ScriptModule)
 _FUSED = (
     "inside the nn.TransformerEncoderLayer {layer!r}, which runs as one fused kernel in evaluation "
     "without gradient. To see inside, call torch.backends.mha.set_fastpath_enabled(False) before "
@@ -36,7 +37,8 @@ _SCRIPTED = (
 
 def routed_modules(tree: Tree) -> set[int]:
     """The ids of all modules on which a local hook would change the run, or is refused."""
-    return {id(inner) for layer in _layers(tree) for inner in layer.module.modules()}
+    layers = _layers(tree)
+    return {id(inner) for layer in layers for inner in layer.module.modules()} if layers else set()
 
 
 def why_not_called(tree: Tree, address: str) -> str | None:
@@ -51,10 +53,9 @@ def why_not_called(tree: Tree, address: str) -> str | None:
 
 
 def _layers(tree: Tree) -> list[Site]:
-    kinds = (nn.TransformerEncoderLayer, torch.jit.ScriptModule)
-    if not tree.has(*kinds):
+    if not tree.has(*_KINDS):
         return []
-    return [site for site in tree.sites if isinstance(site.module, kinds)]
+    return [site for site in tree.sites if isinstance(site.module, _KINDS)]
 
 
 class Router(Hook):

@@ -113,13 +113,8 @@ _level = reader(
     "copies are made as if it were on",
     lambda _: 0,
 )
-
-
-def dual_level() -> int:
-    """The level of forward-mode differentiation that is on; -1: none."""
-    return int(_level(_forward_ad))
-
-
+dual_level: Callable[[], int] = partial(_level, _forward_ad)
+"""The level of forward-mode differentiation that is on; -1: none."""
 saved_tensors_hooks: Callable[[bool], Any] = name(
     "torch._C._autograd._top_saved_tensors_default_hooks",
     "Are hooks on, by which tensors that backward needs are kept elsewhere?",

@@ -40,7 +40,7 @@ def nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As in a process without hooks, whatever other tests have left behind."""
     gc.collect()
     monkeypatch.setattr(LeftOut, "_on", set())
-    monkeypatch.setattr(LeftOut, "_reducer", None)
+    monkeypatch.setattr(LeftOut, "_registered", [])
     with mock.patch.dict(copyreg.dispatch_table):
         copyreg.dispatch_table.pop(OrderedDict, None)
         yield

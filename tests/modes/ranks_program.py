@@ -95,9 +95,14 @@ def taps_stay() -> Any:
     return patched("nethook.watching.attach.put_last", lambda module, hook: None)
 
 
-def hooks_are_inert() -> Any:
+@contextmanager
+def hooks_are_inert() -> Iterator[None]:
     """Every call is taken for that of another thread."""
-    return patched("nethook.tracing.taps.elsewhere", lambda *_: True)
+    with (
+        patched("nethook.tracing.taps.open_here", lambda: ()),
+        patched("nethook.tracing.taps.elsewhere", lambda *_: True),
+    ):
+        yield
 
 
 def edits_are_inert() -> Any:

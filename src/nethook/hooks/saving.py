@@ -52,7 +52,9 @@ class LeftOut:
 
     # What is registered with Python is the same for the whole process, and so are these.
     _on: ClassVar[set[int]] = set()  # the handles, by id
-    _reducer: ClassVar[WithoutOurHooks | None] = None
+    # The one that is registered, or none. A list, for every attribute that is set on a class makes
+    # Python forget what it knows of the class, and a scope may be opened in every step.
+    _registered: ClassVar[list[WithoutOurHooks]] = []
     # The collector may end an attachment in the midst of these lines: a lock to enter twice.
     _lock: ClassVar = threading.RLock()
 
@@ -69,13 +71,15 @@ class LeftOut:
     def _settle(cls) -> None:
         """Registers what takes ordered dicts apart, or takes it off, as there are handles."""
         with cls._lock:
-            ours = cls._reducer
-            if cls._on and ours is None:
+            registered = cls._registered
+            if cls._on and not registered:
                 ours = WithoutOurHooks()
                 ours.before = _table.get(OrderedDict)
-                cls._reducer = _table[OrderedDict] = ours
-            elif not cls._on and ours is not None:
-                cls._reducer, before = None, ours.before
+                registered.append(ours)
+                _table[OrderedDict] = ours
+            elif registered and not cls._on:
+                ours = registered.pop()
+                before = ours.before
                 # Somebody who registered a function meanwhile keeps it, also if it calls ours.
                 if _table.get(OrderedDict) is ours:
                     if before is None:

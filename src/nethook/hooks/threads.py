@@ -39,6 +39,8 @@ NOWHERE: Final = -1
 # The scopes that are open in a context. Global as every `ContextVar` is: hooks are shared by all
 # threads, and this is how one finds out whether the call under way is its own.
 _open: ContextVar[tuple[Owner, ...]] = ContextVar("nethook scopes", default=())
+open_here: Final = _open.get
+"""`owner in open_here()` answers for nearly every call that it is not `elsewhere`."""
 # Those that stay open without a block, so that a forked child can switch them off: it inherits
 # them, and nobody in it closes them.
 _staying: weakref.WeakSet[Owner] = weakref.WeakSet()

@@ -226,22 +226,25 @@ def held_tensors(value: Any) -> list[torch.Tensor]:
     return held
 
 
-def _lazy(tensor: torch.Tensor) -> Any:
-    copied = lazy_copy(tensor)
-    if copied is not None:
-        return copied
-    alias = tensor.detach()
-    return compact_clone(alias) if alias.is_inference() else Reference(alias)
-
-
 def _lazy_detached(tensor: torch.Tensor) -> Any:
-    # A lazy copy lies outside the graph, but inside forward-mode AD it would have the tangent.
-    return _lazy(tensor.detach() if dual_level() >= 0 else tensor)
+    if dual_level() >= 0:
+        # A lazy copy lies outside the graph, but inside forward-mode AD it would have the tangent.
+        tensor = tensor.detach()
+    copied = lazy_copy(tensor)
+    return _not_lazy(tensor) if copied is None else copied
 
 
 def _lazy_unless_in_graph(tensor: torch.Tensor) -> Any:
-    # A copy would lie outside the graph that the user wants to keep.
-    return Reference(tensor) if tensor.requires_grad else _lazy(tensor)
+    if tensor.requires_grad:
+        return Reference(tensor)  # a copy would lie outside the graph that the user wants to keep
+    copied = lazy_copy(tensor)
+    return _not_lazy(tensor) if copied is None else copied
+
+
+def _not_lazy(tensor: torch.Tensor) -> Any:
+    """Where torch can make no lazy copy."""
+    alias = tensor.detach()
+    return compact_clone(alias) if alias.is_inference() else Reference(alias)
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

@@ -21,7 +21,7 @@ from nethook.hooks.autograd.gradients import Sink, ask
 from nethook.hooks.autograd.nodes import HeldNode
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.modes import quiet
-from nethook.hooks.threads import elsewhere, taken_off
+from nethook.hooks.threads import elsewhere, open_here, taken_off
 from nethook.torch_private import (
     backward_id,
     dispatch_modes,
@@ -63,7 +63,7 @@ class OutputTap(Hook):
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Writes down a call."""
-        if elsewhere(self.owner, module):
+        if self.owner not in open_here() and elsewhere(self.owner, module):
             return
         if backward_id() != -1 or in_transform():
             skip(self._record)

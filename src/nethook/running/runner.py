@@ -17,7 +17,7 @@ from nethook.running.program import Program
 from nethook.running.tracebacks import one_line, show
 
 
-@dataclass
+@dataclass(eq=False)
 class Outcome:
     """How a script ended.
 

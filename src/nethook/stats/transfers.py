@@ -48,7 +48,7 @@ def fetched(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [on_host[index] for index in range(len(tensors))]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Transfer:
     host: torch.Tensor
     arrived: torch.Event

@@ -17,7 +17,7 @@ from nethook.stats.fields import Matrix, empty_rows, merge_rows
 Integers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Axis:
     """The common windows of some ranks, and in which of them each window of each rank is."""
 

@@ -67,7 +67,7 @@ class SeriesInfo:
     info: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Windows:
     """Windows (or spans) of steps, as columns."""
 

@@ -22,7 +22,7 @@ MAX_NOTES: Final = 1 << 16
 """Scalars, events and loss records that may wait; when there are more, the oldest go."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Delivery:
     """What the writer thread takes out at once."""
 

@@ -78,7 +78,7 @@ class NewSnapshot(NamedTuple):
     data: bytes
 
 
-@dataclass
+@dataclass(eq=False)
 class _Track:
     """What is known of one phase: its next window, its spans, its groups of each level."""
 

@@ -3,7 +3,8 @@
 Three rules choose them, and `make test` knows none of them:
 
 - What `SLOW` names is left out, unless the command names it.
-- A test with several cases runs with the first `CASES` of them, and Hypothesis tries few examples.
+- A test with several cases runs with the first `CASES` of them, and Hypothesis tries at most
+  `EXAMPLES` examples.
 - The exhibits of the zoo are dealt out: every exhibit, and so every mechanism, is run by one of the
   tests that take exhibits, and every such test gets its share.
 
@@ -19,10 +20,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from hypothesis import settings
 
 ROOT: Final = Path(__file__).parents[1]
 TESTS: Final = ROOT / "tests"
 CASES: Final = 1
+EXAMPLES: Final = 10
 
 # Folders, files and single tests below tests/ that take more than a second, and why.
 SLOW: Final = {
@@ -164,3 +167,11 @@ def described(item: pytest.Item) -> tuple[str, dict[str, Any]]:
     """The id and the parameters of a test."""
     case = getattr(item, "callspec", None)
     return item.nodeid, case.params if case is not None else {}
+
+
+def try_few_examples(item: pytest.Item) -> None:
+    """Has Hypothesis try few examples where a test asks for more than its profile does."""
+    function = getattr(item, "function", None)
+    asked = getattr(function, "_hypothesis_internal_use_settings", None)
+    if asked is not None and asked.max_examples > EXAMPLES:
+        function._hypothesis_internal_use_settings = settings(asked, max_examples=EXAMPLES)

@@ -6,9 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.quick import (
     CASES,
+    EXAMPLES,
     NAMES,
     SLOW,
     TESTS,
@@ -16,6 +19,7 @@ from tests.quick import (
     first_cases,
     is_left_out,
     takes_first_cases,
+    try_few_examples,
 )
 
 SLOW_FILE = "running/test_scripts.py"
@@ -70,6 +74,20 @@ def test_all_cases_are_collected_where_the_command_asks_for_one() -> None:
     assert takes_first_cases(["tests/a.py", "tests/a.py::test_two"])
     assert not takes_first_cases(["tests/a.py", "tests/a.py::test_two[8]"])
     assert not takes_first_cases([], only_failures=True)
+
+
+@pytest.mark.parametrize(("asked", "tried"), [(3, 3), (EXAMPLES * 4, EXAMPLES)])
+def test_hypothesis_tries_few_examples_whatever_a_test_asks_for(asked: int, tried: int) -> None:
+    seen = []
+
+    @settings(max_examples=asked, database=None)
+    @given(st.integers())
+    def some_test(number: int) -> None:
+        seen.append(number)
+
+    try_few_examples(SimpleNamespace(function=some_test))
+    some_test()
+    assert len(seen) == tried
 
 
 def test_every_exhibit_is_run_once_and_every_test_of_exhibits_gets_some() -> None:

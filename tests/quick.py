@@ -27,7 +27,8 @@ TESTS: Final = ROOT / "tests"
 CASES: Final = 1
 EXAMPLES: Final = 10
 
-# Folders, files and single tests below tests/ that take more than a second, and why.
+# Folders, files, tests, and exhibits of a test, below tests/ that take about a second or more of
+# processor time, and why.
 SLOW: Final = {
     "start Python or a server": (
         "running/test_startup.py",
@@ -73,13 +74,25 @@ SLOW: Final = {
         "watching/test_disks.py",
         "watching/test_without_kernel.py",
     ),
-    "compile models": ("hooks/compile", "stats/test_torch_kernel.py"),
+    "compile models": (
+        "hooks/compile",
+        "hooks/process/test_optimizers.py::test_a_compiled_step_calls_the_hooks_as_they_are",
+        "stats/test_torch_kernel.py",
+    ),
+    "read every source file": (
+        "test_errors.py::test_errors_about_arguments_follow_one_template",
+        "test_layout.py::test_nothing_imports_a_test",
+        "test_rooms.py::test_no_module_reaches_itself_by_imports",
+        "test_torch_private.py::test_no_other_file_uses_a_private_name_of_torch",
+    ),
     "run documents and examples": ("test_docs.py", "test_examples.py", "test_notes.py"),
     "train models for long": (
         "examining",
         "init/calibration/test_calibrator.py",
         "init/test_proof.py",
+        "init/test_zoo.py::test_planning_and_verifying_change_nothing[wide]",
         "restoring/test_zoo.py::test_a_checkup_leaves_nothing_behind",
+        "test_preflight.py::test_what_records_is_handed_in_and_read_before_its_file_goes",
         "running/demo/test_demo.py::test_a_run_leaves_a_file_a_verdict_and_the_script",
         "watching/test_budget_simulation.py",
         "watching/test_loss_means.py",
@@ -93,7 +106,10 @@ SLOW: Final = {
     "write much, or do something at every line": (
         "figures/reporting/test_report.py",
         "classic/test_instrumented_calls.py",
+        "cli/test_diff.py",
+        "cli/test_export.py::test_the_words_of_0_1_still_work",
         "cli/test_report.py",
+        "exporting/test_export.py::test_tensorboard_reads_scalars_and_histograms",
         "exporting/test_tensorboard.py",
         "cli/test_version.py",
         "editing/test_recipes.py::test_whatever_a_file_holds_it_loads_as_edits_or_is_refused",
@@ -151,7 +167,9 @@ def chosen(tests: Sequence[tuple[str, dict[str, Any]]], arguments: Sequence[str]
     exhibits: defaultdict[str, list[int]] = defaultdict(list)
     for index, (name, parameters) in enumerate(tests):
         function = name.partition("[")[0]
-        if function.removeprefix("tests/") in NAMES and function not in arguments:
+        names = {function, name}
+        is_slow = not NAMES.isdisjoint(each.removeprefix("tests/") for each in names)
+        if is_slow and names.isdisjoint(arguments):
             continue
         if "exhibit" in parameters:
             exhibits[parameters["exhibit"].name].append(index)

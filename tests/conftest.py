@@ -20,7 +20,7 @@ from tests.leftovers import Before
 
 # Cores are shared, so how long one example takes says nothing.
 settings.register_profile("nethook", deadline=None)
-settings.register_profile("quick", deadline=None, max_examples=10)
+settings.register_profile("quick", deadline=None, max_examples=quick.EXAMPLES)
 settings.load_profile("nethook")
 
 
@@ -62,6 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         pairs = list(zip(items, taken, strict=True))
         config.hook.pytest_deselected(items=[item for item, is_taken in pairs if not is_taken])
         items[:] = [item for item, is_taken in pairs if is_taken]
+        for item in items:
+            quick.try_few_examples(item)
 
 
 @pytest.hookimpl(wrapper=True)

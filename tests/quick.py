@@ -3,7 +3,8 @@
 Three rules choose them, and `make test` knows none of them:
 
 - What `SLOW` names is left out, unless the command names it.
-- A test with several cases runs with the first `CASES` of them, and Hypothesis tries few examples.
+- A test with several cases runs with the first `CASES` of them, and Hypothesis tries at most
+  `EXAMPLES` examples.
 - The exhibits of the zoo are dealt out: every exhibit, and so every mechanism, is run by one of the
   tests that take exhibits, and every such test gets its share.
 
@@ -19,12 +20,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from hypothesis import settings
 
 ROOT: Final = Path(__file__).parents[1]
 TESTS: Final = ROOT / "tests"
 CASES: Final = 1
+EXAMPLES: Final = 10
 
-# Folders, files and single tests below tests/ that take more than a second, and why.
+# Folders, files, tests, and exhibits of a test, below tests/ that take about a second or more of
+# processor time, and why.
 SLOW: Final = {
     "start Python or a server": (
         "running/test_startup.py",
@@ -70,13 +74,25 @@ SLOW: Final = {
         "watching/test_disks.py",
         "watching/test_without_kernel.py",
     ),
-    "compile models": ("hooks/compile", "stats/test_torch_kernel.py"),
+    "compile models": (
+        "hooks/compile",
+        "hooks/process/test_optimizers.py::test_a_compiled_step_calls_the_hooks_as_they_are",
+        "stats/test_torch_kernel.py",
+    ),
+    "read every source file": (
+        "test_errors.py::test_errors_about_arguments_follow_one_template",
+        "test_layout.py::test_nothing_imports_a_test",
+        "test_rooms.py::test_no_module_reaches_itself_by_imports",
+        "test_torch_private.py::test_no_other_file_uses_a_private_name_of_torch",
+    ),
     "run documents and examples": ("test_docs.py", "test_examples.py", "test_notes.py"),
     "train models for long": (
         "examining",
         "init/calibration/test_calibrator.py",
         "init/test_proof.py",
+        "init/test_zoo.py::test_planning_and_verifying_change_nothing[wide]",
         "restoring/test_zoo.py::test_a_checkup_leaves_nothing_behind",
+        "test_preflight.py::test_what_records_is_handed_in_and_read_before_its_file_goes",
         "running/demo/test_demo.py::test_a_run_leaves_a_file_a_verdict_and_the_script",
         "watching/test_budget_simulation.py",
         "watching/test_loss_means.py",
@@ -90,7 +106,10 @@ SLOW: Final = {
     "write much, or do something at every line": (
         "figures/reporting/test_report.py",
         "classic/test_instrumented_calls.py",
+        "cli/test_diff.py",
+        "cli/test_export.py::test_the_words_of_0_1_still_work",
         "cli/test_report.py",
+        "exporting/test_export.py::test_tensorboard_reads_scalars_and_histograms",
         "exporting/test_tensorboard.py",
         "cli/test_version.py",
         "editing/test_recipes.py::test_whatever_a_file_holds_it_loads_as_edits_or_is_refused",
@@ -148,7 +167,9 @@ def chosen(tests: Sequence[tuple[str, dict[str, Any]]], arguments: Sequence[str]
     exhibits: defaultdict[str, list[int]] = defaultdict(list)
     for index, (name, parameters) in enumerate(tests):
         function = name.partition("[")[0]
-        if function.removeprefix("tests/") in NAMES and function not in arguments:
+        names = {function, name}
+        is_slow = not NAMES.isdisjoint(each.removeprefix("tests/") for each in names)
+        if is_slow and names.isdisjoint(arguments):
             continue
         if "exhibit" in parameters:
             exhibits[parameters["exhibit"].name].append(index)
@@ -164,3 +185,11 @@ def described(item: pytest.Item) -> tuple[str, dict[str, Any]]:
     """The id and the parameters of a test."""
     case = getattr(item, "callspec", None)
     return item.nodeid, case.params if case is not None else {}
+
+
+def try_few_examples(item: pytest.Item) -> None:
+    """Has Hypothesis try few examples where a test asks for more than its profile does."""
+    function = getattr(item, "function", None)
+    asked = getattr(function, "_hypothesis_internal_use_settings", None)
+    if asked is not None and asked.max_examples > EXAMPLES:
+        function._hypothesis_internal_use_settings = settings(asked, max_examples=EXAMPLES)

@@ -1,6 +1,7 @@
 """The config's learning rate is for eight GPUs; on my one small batch the loss jumps about and nothing is learned.
 
 expect: learning-rate-too-high
+or: dead-units
 line: "BASE_LR": 0.2
 source: https://github.com/facebookresearch/grid-feats-vqa/issues/26
 metric: test accuracy of the attributes, higher is better

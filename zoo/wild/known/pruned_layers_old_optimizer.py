@@ -2,7 +2,7 @@
 
 expect: stale-optimizer
 or: optimizer-misses-parameters
-line: speedup_model(model
+line: speedup_model(model, keep=12)
 source: https://github.com/microsoft/nni/issues/4521
 metric: test accuracy after fine-tuning, higher is better
 """

@@ -1,7 +1,6 @@
 """A tagger on sentences padded to 80 words; padding has the tag O like most words, and nothing masks it.
 
 expect: padding-dominates
-or: class-collapse
 line: loss = loss_fn(scores.view(-1, len(TAGS)), labels.view(-1))
 source: https://github.com/01-ai/Yi/issues/110
 metric: recall of entity words, higher is better

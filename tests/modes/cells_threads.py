@@ -505,10 +505,10 @@ def _scope_dies() -> Any:
     """An attachment that nothing holds, as one in a hook would be."""
     from nethook.hooks.attachment import Attachment
 
-    def forward(self: Any, module: Any, hook: Any, **options: Any) -> None:
-        del self, module, hook, options
+    def put_on(self: Any, *hooks: Any) -> None:
+        del self, hooks
 
-    return patched(f"{Attachment.__module__}.Attachment.forward", forward)
+    return patched(f"{Attachment.__module__}.Attachment._put_on", put_on)
 
 
 @cell("trace", GARBAGE, "mlp", guard=_scope_dies, without="hooks are lost")

@@ -1,6 +1,7 @@
 """A small event-sequence model whose loss estimation and generation never call eval(): inference_mode does not switch dropout off.
 
 expect: train-mode-evaluation
+line: logits = model(x)
 source: https://github.com/ipolharvard/ethos-ares/issues/20
 metric: loss on held-out timelines, lower is better
 """

@@ -1,4 +1,4 @@
-"""With pred_len=1 the model gives (batch, 1) and the loader (batch,): MSELoss warns once and compares everyone with everyone.
+"""With pred_len=1 the model gives (batch, 1) and the loader (batch,): MSELoss only warns, and I had switched warnings off.
 
 expect: loss-broadcast
 line: loss = criterion(pred, y_batch)

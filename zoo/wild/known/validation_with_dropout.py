@@ -1,6 +1,7 @@
 """Train and validate in one function, with torch.no_grad() but without model.eval(): dropout of a half stays on in the test.
 
 expect: train-mode-evaluation
+line: output = model(x)
 source: https://github.com/udacity/deep-learning-v2-pytorch/issues/3
 metric: test accuracy as printed, higher is better
 """

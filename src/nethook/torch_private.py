@@ -17,7 +17,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter, call, methodcaller
 from types import CodeType, FrameType
 from typing import Any, Final
@@ -76,6 +76,12 @@ function_mode_at: Callable[[int], Any] = name(
     "Which modes are on?",
     "operations between modules cannot be seen",
 )
+default_device_mode: Any = name(
+    "torch.utils._device.DeviceContext",
+    "Which mode is that of `torch.set_default_device`, which insists on being the lowest?",
+    "where a default device is set, what follows a model's output is not recorded",
+    (),
+)
 without_dispatch_modes: Callable[[], AbstractContextManager[Any]] = name(
     "torch.utils._python_dispatch._disable_current_modes",
     "How do the user's dispatch modes not see what nethook reads?",
@@ -92,6 +98,12 @@ without_function_overrides: Callable[[], AbstractContextManager[Any]] = name(
     "torch._C.DisableTorchFunction",
     "How do function modes and tensor subclasses not see what nethook reads?",
     "modes and subclasses of the user's see nethook's reads",
+    nullcontext,
+)
+with_function_overrides: Callable[[], AbstractContextManager[Any]] = name(
+    "torch._C._EnableTorchFunction",
+    "How does a mode of ours see calls again, inside `without_function_overrides`?",
+    "losses that a model computes by itself are not known to its examinations",
     nullcontext,
 )
 set_grad: Callable[[bool], Any] = name(
@@ -334,6 +346,11 @@ def saved_by(node: Any, what: str) -> Any:
     return getattr(node, f"_saved_{what}", None)
 
 
+def reader_of_saved(what: str) -> Callable[[Any], Any]:
+    """As `saved_by` for one argument, where it is asked in every step: an error where nothing."""
+    return attrgetter(f"_saved_{what}")  # which knows the name; a new string is looked up slowly
+
+
 def raw_saved_by(node: Any, what: str) -> Any:
     """The same, not yet unpacked; None where nothing was saved."""
     return getattr(node, f"_raw_saved_{what}", None)
@@ -349,14 +366,25 @@ _tells_hooks: Final = note(
 ) and exists(_HOOK_OF_SAVED)
 
 
+# Asked in every step: a name that is made anew is found more slowly than one that was there before.
+_NAMES_OF_SAVED: Final[dict[str, tuple[str, str]]] = {}
+
+
 def saved_without_hooks(node: Any, what: str) -> Any:
     """As `saved_by`; None where a hook of the script's would have to run for it."""
-    raw = getattr(node, f"_raw_saved_{what}", None)
+    names = _NAMES_OF_SAVED.get(what)
+    if names is None:
+        names = _NAMES_OF_SAVED[what] = (f"_raw_saved_{what}", f"_saved_{what}")
+    raw = getattr(node, names[0], None)
     if raw is None:
         return None
+    in_python = type(raw) is tuple and not hasattr(type(node), names[1])
     if _tells_hooks:
-        return getattr(node, f"_saved_{what}", None) if raw.unpack_hook is None else None
-    return _saved_unless_a_function_runs(node, what)
+        each = raw if type(raw) is tuple else (raw,)  # several tensors, by which was indexed
+        if any(one.unpack_hook is not None for one in each):
+            return None
+        return node.saved_tensors if in_python else getattr(node, names[1], None)
+    return None if in_python else _saved_unless_a_function_runs(node, what)
 
 
 class _RefusedError(Exception):
@@ -402,6 +430,12 @@ _ALSO_COLLECT: Final[tuple[_Act, ...]] = (*_ASK_NO_MORE, gc.enable)
 def saves_its_result(node: Any) -> bool:
     """Whether an operation keeps what it returned, for its backward."""
     return hasattr(node, "_raw_saved_result")
+
+
+@cache
+def saved_names_of(kind: type) -> tuple[str, ...]:
+    """What operations may save for their backward, by name; `kind` is the class of a node."""
+    return tuple(name[11:] for name in dir(kind) if name.startswith("_raw_saved_"))
 
 
 def everything_saved_by(node: Any) -> list[Any]:
@@ -735,6 +769,41 @@ def warn_of_skipped_graphs() -> None:
     """Takes `expect_skipped_graphs` back."""
     look_up(WARNED).discard(_SKIPPED)
 
+
+note(
+    "torch._dynamo.convert_frame.FRAME_COUNTER",
+    "Has anything been compiled? It would be compiled again where a mode is on",
+    "where the compiler is loaded, what follows a model's output is not recorded",
+)
+
+
+def compiled_frames() -> int:
+    """How many functions were compiled in this process, as far as is known."""
+    loaded = sys.modules.get("torch._dynamo.convert_frame")
+    return 0 if loaded is None else int(getattr(loaded, "FRAME_COUNTER", 1))
+
+
+# -- Data loaders ----------------------------------------------------------------------------------
+
+_LOADER: Final = "torch.utils.data.dataloader._BaseDataLoaderIter"
+loader_iterator: Any = name(
+    _LOADER,
+    "Does a batch come from a DataLoader?",
+    "that rows are samples is not known: what needs that is a question",
+    object,
+)
+sampler_of_loader: Callable[[Any], Any] = reader(
+    f"{_LOADER}._index_sampler",
+    "Which samples are a batch?",
+    "whether a loader shuffles is not known",
+    lambda _: None,
+)
+collates: Callable[[Any], bool] = reader(
+    f"{_LOADER}._auto_collation",
+    "Does a loader put samples together?",
+    "as of the name before the last",
+    lambda _: False,
+)
 
 # -- Wrappers and ranks ----------------------------------------------------------------------------
 

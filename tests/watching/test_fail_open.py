@@ -68,6 +68,7 @@ ROOMS = (
 )
 # What the loss record and the flight recorder call: each of these two fails alone.
 PARTS = (
+    "loop.written_buffers",
     "flight.file",
     "flight.ranges",
     "flight.loss",
@@ -77,8 +78,10 @@ PARTS = (
     "losses.calls",
     "losses.graph",
     "losses.marks",
+    "losses.kept",
     "losses.kinds",
     "losses.numbers",
+    "losses.padding",
     "losses.record",
     "losses.samples",
     "losses.tally",
@@ -92,6 +95,8 @@ ELSEWHERE = (
     "flight.replay_ops",
     "watch",
     "flight.flag",
+    # Losses of several summands: see losses/test_parts.py.
+    "losses.parts",
     # Other loops than this one: of ranks, devices and threads; the hooks around steps.
     "facts.averaging",
     "measuring.device_parameters",
@@ -101,6 +106,22 @@ ELSEWHERE = (
     # Other runs than this one: that go on in a file, or whose steps are cut short.
     "facts.earlier",
     "measuring.witnesses",
+    # Who gets a gradient, asked in a few steps: see facts/test_graph.py.
+    "facts.attributes",
+    "facts.graph",
+    "facts.held_tensors",
+    "facts.holders",
+    "facts.loose_leaves",
+    "facts.start",
+    "loose_tensors",
+    # Gradients that are cleared before a step: see loop/test_wiped_passes.py.
+    "loop.wiped_passes",
+    # Runs with a NaN: see flight/test_at_once.py.
+    "flight.at_once",
+    # Runs that are examined: `test_examinations`.
+    "examinations.batches",
+    "examinations.recorder",
+    "examinations.turns",
 )
 
 PACKAGE = "nethook.watching."

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import nethook
+from nethook.examining import limits
 from tests.watching.loops import batches, mlp
 from tests.watching.patient import patient  # noqa: F401 - used by every test
 
@@ -116,6 +117,45 @@ def test_gradient_wiped(follow, to_none):
     assert loop(run, "empty_gradients").tolist() == [1, 1, 1]
 
 
+def test_call_without_effect(follow):
+    model = mlp()
+    optimizer = sgd(model)
+
+    def script(watch):
+        for x, y in batches(3):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+    run = follow(model, optimizer, script)
+    order = events(run, "order")[0].data
+    assert order["calls"] == ["zero_grad", "forward", "backward", "step", "clip"]
+    assert {call: line.rpartition(":")[0] for call, line in order["lines"].items()} == {
+        "zero_grad": __file__,
+        "clip": __file__,
+    }
+
+
+def test_diverged(follow):
+    model = mlp()
+    optimizer = sgd(model)
+
+    def script(watch):
+        for at, (x, y) in enumerate(batches(6)):
+            if at == 3:
+                optimizer.param_groups[0]["lr"] = 50.0
+            optimizer.zero_grad()
+            F.cross_entropy(model(x if at < 3 else 100 * x), y).backward()
+            optimizer.step()
+
+    run = follow(model, optimizer, script)
+    rates = run.scalars["lr:0.0"]
+    assert list(zip(rates.step.tolist(), rates.value.tolist(), strict=True)) == [(0, 0.1), (3, 50)]
+    size = run.series("", "inputs")["rms"]
+    assert size[3:].min() > 20 * size[:3].max()
+
+
 def test_optimizer_misses_parameters(follow):
     model = mlp()
     optimizer = torch.optim.SGD(model[2].parameters(), 0.1)
@@ -146,6 +186,62 @@ def test_no_gradient(follow):
     assert site(run, "first.weight")["with_grad"] == 0
     assert site(run, "first.weight")["requires_grad"]
     assert site(run, "second.weight")["with_grad"] == 4
+
+
+class InAList(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.last = [nn.Linear(10, 8)], nn.Linear(8, 5)
+
+    def forward(self, x):
+        return self.last(self.layers[0](x))
+
+
+def test_unregistered_layers(follow):
+    model = InAList()
+    optimizer = sgd(model)
+    run = follow(model, optimizer, train(model, optimizer, batches(4)))
+    (other,) = run.info["graph"]["others"]
+    assert (other["how"], other["where"], other["parameters"]) == ("list", "layers", 2)
+    assert (other["moved"], other["filled"]) == (False, False)
+    assert run.info["seen"]["gradients"] == 2
+
+
+def test_stale_optimizer(follow):
+    model = mlp()
+    optimizer = sgd(model)
+    model[-1] = nn.Linear(model[-1].in_features, 5)
+    run = follow(model, optimizer, train(model, optimizer, batches(6)))
+    last = len(model) - 1
+    assert {one["address"] for one in run.info["graph"]["unheld"]} == {
+        f"{last}.weight", f"{last}.bias"
+    }  # fmt: skip
+    (held,) = [one for one in run.info["graph"]["optimizers"] if one["steps"]]
+    assert (held["parameters"], held["of_models"], held["orphans"]) == (4, 2, 2)
+
+
+def test_call_without_effect_of_an_attribute(follow):
+    model = mlp()
+    model[0].weight.require_grad = False
+    optimizer = sgd(model)
+    run = follow(model, optimizer, train(model, optimizer, batches(2)))
+    (attribute,) = run.info["graph"]["attributes"]
+    assert (attribute["name"], attribute["meant"]) == ("require_grad", "requires_grad")
+
+
+def test_a_sparse_gradient_is_a_gradient(follow):
+    class Words(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.head = nn.Embedding(12, 8, sparse=True), nn.Linear(8, 5)
+
+        def forward(self, x):
+            return self.head(self.table(x.argmax(1)))
+
+    model = Words()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    run = follow(model, optimizer, train(model, optimizer, batches(4)))
+    assert site(run, "table.weight")["with_grad"] == 4
 
 
 def test_eval_mode_training(follow):
@@ -661,6 +757,123 @@ def test_gradients_are_old_only_where_a_step_uses_them(follow, cleared):
     assert (loop(run, "old_gradients").sum() > 0) is not cleared
 
 
+def test_output_misfits_loss(follow):
+    model = nn.Sequential(mlp(), nn.Softmax(1))
+    optimizer = sgd(model)
+    run = follow(model, optimizer, train(model, optimizer, batches(3), F.nll_loss))
+    made = record(run)
+    assert (made["kind"], made["chain"][:2]) == ("nll", ["NllLoss", "Softmax"])
+    assert made["prediction"]["max"] > 0 > made["value"]
+    assert made["row_sums"] == pytest.approx([1, 1])
+
+
+def test_padding_dominates(follow):
+    model = nn.Sequential(nn.Embedding(9, 8), nn.Linear(8, 5))
+    ids, tags = torch.randint(1, 9, (6, 10)), torch.randint(1, 5, (6, 10))
+    ids[:, 3:], tags[:, 3:] = 0, 0
+
+    def of_positions(scores, labels):
+        return F.cross_entropy(scores.view(-1, 5), labels.view(-1))
+
+    optimizer = sgd(model)
+    run = follow(model, optimizer, train(model, optimizer, [(ids, tags)] * 3, of_positions))
+    assert record(run)["padding"]["share"] == pytest.approx(0.7)
+    assert record(run)["padding"]["target"] == 0
+
+
+def test_unbalanced_loss_terms(follow):
+    model, wanted = mlp(), torch.randn(64, 5)
+
+    def both(output, labels):
+        return 100 * F.mse_loss(output, wanted[: len(labels)]) + F.cross_entropy(output, labels)
+
+    optimizer = sgd(model)
+    run = follow(model, optimizer, train(model, optimizer, batches(3), both))
+    made = record(run)
+    assert [part["kinds"] for part in made["parts"]] == [["cross_entropy"], ["mse"]]
+    values = [
+        part["factor"] * value
+        for part, value in zip(made["parts"], made["part_values"], strict=True)
+    ]
+    assert sum(values) == pytest.approx(made["value"], rel=1e-5)
+    seen = wanted[: made["prediction"]["shape"][0]]
+    assert made["part_constants"][1] == pytest.approx(seen.var(0).mean().item(), rel=1e-5)
+
+
+def test_unshuffled_data(follow):
+    model = mlp()
+    data = [(x, torch.full_like(y, at // 3)) for at, (x, y) in enumerate(batches(6))]
+    optimizer = sgd(model)
+    run = follow(model, optimizer, train(model, optimizer, data))
+    assert len(run.losses) > 3
+    for loss in run.losses:
+        assert np.argmax(loss.data["class_counts"]) == loss.step // 3
+
+
+def test_unshuffled_data_of_a_loss_by_hand(follow):
+    by_hand = [(x, 10.0 * at + torch.randn(len(x), 5)) for at, (x, _) in enumerate(batches(4))]
+
+    def squares(output, y):
+        return ((output - y) ** 2).mean()
+
+    other = mlp()
+    optimizer = sgd(other)
+    run = follow(other, optimizer, train(other, optimizer, by_hand, squares))
+    for loss in run.losses:
+        wanted = by_hand[loss.step][1].mean().item()
+        assert loss.data["target"]["mean"] == pytest.approx(wanted, abs=1e-3)
+
+
+def test_evaluation_scale(follow):
+    model = mlp()
+    optimizer = sgd(model)
+
+    def script(watch):
+        train(model, optimizer, batches(4))(watch)
+        model.eval()
+        with torch.no_grad():
+            for x, _ in batches(3):
+                model(255 * x)
+
+    run = follow(model, optimizer, script)
+    sizes = [run.series("", "inputs", phase=phase)["std"].mean() for phase in ("train", "eval")]
+    assert sizes[1] > 100 * sizes[0]
+
+
+EXAMINED = (
+    "samples_mixed", "target_misaligned", "sees_the_future", "target_shifted", "target_is_input",
+    "random_evaluation",
+)  # fmt: skip
+
+
+def test_what_examinations_show(follow, monkeypatch):
+    # Under load a process may get little of the processor in the usual time.
+    monkeypatch.setattr(limits, "LEAST", 60.0)
+    monkeypatch.setattr(limits, "MOST", 60.0)
+    monkeypatch.setattr(limits.Deadline.__init__, "__defaults__", (60.0,))
+
+    class Mixes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(10, 8), nn.Linear(8, 5)
+
+        def forward(self, x):
+            return self.last(F.dropout(torch.softmax(self.first(x), dim=0), 0.5))
+
+    model = Mixes()
+    optimizer = sgd(model)
+    run = follow(model, optimizer, train(model, optimizer, batches(6)), examine=True)
+    by_name = {result["experiment"]: result for result in run.info["examined"]}
+    mixed = by_name["samples are independent"]
+    assert mixed["outcome"] in ("found", "question")
+    assert mixed["facts"]["others"] > 0.001
+    assert by_name["evaluation repeats itself"]["facts"]["operation"] == "F.dropout"
+    others = ("predictions line up with targets", "no look ahead", "what the target is")
+    for name in others:  # a batch of vectors has no positions
+        assert by_name[name]["outcome"] in ("fine", "not applicable")
+        assert by_name[name]["outcome"] == "fine" or by_name[name]["reason"]
+
+
 def test_every_rule_of_the_doctor_has_a_test_here():
     from nethook.doctor.rules import own_rules
 
@@ -673,6 +886,7 @@ def test_every_rule_of_the_doctor_has_a_test_here():
         "input_collapsed": "input_collapsed_and_input_ignored",
         "not_learning": "not_learning_and_overfitting",
         "overfitting": "not_learning_and_overfitting",
+        **dict.fromkeys(EXAMINED, "what_examinations_show"),
     }
     codes = [rule.code.replace("-", "_") for rule in own_rules()]
     assert len(codes) > 35

@@ -421,7 +421,7 @@ def test_a_batch_is_held_until_the_next_and_no_longer(tmp_path):
             optimizer.step()
             del x
         assert len(seen) > 3
-    assert watch._session.recorders.flight.plain.args == ()
+    assert watch._session.recorders.flight.plain.held is None
 
 
 def test_a_batch_that_is_too_large_is_not_held(tmp_path, monkeypatch):
@@ -523,7 +523,7 @@ def test_what_is_left_behind_is_told_at_the_end(tmp_path):
 
 METHODS = [
     (Session, "_put_off"), (Session, "_keep"), (Session, "_fold"), (Schedule, "step_ended"),
-    (LoopNumbers, "keep"), (LoopNumbers, "fold"), (Flight, "was_easy"), (Flight, "_is_plain"),
+    (LoopNumbers, "keep"), (LoopNumbers, "fold"), (Flight, "was_easy"),
     (LossKeeper, "keep_plainly"), (Losses, "backward"), (Losses, "_mark"),
     (Losses, "forget"), (LossValues, "take"),
 ]  # fmt: skip

@@ -55,7 +55,6 @@ NOT_ON_THE_WAY = {
     "flight.recorder:Flight._report_late",
     "flight.recorder:Flight.device_flags",
     # Steps in which nothing is due: see test_quiet_steps.py.
-    "flight.recorder:Flight._is_plain",
     "losses.recorder:Losses.forget",
     "flight.ring:PlainCall.hold",
     "flight.loss:LossKeeper.keep_plainly",
@@ -76,8 +75,10 @@ NOT_ON_THE_WAY = {
     "flight.culprit:_somewhere",
     "flight.ring:set_random_states",
     "losses.recorder:Losses._due",
-    # A model that is not called with a tensor first: see losses/test_samples.py.
+    # A model that is not called with a tensor first, and a loss that does not tell its samples: see
+    # losses/test_samples.py and losses/test_recorder.py.
     "losses.recorder:Losses._note_length",
+    "losses.recorder:Losses._given_samples",
     "losses.samples:length_of",
     "losses.recorder:Losses._poll",
     "losses.recorder:Losses.turn_off",
@@ -92,7 +93,10 @@ NOT_ON_THE_WAY = {
 
 def on_the_way(place: str) -> bool:
     short = place.removeprefix("nethook.watching.")
-    is_elsewhere = short in NOT_ON_THE_WAY or short.startswith("flight.reasons")
+    # What computes values of summands, and looks for padding, depends on the kind of loss: see
+    # losses/test_parts.py and losses/test_padding.py.
+    by_kind = short.startswith(("flight.reasons", "losses.parts:_", "losses.padding:_"))
+    is_elsewhere = short in NOT_ON_THE_WAY or by_kind
     return "__" not in short and not is_elsewhere
 
 

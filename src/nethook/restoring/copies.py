@@ -48,7 +48,7 @@ def stand_in(model: nn.Module, inputs: Inputs, *, copied: bool) -> tuple[nn.Modu
         return _without_data(model), _map(_to_meta, inputs)
     own = own_inputs(inputs)
     if copied:  # objects among the inputs may be written to as well: a cache of keys
-        return copy.deepcopy(model, _unmade(model)), _deeply(own)
+        return copy.deepcopy(model, _unmade(model)), own_objects(own)
     return model, own
 
 
@@ -70,7 +70,7 @@ def _to_meta(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to("meta")
 
 
-def _deeply(inputs: Inputs) -> Inputs:
+def own_objects(inputs: Inputs) -> Inputs:
     """Copies of everything that is not a tensor; those are copied already."""
     memo: dict[int, Any] = {}
     for _, tensor in tensors((inputs.args, dict(inputs.kwargs))):

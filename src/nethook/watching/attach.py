@@ -25,6 +25,7 @@ from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.process.export import export_without_hooks
 from nethook.hooks.process.optimizers import on_every_step
+from nethook.hooks.process.origins import was_filled, was_loaded
 from nethook.hooks.scope import Scope
 from nethook.hooks.threads import Threads
 from nethook.runs.writing.provenance import command
@@ -33,13 +34,16 @@ from nethook.stats.memory import sizes
 from nethook.stats.shards import is_shared
 from nethook.torch_private import compiled_call_of, is_compiled, parameters_of
 from nethook.watching.clock.clock import Clock
+from nethook.watching.examinations.recorder import Examinations
 from nethook.watching.facts.facts import Facts, SiteFacts
 from nethook.watching.facts.op_order import OpOrder
+from nethook.watching.facts.start import is_untouched
 from nethook.watching.hooks.root_hooks import RootBegins, RootEnds
 from nethook.watching.hooks.step_hooks import StepBegins, StepEnds
 from nethook.watching.hooks.wrappers import wrap_loop
 from nethook.watching.journal import Journal, Options
 from nethook.watching.loop.optimizers import Optimizers
+from nethook.watching.loose_tensors import LooseTensors, is_trained
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.rebinding import Resolver
 from nethook.watching.measuring.snapshots import Snapshots, SnapshotTap, checked
@@ -135,6 +139,7 @@ def attach(
     batches: int,
     threads: Threads,
     keep_args: bool = False,
+    examine: bool = False,
 ) -> tuple[Session, Attachment]:
     """Opens the run and puts every hook on; if anything fails, nothing is left behind."""
     _check_made(models)
@@ -153,6 +158,7 @@ def attach(
                 "quantities": list(wanted), "budget": budget, "phases": list(phases),
                 "batches": batches, "snapshots": dict(snapshots),
             },
+            "loaded": any(was_loaded(model) for model in models.values()),
             "models": {
                 name: {
                     "type": type(tree.root).__name__,
@@ -169,6 +175,7 @@ def attach(
         clock = (
             Clock(first) if own else Clock(first, calls=CallsOfThreads(), turns=TurnsOfThreads())
         )
+        clock.calls.nobody = all(isinstance(model, LooseTensors) for model in models.values())
         journal = Journal(
             writer, clock, Schedule(budget, wanted, first), Options(wanted, phases, world),
             capacity=series + 128 + 64 * len(models),
@@ -176,6 +183,8 @@ def attach(
         session = (Session if own else SessionOfThreads)(journal, models, batches)
         _Builder(session, hooks, trees, chosen, parameters, optimizers).build()
         _put_snapshots(session, hooks, trees, checked(snapshots))
+        if examine:
+            _put_examinations(session, hooks)
         return session, hooks
 
     try:
@@ -196,7 +205,7 @@ def _leaves(tree: Tree, include: Pattern | None, exclude: Pattern | None) -> lis
 
 
 def _parameters(tree: Tree) -> list[ParameterSite]:
-    return [site for site in tree.parameters().sites if isinstance(site.tensor, nn.Parameter)]
+    return [site for site in tree.parameters().sites if is_trained(tree.root, site.tensor)]
 
 
 def _model(
@@ -245,6 +254,25 @@ def _put_snapshots(
             tap = SnapshotTap(hooks.owner, address, journal, store, samples)
             target = routers if id(site.module) in routed else hooks
             target.forward(site.module, tap)
+
+
+def _put_examinations(session: Session, hooks: Attachment) -> None:
+    """Steps are examined, where one thread is followed."""
+    if session.locked:
+        why = ["several threads are followed"]
+        session.journal.writer.info(examination={"seconds": 0.0, "not_examined": why})
+        return
+    recorders = session.recorders
+    examinations = Examinations(
+        session.journal,
+        recorders,
+        lambda: (recorders.losses.lines, len(session.optimizers.tracks)),
+        lambda: session.optimizers.by_name().values(),
+        hooks.owner,
+    )
+    recorders.add(examinations)
+    hooks.add(examinations)
+    session.journal.on_give_up.append(examinations.turn_off)
 
 
 class _Builder:
@@ -368,7 +396,10 @@ class _Builder:
             "owners": [f"{prefix}{owner.address}".rstrip(".") for owner in site.owners],
             **described(tensor),
             "elements": tensor.numel(),
+            "filled": was_filled(tensor),
         }
+        if not tensor.requires_grad:
+            fixed["untouched"] = is_untouched(tensor)
         return ParameterFacts(f"{prefix}{site.address}", tensor), site, fixed
 
 

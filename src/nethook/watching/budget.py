@@ -200,6 +200,12 @@ class Budget:
         """Seconds since training began."""
         return self.costs.elapsed
 
+    def in_words(self) -> str:
+        """How often quantities are measured."""
+        if self.every == 1:
+            return "everything is measured in every step"
+        return f"each quantity is measured once in {self.every} steps"
+
     @property
     def overhead(self) -> float:
         """What steps have cost, all threads included, relative to what training took by itself."""
@@ -235,7 +241,7 @@ class Budget:
 
     def closed(self, seconds: float) -> None:
         """To close the watch has taken so many seconds."""
-        self.costs.closing = seconds
+        self.costs.closing += seconds
 
     def writer_took(self, seconds: float) -> None:
         """The writer's thread has used so many seconds of the processor."""

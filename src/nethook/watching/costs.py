@@ -103,8 +103,14 @@ class Costs:
             self._ended = self.now()
 
     def leave_out(self, seconds: float) -> None:
-        """So much time was neither training's nor nethook's: compiling, or standing still."""
-        self._begun += seconds
+        """So much time was neither training's nor watching's: compiling, examining, standing still.
+
+        After the end of training it is none of closing's.
+        """
+        if self._ended is None:
+            self._begun += seconds
+        else:
+            self.closing -= seconds
 
     @property
     def in_opening(self) -> bool:

@@ -89,6 +89,7 @@ class Diagnosis:
 
     def _look(self) -> None:
         from nethook.doctor.diagnose import examine
+        from nethook.doctor.rules import all_rules
         from nethook.runs.reading.run import Run
 
         began = time.thread_time()
@@ -103,6 +104,7 @@ class Diagnosis:
             diagnosis={
                 "time": time.time(),
                 "seconds": time.thread_time() - began,
+                "checks": sum(1 for _ in all_rules()) - len(failed),
                 "failed": failed,
             },
         )

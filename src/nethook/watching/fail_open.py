@@ -20,7 +20,8 @@ import os
 import traceback
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from nethook.hooks.stack import raised_by_signal
@@ -52,6 +53,7 @@ class Guard:
         self._tell = tell
         self._give_up = give_up
         self._failed: set[str] = set()  # parts
+        self._stopped = False
         _GUARDS.add(self)
 
     def failed(self, name: str, error: Exception, turn_off: Callable[[], None] | None) -> None:
@@ -80,8 +82,18 @@ class Guard:
         if alive and self.failures == 1 and not self.silent:
             self._warn(name, error)
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """A block in which nothing is watched: copies run in it that are none of the script's."""
+        before, self.alive = self.alive, False
+        try:
+            yield
+        finally:
+            self.alive = before and not self._stopped
+
     def stop(self) -> None:
         """Everything is off from now on."""
+        self._stopped = True
         self.alive = False
         try:
             self._give_up()

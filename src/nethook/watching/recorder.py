@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 from torch import nn
 
 from nethook.watching.fail_open import FailsAlone
@@ -39,6 +40,9 @@ class Recorder:
 
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """It has returned."""
+
+    def before_backward(self, roots: Sequence[torch.Tensor]) -> None:
+        """A backward pass from these is about to begin, and its graph is whole."""
 
     def pass_ended(self, phase: str) -> None:
         """A pass without gradient has ended: now it is known whether it was `eval` or `aux`."""
@@ -67,6 +71,7 @@ class Calls:
         self.first_call: list[Callable[[], None]] = []
         self.call_begins: list[Callable[..., None]] = []
         self.call_ends: list[Callable[..., None]] = []
+        self.before_backward: list[Callable[[Sequence[torch.Tensor]], None]] = []
         self.pass_ended: list[Callable[[str], None]] = []
         self.before_step: list[Callable[[Sequence[Any]], None]] = []
         self.end_step: list[Callable[[int], None]] = []
@@ -98,16 +103,28 @@ class Recorders(Calls):
         if not isinstance(recorder, FailsAlone):
             raise error
         recorder.failed(error)
+        self.rest(recorder)
+
+    def rest(self, recorder: object, names: Sequence[str] | None = None) -> None:
+        """A recorder is not told these any more; None: nothing at all."""
         for calls in (self, self.quiet):
-            for name in _METHODS:
+            for name in _METHODS if names is None else names:
                 others = [other for other in getattr(calls, name) if other.__self__ is not recorder]
                 setattr(calls, name, others)
+
+    def wake(self, recorder: Recorder, names: Sequence[str]) -> None:
+        """A recorder is told these again."""
+        self.rest(recorder, names)
+        for name in names:
+            for calls in (self, self.quiet):
+                # Another list: somebody may be going through this one.
+                setattr(calls, name, [*getattr(calls, name), getattr(recorder, name)])
 
     def __iter__(self) -> Any:
         return iter(self._all)
 
 
 _METHODS = (
-    "first_call", "call_begins", "call_ends", "pass_ended", "before_step", "end_step",
-    "end_window", "close",
+    "first_call", "call_begins", "call_ends", "before_backward", "pass_ended", "before_step",
+    "end_step", "end_window", "close",
 )  # fmt: skip

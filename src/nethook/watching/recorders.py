@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import nn
 
@@ -37,7 +38,7 @@ class WatchRecorders(Recorders):
         called_alone: Callable[[nn.Module, bool | None], bool],
     ) -> None:
         super().__init__()
-        self.numbers = LoopNumbers(journal)
+        self.numbers = LoopNumbers(journal, self._point_of)
         self.flight = Flight(journal, batches)
         self.loss_values = LossValues(journal, self.numbers)
         self.losses = Losses(journal, self.loss_values)
@@ -50,3 +51,6 @@ class WatchRecorders(Recorders):
             self.batches,
         ):  # fmt: skip
             self.add(recorder)
+
+    def _point_of(self, batches: list[Any]) -> tuple[float, ...] | None:
+        return self.loss_values.point(batches)  # which is made after who asks for it

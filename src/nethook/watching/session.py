@@ -19,7 +19,7 @@ the rows of the journal by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from threading import get_ident
 from typing import Any, Final
@@ -28,35 +28,31 @@ import torch
 from torch import nn
 
 from nethook.hooks.hook import Owner
-from nethook.hooks.modes import quiet
 from nethook.hooks.stack import error_of_call, steps_under_way
 from nethook.runs import names
 from nethook.stats.shards import is_shared
 from nethook.watching.clock.call_order import MOST, CallOrder
-from nethook.watching.clock.clock import BACKWARD, FORWARD, OPTIMIZER, UNDER_WAY
+from nethook.watching.clock.calls import PLAIN
+from nethook.watching.clock.clock import BACKWARD, FORWARD, MEANINGS, OPTIMIZER, UNDER_WAY
 from nethook.watching.clock.step_end import StepEnd
 from nethook.watching.facts.averaging import Averaging
 from nethook.watching.facts.facts import Facts
+from nethook.watching.facts.graph import Graph
 from nethook.watching.journal import Journal
-from nethook.watching.loop.closures import after_closure, closure_of, with_closure
+from nethook.watching.loop.closures import closure_of, read_after, with_closure
 from nethook.watching.loop.interrupted import Interruptions
 from nethook.watching.loop.optimizers import Optimizers
 from nethook.watching.loop.passes import Passes
 from nethook.watching.loop.track import Track
 from nethook.watching.measuring.gradient_scale import GradientScale
+from nethook.watching.measuring.loop_numbers import Losses
 from nethook.watching.measuring.window import OpenWindow
 from nethook.watching.recorders import WatchRecorders
 
-_Tensor = torch.Tensor
 _OWN_FRAMES: Final = 4
 """Of nethook's, between the line of a script that calls `torch.autograd.backward` and the loss
 record: the stub in its place, the wrapper, `backward_begins`, `Losses.backward`."""
 _PARTS: Final = "modules are called without the model around them"
-_CLOCKS: Final = {
-    OPTIMIZER: "a step of the optimizers",
-    BACKWARD: "a backward pass, for no optimizer that holds the parameters has stepped",
-    FORWARD: "a call of the model, for there was no backward pass",
-}
 
 
 class Session:
@@ -90,15 +86,14 @@ class Session:
     def follow(self, optimizers: Optimizers, facts: Facts, owner: Owner) -> None:
         """Says whose steps are followed; before that nothing may happen."""
         self.optimizers = optimizers
+        graph = Graph(self.journal, self.models, optimizers, self.recorders.losses)
         self.interruptions = Interruptions(
             self.journal, self.order, optimizers, self.step_complete, self.turns_taken
         )
         self.interruptions.follow(owner)
         self.window = OpenWindow(self.journal, self._end_window, facts.write)
-        for recorder in (self.interruptions, facts, self.recorders.modes):
+        for recorder in (self.interruptions, graph, facts, self.recorders.modes):
             self.recorders.add(recorder)
-
-    # -- calls of watched models --------------------------------------------------------------
 
     def call_begins(
         self,
@@ -146,8 +141,7 @@ class Session:
         else:
             schedule.wake()
             self.passes.begin(module, args)
-        plain = len(args) == 1 and not kwargs and type(args[0]) is _Tensor
-        quiet = training and plain and schedule.quiet
+        quiet = kwargs is PLAIN and training and schedule.quiet
         for begins in (recorders.quiet if quiet else recorders).call_begins:
             begins(model, module, args, kwargs)
 
@@ -196,7 +190,7 @@ class Session:
         self.clock.kind = kind
         self.schedule.keep_awake("the clock", kind != OPTIMIZER)
         self.journal.writer.info(clock=kind)
-        self.journal.event(names.CLOCK, f"a step is {_CLOCKS[kind]}", data={"clock": kind})
+        self.journal.event(names.CLOCK, f"a step is {MEANINGS[kind]}", data={"clock": kind})
 
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """A call of a watched model has returned; None where it raised."""
@@ -214,8 +208,6 @@ class Session:
                 except Exception as error:
                     recorders.failed(told, error)
 
-    # -- the other calls of a loop ------------------------------------------------------------
-
     def look(self) -> None:
         """A call of the loop begins: was anything cut short before?"""
         if self.clock.unfinished:
@@ -226,6 +218,8 @@ class Session:
         clock, recorders, scale = self.clock, self.recorders, self.scale
         if clock.calls.depth or clock.ending or clock.turns.inside:
             self.interruptions.look()
+        if clock.calls.nobody:
+            self.called_alone(next(iter(self.models.values())), grad_mode=True)
         if clock.optimizer_steps == 0:
             self.optimizers.note_weights()
         # What the only optimizer has used is gone, if it has cleared its gradients since.
@@ -247,28 +241,32 @@ class Session:
                 flight.backward_begins(roots, fine)
             except Exception as error:
                 flight.failed(error)
+        for told in recorders.before_backward:
+            told(roots)
 
     def zeroed(self, holder: object) -> None:
         """Gradients of an optimizer or of a module are about to be cleared."""
         clock, recorders = self.clock, self.recorders
-        if not self.optimizers.concerns(holder):
+        track = self.optimizers.tracks.get(id(holder))
+        mine = track is not None and track.ref() is holder  # an optimizer that is known
+        if not mine and not self.optimizers.concerns(holder):
             return
         if clock.calls.depth or clock.ending or clock.turns.inside:
             self.interruptions.look()
-        self.order.note("zero_grad")
+        self.order.note_with_line("zero_grad")
         if recorders.losses.unmarked is not None:
             recorders.losses.forget()
         # Not a part of the model, whose optimizer may hold more.
-        wiped = clock.zeroed(isinstance(holder, torch.optim.Optimizer))
-        if wiped:
+        if wiped := clock.zeroed(mine or isinstance(holder, torch.optim.Optimizer)):
             recorders.numbers.count(names.WIPED, wiped)
+            self.optimizers.wiped_passes.wiped(wiped)
         if self.scale.on:
             self.scale.removed()
 
     def clipped(self, limit: float, norm: torch.Tensor | None) -> None:
         """Gradients are about to be clipped."""
         numbers, scale = self.recorders.numbers, self.scale
-        self.order.note("clip")
+        self.order.note_with_line("clip")
         numbers.count(names.CLIPS)
         numbers.set(names.CLIP_LIMIT, float(limit))
         factor: float | torch.Tensor = 1.0
@@ -287,7 +285,7 @@ class Session:
         """A loss was multiplied with a scaler's factor; the next backward pass is of that."""
         self.order.scaler = True
         self.scale.loss_scaled(scale.item() if scale.device.type == "cpu" else scale)
-        self._note_scale()
+        self.scale.write_down(self.journal, self.recorders.numbers)
 
     def unscaled(self, by_hand: bool) -> None:
         """Gradients were divided by a scaler's factor, by the script itself or in its step."""
@@ -301,27 +299,13 @@ class Session:
         self.order.note("update")
         if scale is not None and scale.device.type == "cpu":
             self.scale.last = scale.item()
-            self._note_scale()
-
-    def _note_scale(self) -> None:
-        """Notes the factor, and an event where it has changed."""
-        scale = self.scale.last
-        if not isinstance(scale, float):
-            return
-        self.recorders.numbers.set(names.LOSS_SCALE, scale)
-        before = self.scale.noted(scale)
-        if before is not None:
-            message = f"the loss scale went from {before:g} to {scale:g}"
-            data = {"before": before, "after": scale}
-            self.journal.note_event(names.SCALE_CHANGED, message, data=data)
+            self.scale.write_down(self.journal, self.recorders.numbers)
 
     def scheduled(self) -> None:
         """A learning-rate scheduler begins its step."""
         self.look()
         self.order.note("schedule")
         self.recorders.numbers.count(names.SCHEDULES)
-
-    # -- steps of optimizers ------------------------------------------------------------------
 
     def step_begins(
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -333,9 +317,12 @@ class Session:
         if not turns.begins():
             return None  # an optimizer that is part of another
         turns.thread = get_ident()
-        track = self.optimizers.track_of(optimizer)
-        if track is None:
-            return None
+        track = self.optimizers.tracks.get(id(optimizer))
+        if track is None or track.ref() is not optimizer:
+            track = self.optimizers.track_of(optimizer)
+            if track is None:
+                self.optimizers.stranger_steps(optimizer)
+                return None
         if clock.pass_open:
             self.passes.end(self.recorders)
         if clock.kind != OPTIMIZER:
@@ -355,28 +342,22 @@ class Session:
     def _after_closure(self, track: Track, closure: Callable[[], Any]) -> Callable[[], Any]:
         """The closure, after which the gradients are read that the step will use."""
 
-        def then() -> None:
-            if track.reading and self.journal.guard.alive:
-                try:
-                    with quiet():
-                        optimizer = track.ref()
-                        if optimizer is not None:
-                            self._read(track, optimizer)
-                        track.reading = False
-                except Exception as error:
-                    self.journal.guard.failed("the closure of a step", error, None)
+        def read() -> None:
+            optimizer = track.ref() if track.reading else None
+            if optimizer is not None:
+                self._read(track, optimizer)
+            track.reading = False
 
-        def failed(error: BaseException) -> None:
-            self.interruptions.error = type(error).__name__
-
-        return after_closure(closure, then, failed)
+        return read_after(closure, read, self.journal.guard, self.interruptions.raised)
 
     def _read(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         recorders = self.recorders
         skipped = self.clock.skipped = self.optimizers.read(track, optimizer)
-        parameters = [] if track.set is None else track.set.all
-        for told in (recorders.quiet if self.schedule.quiet else recorders).before_step:
-            told(parameters)
+        told = (recorders.quiet if self.schedule.quiet else recorders).before_step
+        if told:
+            parameters = [] if track.set is None else track.set.all
+            for tell in told:
+                tell(parameters)
         recorders.flight.step_begins(optimizer, skipped)
 
     def step_ends(self, optimizer: torch.optim.Optimizer) -> None:
@@ -418,8 +399,6 @@ class Session:
         if self.clock.step_skipped(id(optimizer), self.optimizers.gone()):
             self.turns_taken()
 
-    # -- the end of a step --------------------------------------------------------------------
-
     def turns_taken(self) -> None:
         """Every optimizer has had its turn: the step is over."""
         # Else nothing is read, or this is the rest, after an interrupt.
@@ -456,29 +435,28 @@ class Session:
     def _put_off(self, step: int) -> bool:
         """Whether this step ends together with its neighbours: nothing is due in any of them."""
         journal, recorders = self.journal, self.recorders
-        if step + 1 >= self.schedule.until or journal.eventful or self.locked:
+        if step + 1 >= self.schedule.until:
             return False
         # What devices have to tell is asked step by step.
-        if journal.train.has_devices or recorders.numbers.irregular:
-            return False
-        return recorders.flight.was_easy()
+        odd = journal.eventful or recorders.numbers.irregular or journal.train.has_devices
+        return not (odd or self.locked) and recorders.flight.was_easy()
 
     def _keep(self, step: int) -> None:
-        values = self.recorders.loss_values
-        points: Sequence[tuple[str, tuple[float, ...]]] = ()
+        recorders = self.recorders
+        losses: Losses = ()
         try:
-            points = values.take()
+            losses = recorders.loss_values.take()
         except Exception as error:
-            values.failed(error)
-        self.recorders.numbers.keep(step, points)
+            recorders.loss_values.failed(error)
+        recorders.numbers.keep(step, losses)
 
     def _fold(self, step: int) -> None:
         """The numbers of this step, and of those before it that were put off, go to the rows."""
         numbers = self.recorders.numbers
         ended = numbers.take()
-        before = len(ended) - (bool(ended) and ended[-1].step == step)
+        before = len(ended) - (bool(ended) and ended[-1][0] == step)
         if before:
-            self.window.passed(ended[0].step, before)
+            self.window.passed(ended[0][0], before)
         numbers.fold(ended)
         self.journal.train.step_ended()
 
@@ -495,11 +473,8 @@ class Session:
         """Decides what is due in the step that begins."""
         budget = self.schedule.budget
         if self.schedule.step_ended(step, self.journal.writer.seconds):
-            every = budget.every
-            often = f"each quantity is measured once in {every} steps"
-            said = often if every > 1 else "everything is measured in every step"
-            data = {"every": every, "overhead": budget.overhead}
-            self.journal.note_event(names.THINNED, said, data=data)
+            data = {"every": budget.every, "overhead": budget.overhead}
+            self.journal.note_event(names.THINNED, budget.in_words(), data=data)
 
     def finish(self) -> None:
         """Everything that is still open goes to the file."""

@@ -91,7 +91,7 @@ def test_a_model_that_is_well() -> None:
     assert found.ok
     assert not found.findings
     assert {check.state for check in found.checks} == {"ok"}
-    assert len(found.checks) == 10
+    assert len(found.checks) == 11
     assert found["first loss"].text.endswith("where 1.39 is usual")
     assert found["learns 16 samples"].text.startswith("loss 1.")
     assert len(found.scales.rows) == 3

@@ -32,8 +32,10 @@ def model() -> nn.Module:
 
 
 @contextmanager
-def record(net: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> Iterator[None]:
-    begun = watch(net, optimizer, path, budget=None, batches=1)
+def record(
+    net: nn.Module, optimizer: torch.optim.Optimizer, path: Path, *, examine: bool
+) -> Iterator[None]:
+    begun = watch(net, optimizer, path, budget=None, batches=1, examine=examine)
     begun.be_silent()
     with begun:
         yield

@@ -183,3 +183,27 @@ def test_a_hook_that_is_put_on_at_the_first_call_is_called_for_it(
     assert len(before) == 1
     model(x, scale=2.0)
     assert spy.seen == [given, given]
+
+
+def test_backward_passes_are_seen_while_it_is_on() -> None:
+    passed: list[list[torch.Tensor]] = []
+    original = torch.autograd.backward
+    made = Discovery(
+        "test", called=lambda _: None, stepped=lambda _: None, built=lambda: None,
+        passed=passed.append,
+    )  # fmt: skip
+    x = torch.ones(2, requires_grad=True)
+    made.turn_on()
+    loss = (3 * x).sum()
+    loss.backward()
+    first, second = x.sum(), (x * x).sum()
+    torch.autograd.backward([first, second])
+    made.turn_off()
+    x.sum().backward()
+    made.remove()
+    assert [[id(root) for root in roots] for roots in passed] == [
+        [id(loss)], [id(first), id(second)]
+    ]  # fmt: skip
+    assert x.grad is not None
+    assert x.grad.tolist() == [7.0, 7.0]  # 3, then 1 and 2, then 1
+    assert torch.autograd.backward is original

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from nethook.hooks.process.source_line import Source, line_of_model, line_of_script
+from nethook.hooks.process.source_line import LastLine, Source, line_of_model, line_of_script
 
 
 class Looks(nn.Module):
@@ -75,3 +75,31 @@ def test_a_library_counts_only_where_no_script_is():
     library = str(Path(torch.__file__).parents[1] / "trainer" / "loop.py")
     from_script = run("/project/train.py", run(library))()
     assert str(from_script) == "train.py:2"
+
+
+def test_the_last_line_is_known_again_and_another_is_found() -> None:
+    last = LastLine()
+
+    def asks():
+        return last.find(own=1)  # as if this function were one of ours
+
+    for _ in range(3):
+        first, line = asks(), sys._getframe().f_lineno
+        again = asks()  # another instruction, on another line
+        assert (first.file, first.line, first.function) == (
+            __file__, line, "test_the_last_line_is_known_again_and_another_is_found",
+        )  # fmt: skip
+        assert again.line == line + 1
+    same = [asks() for _ in range(2)]
+    assert same[0] is same[1]
+
+
+def test_the_last_line_is_found_from_any_depth() -> None:
+    last = LastLine()
+
+    def deep(times):
+        return deep(times - 1) if times else (last.find(), line_of_script())
+
+    for times in (0, 5, 0, 3):
+        mine, plain = deep(times)
+        assert mine == plain

@@ -68,3 +68,15 @@ def test_no_more_than_64_orders_are_told():
 )
 def test_repeated_pairs_stand_once(calls, short):
     assert _shortened(calls) == short
+
+
+def test_the_line_of_a_call_is_told_with_the_order():
+    writer = Writer()
+    order = CallOrder(writer)
+    order.note_with_line("zero_grad")
+    order.step_ended(0)
+    order.finish()
+    (event,) = writer.events
+    name, _, line = event[-1]["lines"]["zero_grad"].rpartition(":")
+    assert name == __file__
+    assert int(line) > 0

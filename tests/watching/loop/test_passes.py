@@ -11,7 +11,7 @@ from torch import nn
 import nethook
 from nethook.runs import names
 from nethook.runs.writing.writer import RunWriter
-from nethook.watching.loop.passes import BATCHES, SAMPLES, Passes
+from nethook.watching.loop.passes import BATCHES, SAMPLES, SINGLES, Passes
 from nethook.watching.losses.tally import Batch
 from nethook.watching.losses.values import LossValues
 from nethook.watching.recorder import Recorders
@@ -156,3 +156,19 @@ def test_a_pass_is_one_call_in_the_order_of_calls(of):
         of.passes.begin(nn.Identity())
     of.passes.end(of.recorders)
     assert of.calls == ["evaluation"]
+
+
+def test_samples_one_by_one_are_an_evaluation_of_a_model_with_batch_norms(of):
+    singles = batches(SINGLES, samples=1)
+    assert phase_of(of, nn.Linear(2, 2), singles) == "aux"  # states of an environment
+    assert phase_of(of, nn.BatchNorm1d(2), singles[:-1]) == "aux"
+    assert phase_of(of, nn.BatchNorm1d(2, track_running_stats=False), singles) == "aux"
+    assert phase_of(of, nn.BatchNorm1d(2), [singles[0]] * 40) == "aux"  # one of them, many times
+    assert phase_of(of, nn.BatchNorm1d(2), batches(SINGLES, samples=1)) == "eval"
+    assert phase_of(of, nn.Dropout(0.5), batches(SINGLES, samples=1)) == "eval"
+    assert phase_of(of, nn.Dropout(0.0), batches(SINGLES, samples=1)) == "aux"
+
+
+def test_dropout_that_is_asked_several_times_about_each_batch_is_no_evaluation(of):
+    assert phase_of(of, nn.Dropout(0.5), batches(SINGLES, samples=1), calls=5) == "aux"
+    assert phase_of(of, nn.Dropout(0.5), batches(BATCHES + 3), calls=5) == "aux"

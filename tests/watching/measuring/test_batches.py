@@ -62,6 +62,13 @@ def test_only_the_first_batch_of_a_step_counts(of):
     assert field(of, "", names.INPUTS, "tensors") == 3  # all of them are measured
 
 
+def test_sizes_in_evaluations_are_kept_once_each(of):
+    of.clock.calls.training = False
+    for size in (5, 5, 1, *range(20, 40)):
+        of.batches.call_begins("G", nn.Identity(), (torch.ones(size, 3),), {})
+    assert of.writer.infos["evaluation_sizes"] == {"G": [5, 1, 20, 21, 22, 23, 24, 25]}
+
+
 def test_several_inputs_have_series_of_their_own(of):
     of.batches.call_begins("", nn.Identity(), (torch.ones(2),), {"mask": torch.zeros(2)})
     assert field(of, "", names.INPUTS, "mean") == 1

@@ -91,8 +91,8 @@ def test_steps_that_are_folded_together_count_as_those_that_are_not(of):
             each.clock.forwards = step
             if step != 3:
                 each.numbers.number(row, float(step))
-            each.numbers.keep(step, [("l", (float(step),))])
-            each.numbers.keep(step, [("l", (float(step),))])  # after an interrupt: once
+            each.numbers.keep(step, [("l", -1, float(step))])
+            each.numbers.keep(step, [("l", -1, float(step))])  # after an interrupt: once
             if not together:
                 each.numbers.fold(each.numbers.take())
                 each.train.step_ended()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from nethook.doctor.finding import Finding
 from nethook.doctor.phrases import some
@@ -191,6 +191,26 @@ def overfits(made: Sequence[Trial], samples: int, given: bool, findings: Sequenc
     steps = len(first.losses)
     finding = not_learning.of_few_samples(text, fall, steps, others_learn=last.learns)
     return Check(name, "bad", text), [finding]
+
+
+def experiments(examined: Sequence[Mapping[str, Any]]) -> list[Told]:
+    """What came of the experiments on copies; nothing where none was made.
+
+    Findings are those of the rules that read them.
+    """
+    by = {
+        outcome: [str(one.get("experiment")) for one in examined if one.get("outcome") == outcome]
+        for outcome in ("fine", "found", "question")
+    }
+    tried = sum(map(len, by.values()))
+    if not tried:
+        return []
+    text, state = f"{tried} made, nothing found", "ok"
+    if by["found"]:
+        text, state = f"not so: {', '.join(by['found'])}", "bad"
+    elif by["question"]:
+        text, state = f"is that meant? not so: {', '.join(by['question'])}", "note"
+    return [(Check("experiments on copies", cast(State, state), text), [])]
 
 
 def _order(value: float) -> float:

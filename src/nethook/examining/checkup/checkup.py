@@ -64,6 +64,7 @@ def _checked(copies: Copies, batch: Batch, steps: int, record: Recorder) -> Chec
         checks.units(dead_units(copies.again().model, batch), batch.samples),
         checks.modes(compare(copies.again().model, batch)),
         checks.overfits(made, batch.samples, copies.optimizer is not None, named),
+        *checks.experiments(first.examined),
     ]
     # Where a rule has found the same, it has the last word.
     every = joined((finding for _, findings in reversed(told) for finding in findings), by_rules)

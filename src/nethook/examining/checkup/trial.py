@@ -11,11 +11,11 @@ import itertools
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol
 
 import torch
 from torch import nn
@@ -24,7 +24,7 @@ from nethook.doctor.causes import root_causes
 from nethook.doctor.diagnose import examine
 from nethook.doctor.finding import Finding
 from nethook.doctor.history import History
-from nethook.doctor.rule import Cause
+from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules import own_rules
 from nethook.doctor.rules.not_learning import LEARNT
 from nethook.doctor.signals.first_loss import first_loss
@@ -32,10 +32,15 @@ from nethook.examining.checkup.batch import Batch
 from nethook.examining.checkup.copies import Copies
 from nethook.runs.reading.run import open_run
 
-Recorder: TypeAlias = Callable[
-    [nn.Module, torch.optim.Optimizer, Path], AbstractContextManager[object]
-]
-"""Records what the model does in a block, in full and in silence, to a run file at the path."""
+
+class Recorder(Protocol):
+    """Records what the model does in a block, in full and in silence, to a run file at the path."""
+
+    def __call__(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, path: Path, *, examine: bool
+    ) -> AbstractContextManager[object]:
+        """With `examine`, experiments on copies are part of it."""
+
 
 SAMPLES: Final = 16
 STILL_STEPS: Final = 6
@@ -92,6 +97,7 @@ class FirstSteps:
     findings: tuple[Finding, ...]
     first_loss: tuple[float, float] | None
     loss: float
+    examined: tuple[Mapping[str, Any], ...] = ()
 
 
 def first_steps(copies: Copies, batch: Batch, record: Recorder) -> FirstSteps:
@@ -100,15 +106,29 @@ def first_steps(copies: Copies, batch: Batch, record: Recorder) -> FirstSteps:
         path = Path(folder) / "look.db"
         mine = copies.again()
         optimizer = torch.optim.SGD(_trained(mine), lr=0.0)
-        with record(mine.model, optimizer, path):
+        with record(mine.model, optimizer, path, examine=True):
             losses = _train(mine, optimizer, batch, STILL_STEPS)
-        rules = [r for r in own_rules() if r.code in _AT_ONCE or r.cause == Cause.LOSS]
+        rules = [
+            r
+            for r in own_rules()
+            if r.code in _AT_ONCE
+            or r.cause == Cause.LOSS
+            or (_reads_experiments(r) and r.code not in _LEFT_OUT | _OF_OPTIMIZERS)
+        ]
         if copies.optimizer is None:
             rules = [r for r in rules if r.code not in _OF_OPTIMIZERS]
         findings, _ = examine(path, rules=rules)
         with open_run(path) as run:
             first = first_loss(History(run))
-    return FirstSteps(tuple(findings), first, losses[0])
+            examined = run.info.get("examined") or ()
+    # A loss that reaches for the model itself (a penalty on its weights) has leaves that are no
+    # copy's: another network to the rule, and none to the user.
+    told = [f for f in findings if f.sites or f.code != "optimizer-misses-parameters"]
+    return FirstSteps(tuple(told), first, losses[0], tuple(examined))
+
+
+def _reads_experiments(rule: Rule) -> bool:
+    return any(field.startswith("examined.") for field in rule.reads)
 
 
 def trials(
@@ -121,7 +141,7 @@ def trials(
         mine = copies.again()
         optimizer = mine.optimizer or torch.optim.Adam(_trained(mine), lr=RATES[0])
         name = _name(optimizer)
-        with record(mine.model, optimizer, path):
+        with record(mine.model, optimizer, path, examine=False):
             made = [Trial(name, tuple(_train(mine, optimizer, few, steps)))]
         left_out = _LEFT_OUT | (_OF_OPTIMIZERS if copies.optimizer is None else frozenset())
         findings, _ = examine(path, rules=[r for r in own_rules() if r.code not in left_out])

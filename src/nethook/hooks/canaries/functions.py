@@ -217,3 +217,35 @@ def _mask_of_bias() -> bool:
 @canary("torch.utils.data.DataLoader._iterator")
 def _iterator_of_loader() -> bool:
     return private.ITERATOR_OF_LOADER in vars(torch.utils.data.DataLoader(cast(Any, [1])))
+
+
+@canary("torch._dynamo.convert_frame.FRAME_COUNTER")
+def _compiled_frames() -> bool:
+    """Compiling is counted."""
+
+    def one_more(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    compiled: Any = torch.compile(one_more, backend="eager")
+    compiled(torch.ones(2))
+    return private.compiled_frames() > 0
+
+
+@canary(
+    "torch.utils.data.dataloader._BaseDataLoaderIter",
+    "torch.utils.data.dataloader._BaseDataLoaderIter._index_sampler",
+    "torch.utils.data.dataloader._BaseDataLoaderIter._auto_collation",
+)
+def _loaders() -> bool:
+    """What iterates over a data loader is of this class, and knows its sampler."""
+    samples: Any = [1, 2, 3]
+    data: Any = torch.utils.data.DataLoader(samples, batch_size=2)
+    iterator = iter(data)
+    kind = private.loader_iterator
+    sampler = private.sampler_of_loader(iterator)
+    return (
+        isinstance(iterator, kind)
+        and "__next__" in vars(kind)
+        and sampler is data.batch_sampler
+        and private.collates(iterator) is True
+    )

@@ -135,6 +135,35 @@ def _without_function_overrides() -> bool:
     return seen == []
 
 
+@canary("torch._C._EnableTorchFunction")
+def _enabled_again() -> bool:
+    """A mode sees calls again inside a block in which none does."""
+    seen: list[Any] = []
+
+    class Sees(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(1)
+    with private.without_function_overrides(), Sees():
+        x + 1
+        before = len(seen)
+        with private.with_function_overrides():
+            x + 1
+    return before == 0 and len(seen) == 1
+
+
+@canary("torch.utils._device.DeviceContext")
+def _default_device() -> bool:
+    """The mode of a default device is the lowest, and of this class."""
+    with torch.device("cpu"):
+        lowest = private.function_mode_at(0)
+    return isinstance(lowest, private.default_device_mode)
+
+
 @canary("torch._C._set_grad_enabled")
 def _set_grad() -> bool:
     was_on = torch.is_grad_enabled()

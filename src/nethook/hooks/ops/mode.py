@@ -14,13 +14,9 @@ from torch.overrides import TorchFunctionMode
 
 from nethook.hooks.ops.consumer import ModuleCall, Op, OpWatcher
 from nethook.hooks.ops.inplace import put_back
+from nethook.hooks.ops.mode_stack import is_on_stack, take_off
 from nethook.hooks.ops.names import SET_ITEM, known_names, op_name, written_arguments
-from nethook.torch_private import (
-    function_mode_at,
-    function_modes,
-    pop_function_mode,
-    push_function_mode,
-)
+from nethook.torch_private import push_function_mode
 
 _is_traced = torch.compiler.is_dynamo_compiling
 
@@ -128,8 +124,8 @@ class OpMode(TorchFunctionMode):
             self.is_on = True
         # While a consumer is told of an operation torch has taken the mode off, and puts it back
         # afterwards, whatever is done here: it goes the next time.
-        elif not wanted and self.is_on and _is_on_stack(self):
-            _take_off(self)
+        elif not wanted and self.is_on and is_on_stack(self):
+            take_off(self)
             self.is_on = False
 
     @contextmanager
@@ -139,7 +135,7 @@ class OpMode(TorchFunctionMode):
         self.running = [other for other in before if other.watcher is not running.watcher]
         self.begin(running)
         # Inside a backward pass that an operation has started, torch has taken the mode off.
-        pushed = not _is_on_stack(self)
+        pushed = not is_on_stack(self)
         if pushed:
             push_function_mode(self)
         self.is_on = True
@@ -147,7 +143,7 @@ class OpMode(TorchFunctionMode):
             yield
         finally:
             if pushed:
-                _take_off(self)
+                take_off(self)
             self.running, self.is_on = before, was_on
 
     def forget_the_dead(self) -> None:
@@ -224,22 +220,6 @@ def mode_where_there_is_one() -> OpMode | None:
     """The mode of this thread, if any module was ever watched in it."""
     mode: OpMode | None = getattr(_threads, "mode", None)
     return mode
-
-
-def _take_off(mode: OpMode) -> None:
-    """Takes a mode off the stack of modes, from wherever in it; those of others stay."""
-    above = []
-    while function_modes():
-        top = pop_function_mode()
-        if top is mode:
-            break
-        above.append(top)
-    for other in reversed(above):
-        push_function_mode(other)
-
-
-def _is_on_stack(mode: OpMode) -> bool:
-    return any(function_mode_at(depth) is mode for depth in range(function_modes()))
 
 
 def _frames() -> set[FrameType]:

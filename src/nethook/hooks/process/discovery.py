@@ -1,8 +1,8 @@
 """Meeting models that nobody has named: the first call of a module, before its forward runs.
 
-One global hook is called for every module while it is on, and is taken off as soon as it is not
-needed; two quiet ones, which cost nothing while a model trains, say when it may be needed again: a
-module was given a parameter, or an optimizer stepped.
+One global hook is called for every module while it is on, and one for every backward pass; they are
+taken off as soon as they are not needed. Two quiet ones, which cost nothing while a model trains,
+say when they may be needed again: a module was given a parameter, or an optimizer stepped.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compile.eager import WhenCompiling, without_warning_of_global_hooks
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.wrapped import WrappedFunction
 from nethook.torch_private import (
     GLOBAL_HOOKS,
     forward_pre_hooks_of,
@@ -51,6 +52,7 @@ class Discovery:
         called: `called(module)`, before the forward of every module that is called while `on`.
         stepped: `stepped(optimizer)`, before a step of any optimizer.
         built: `built()`, when a module was given a parameter.
+        passed: `passed(roots)`, before every backward pass while `on`; None: nobody asks.
     """
 
     def __init__(
@@ -60,9 +62,11 @@ class Discovery:
         called: Callable[[nn.Module], None],
         stepped: Callable[[Optimizer], None],
         built: Callable[[], None],
+        passed: Callable[[list[torch.Tensor]], None] | None = None,
     ) -> None:
         self._name = owner
         self._called = called
+        self._passed = passed
         self._calls: Attachment | None = None
         self._signs = Attachment(Owner(owner))
         self._signs.add(register_optimizer_step_pre_hook(_Step(self._signs.owner, stepped)))
@@ -83,6 +87,9 @@ class Discovery:
             self._calls = Attachment(Owner(self._name))
             hook = _Call(self._calls.owner, self._called)
             self._calls.every_forward_pre(hook)
+            if self._passed is not None:
+                passes = _Pass(self._calls.owner, self._passed)
+                self._calls.add(WrappedFunction("torch.autograd", "backward", passes))
             without_warning_of_global_hooks(self._calls)
 
     def see_compiling(self, compiling: Callable[[], None]) -> None:
@@ -145,6 +152,21 @@ def _make_up_for(module: nn.Module, args: Any, before: dict[int, Any]) -> None:
                 hook(module, args, kwargs)
             else:
                 hook(module, args)
+
+
+class _Pass(Hook):
+    __slots__ = ("_passed",)
+
+    def __init__(self, owner: Owner, passed: Callable[[list[torch.Tensor]], None]) -> None:
+        super().__init__(owner, "*")
+        self._passed = passed
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if self.owner.alive and not _undiscovered.get():
+            given = args[0] if args else kwargs.get("tensors")
+            roots = [given] if isinstance(given, torch.Tensor) else list(given or ())
+            self._passed([root for root in roots if isinstance(root, torch.Tensor)])
+        return function(*args, **kwargs)
 
 
 class _Step(Hook):

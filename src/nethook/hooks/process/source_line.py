@@ -76,6 +76,41 @@ def line_of_model(stop: FrameType | None = None) -> Source | None:
     return inside_torch
 
 
+class LastLine:
+    """The line of the script, for who asks in every step from the same line, as nearly always.
+
+    Python finds a frame that is so many calls away without making objects of those in between, so
+    the one in which the line was the last time is looked at first.
+    """
+
+    __slots__ = ("_code", "_depth", "_instruction", "_line")
+
+    def __init__(self) -> None:
+        self._code: CodeType | None = None
+        self._depth = 0
+        self._instruction = -1
+        self._line = ScriptLine("?", 0, "?")
+
+    def find(self, own: int = 0) -> ScriptLine:
+        """The same object as the last time where it is the same line; `own`: as below."""
+        try:
+            frame: FrameType | None = sys._getframe(self._depth + own)
+        except ValueError:  # there are not so many
+            frame = None
+        if frame is not None and frame.f_code is self._code and frame.f_lasti == self._instruction:
+            return self._line
+        self._code, frame, depth = None, sys._getframe(1 + own), 1
+        self._line = line = line_of_script(own=own + 1)
+        while frame is not None and depth < _DEEP:
+            code = frame.f_code
+            known = _LINES.get((id(code), frame.f_lasti))
+            if known is not None and known[1] is line:
+                self._code, self._depth, self._instruction = code, depth, frame.f_lasti
+                break
+            frame, depth = frame.f_back, depth + 1
+        return line
+
+
 def line_of_script(*, or_library: bool = False, own: int = 0) -> ScriptLine:
     """The innermost line of the script; of a library where there is none.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from nethook.hooks.process.source_line import line_of_script
 from nethook.runs import names
 from nethook.runs.writing.writer import RunWriter
 
@@ -34,6 +35,15 @@ class CallOrder:
         self._last: tuple[str, ...] = ()
         self._ended = -1  # the step whose calls these are, once it has ended
         self.scaler = False
+        self.lines: dict[str, str] = {}
+        """Where calls that may stand in the wrong place were made first: `train.py:42`."""
+
+    def note_with_line(self, call: str) -> None:
+        """A call of the loop; the first time also the line of the script that makes it."""
+        self.note(call)
+        if call not in self.lines:
+            where = line_of_script()
+            self.lines[call] = f"{where.file}:{where.line}" if where.line else ""
 
     @property
     def ended(self) -> int:
@@ -92,7 +102,7 @@ class CallOrder:
                 step,
                 f"the order of calls: {', '.join(order)}",
                 "",
-                {"calls": list(order), "scaler": self.scaler},
+                {"calls": list(order), "scaler": self.scaler, "lines": dict(self.lines)},
             )
 
 

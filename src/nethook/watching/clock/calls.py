@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+PLAIN: Final[dict[str, Any]] = {}
+"""The keyword arguments of a call with one tensor, of torch's own class, and nothing else, in which
+no mode of the script's is on. That is asked once for each call, and known by this very object."""
+
 
 class Calls:
     """One inside the other: the outermost call decides the phase of all of them.
@@ -19,6 +25,10 @@ class Calls:
         """Whether the outermost call has gradients."""
         self.called = False
         """Whether anything that is watched was called with gradients in this step."""
+        self.nobody = False
+        """Whether nobody calls what is watched: tensors of no module."""
+        self.plain: object = None
+        """The arguments of the last such call (`PLAIN`), until it has ended."""
         self.in_backward = 0
         """Backward passes under way; above 1 only where several threads are followed."""
 

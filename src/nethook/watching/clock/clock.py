@@ -63,6 +63,12 @@ may be this long before the first step."""
 OPTIMIZER: Final = "optimizer"
 BACKWARD: Final = "backward"
 FORWARD: Final = "forward"
+MEANINGS: Final = {
+    OPTIMIZER: "a step of the optimizers",
+    BACKWARD: "a backward pass, for no optimizer that holds the parameters has stepped",
+    FORWARD: "a call of the model, for there was no backward pass",
+}
+"""What a step is, for each `kind` of clock."""
 
 
 class Clock:
@@ -180,7 +186,7 @@ class Clock:
         """An optimizer has stepped; whether the step of the loop is over."""
         turns = self.turns
         over = turns.is_last(key, gone)
-        taken = turns.taken | {key}
+        taken = turns.taken | {key} if turns.taken else frozenset((key,))
         count = turns.counts.get(key, 0) + 1
         # Nothing is called from here on: Python raises interrupts where something is.
         self.unused = self.since_step = 0

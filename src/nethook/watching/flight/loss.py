@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from nethook.addresses.paths import show_path
-from nethook.torch_private import saved_by
+from nethook.torch_private import reader_of_saved, saved_by
 from nethook.watching.flight.ranges import Range, is_finite, range_of
 from nethook.watching.flight.reasons import forward_reason
 from nethook.watching.losses.graph import (
@@ -146,6 +146,9 @@ def _picked(scores: torch.Tensor | None, target: torch.Tensor | None) -> torch.T
 # -- computing it again ----------------------------------------------------------------------------
 
 
+_target_of: Final = reader_of_saved("target")
+
+
 class LossKeeper:
     """Keeps what is needed to compute a loss again, each step: what is known is not asked again."""
 
@@ -162,8 +165,8 @@ class LossKeeper:
         if kept is None:
             return self.keep(roots), None
         try:
-            target: torch.Tensor = saved_by(node, "target")
-        except RuntimeError:
+            target: torch.Tensor = _target_of(node)
+        except (AttributeError, RuntimeError):
             return kept, None  # it was written since
         return kept, target.detach() if target.requires_grad else target
 

@@ -23,11 +23,12 @@ from torch import nn
 from nethook.addresses.wrappers import unwrap
 from nethook.hooks.modes import quiet
 from nethook.runs.names import GRADS, NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
-from nethook.stats.native import binding
 from nethook.stats.shards import is_shared
 from nethook.stats.transfers import Transfers
 from nethook.torch_private import is_autocast
+from nethook.watching.clock.calls import PLAIN
 from nethook.watching.fail_open import FailsAlone, contained
+from nethook.watching.flight.at_once import operation_at_once
 from nethook.watching.flight.culprit import Pinned, Suspect, look_at, pin
 from nethook.watching.flight.file import Flight as Saved
 from nethook.watching.flight.file import flight_path, save, weights_of
@@ -40,6 +41,10 @@ from nethook.watching.recorder import Recorder
 
 CALM: Final = 16
 """Calls in a row without random numbers after which states are not held in every step."""
+
+MUCH_LARGER: Final = 8
+"""Times that a batch in a step in which nothing is due may be larger than the last one whose size
+was asked, before holding it would be too much: so it is not asked there."""
 
 MOST_SIGNS: Final = 64
 """Signs of one step that are looked at."""
@@ -81,12 +86,13 @@ class Flight(FailsAlone, Recorder):
         self.reported = False
         self._bad_loss: tuple[int, Call | None] | None = None  # a device told of it: step and call
         self._from_device: dict[int, list[Suspect]] = {}  # step -> signs, of the last few steps
+        self._fits = False  # whether batches are small, as the last one was whose size was asked
         self._calm = 0  # calls in a row that were seen to draw no random numbers
 
     @property
     def call(self) -> Call | None:
         """The outermost call that is or was under way."""
-        if self.plain.on and self._ring is not None:
+        if self.plain.held is not None and self._ring is not None:
             self._call = self.plain.kept_in(self._ring)
         return self._call
 
@@ -99,24 +105,25 @@ class Flight(FailsAlone, Recorder):
         if self._ring is None or self.reported:
             return
         journal, reference = self._watching, weakref.ref(module)
-        step = journal.clock.step
+        clock, step = journal.clock, journal.clock.step
         # The only batch of a step in which nothing is due: nothing that is read later needs more
         # than the last one, so it is no member of the ring unless something is not finite.
-        if journal.schedule.quiet and not kwargs and self._is_plain(args):
-            random = {} if self._calm >= CALM else random_states([])
-            self.plain.hold(model, reference, step, args, random)
-            return
+        if (
+            kwargs is PLAIN
+            and journal.schedule.quiet
+            and clock.forwards == 1
+            and self._fits
+            and not journal.train.has_devices
+            and not is_autocast()
+        ):
+            only = args[0]
+            if only.is_cpu and not only.is_inference():
+                random = {} if self._calm >= CALM else random_states([])
+                self.plain.hold(model, reference, step, args, random)
+                return
         self.plain.forget()
-        self._call = self._ring.add(model, reference, step, (args, kwargs))
-
-    def _is_plain(self, args: tuple[Any, ...]) -> bool:
-        """Whether this is the only call of its step, with one tensor on the CPU."""
-        journal = self._watching
-        if len(args) != 1 or type(args[0]) is not torch.Tensor or is_autocast():
-            return False
-        if journal.clock.forwards > 1 or journal.train.has_devices or binding.functions is None:
-            return False
-        return 0 <= binding.bytes_of(args[0]) <= CAP and not args[0].is_inference()
+        self._call = call = self._ring.add(model, reference, step, (args, kwargs))
+        self._fits = call.args is not None and call.size <= CAP // MUCH_LARGER
 
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """An outermost call has returned."""
@@ -157,8 +164,9 @@ class Flight(FailsAlone, Recorder):
         """
         if self.reported:
             return
-        if fine and self.plain.on and len(roots) == 1:
-            self.plain.loss, self.plain.target = self._keeper.keep_plainly(roots)
+        plain = self.plain
+        if fine and plain.held is not None and len(roots) == 1:
+            plain.kept = self._keeper.keep_plainly(roots)
             return
         call = self.call
         if call is not None:
@@ -338,6 +346,10 @@ class Flight(FailsAlone, Recorder):
             pinned.step = pinned.step if pinned.step >= 0 else self._watching.step
             pinned.call = pinned.call or call
             data = pinned.to_dict() | self._save(pinned, weights=weights)
+        watched = None if pinned.call is None else pinned.call.module()
+        if data.get("file") and not data.get("left_out") and watched is not None:
+            run, guard = self._watching.run_path(), self._watching.guard
+            data["replayed"] = operation_at_once(run, watched, guard)
         said = _sentence(pinned, data, self._watching.run_path())
         self._watching.event(NON_FINITE, said, pinned.address, data)
         # Nobody reads the file while training goes to waste. `nethook run` says it at the end.

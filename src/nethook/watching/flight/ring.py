@@ -11,9 +11,10 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import map_tensors, tensors
+from nethook.restoring.mixed_precision import autocast_now
 from nethook.restoring.randomness import devices_in_use
 from nethook.stats.memory import bytes_held
-from nethook.torch_private import is_autocast, version_of
+from nethook.torch_private import version_of
 from nethook.tracing.objects import NotRecorded, is_plain
 
 CAP: Final = 256 << 20
@@ -58,21 +59,19 @@ class Call:
         return None if self.args is None else (self.args, self.kwargs or {})
 
 
+_Held = tuple[str, weakref.ref[nn.Module], int, tuple[Any, ...], int, dict[str, torch.Tensor]]
+
+
 class PlainCall:
     """A call with one tensor on the CPU, as it is held in a step in which nothing is due."""
 
-    __slots__ = ("args", "loss", "model", "module", "on", "random", "step", "target", "version")
+    __slots__ = ("held", "kept")
 
     def __init__(self) -> None:
-        self.model = ""
-        self.module: weakref.ref[nn.Module] | None = None
-        self.step = -1
-        self.version = 0
-        self.on = False
-        self.args: tuple[Any, ...] = ()
-        self.random: dict[str, torch.Tensor] = {}
-        self.loss: dict[str, Any] = {}
-        self.target: torch.Tensor | None = None
+        self.held: _Held | None = None
+        """Model, module, step, arguments, version of the tensor, random states; None: no call."""
+        self.kept: tuple[dict[str, Any], torch.Tensor | None] | None = None
+        """Of its loss, and its target, once these are known."""
 
     def hold(
         self,
@@ -83,22 +82,22 @@ class PlainCall:
         random: dict[str, torch.Tensor],
     ) -> None:
         """A call with one tensor begins."""
-        self.model, self.module, self.step, self.args = model, module, step, args
-        self.version, self.random = version_of(args[0]), random
-        self.loss, self.target = {}, None
-        self.on = True
+        self.kept = None
+        self.held = (model, module, step, args, version_of(args[0]), random)
 
     def forget(self) -> None:
         """It is not the last call any more: nothing of it is held."""
-        self.on = False
-        self.args, self.random, self.loss, self.target = (), {}, {}, None
+        self.held = self.kept = None
 
     def kept_in(self, ring: Ring) -> Call:
         """A call like any other."""
-        assert self.module is not None
-        call = ring.add(self.model, self.module, self.step, (self.args, {}), random=False)
-        call.random, call.loss, call.target = self.random, self.loss, self.target
-        call.versions = (self.version,) if call.versions else ()
+        assert self.held is not None
+        model, module, step, args, version, random = self.held
+        call = ring.add(model, module, step, (args, {}), random=False)
+        call.random = random
+        if self.kept is not None:
+            call.loss, call.target = self.kept
+        call.versions = (version,) if call.versions else ()
         self.forget()
         return call
 
@@ -138,7 +137,7 @@ class Ring:
             args if fits else None,
             kwargs if fits else None,
             random_states(held) if random else {},
-            _autocast() if is_autocast() else {},
+            autocast_now(),
             size if fits else 0,
             _versions(held) if fits else (),
         )
@@ -198,16 +197,6 @@ def set_random_states(states: dict[str, torch.Tensor]) -> None:
             devices = torch.get_device_module(device.type)
             if devices is devices_in_use(device.type):
                 devices.set_rng_state(state, device)
-
-
-def _autocast() -> dict[str, str]:
-    accelerator = torch.accelerator.current_accelerator(check_available=True)
-    devices = ("cpu",) if accelerator is None else ("cpu", accelerator.type)
-    return {
-        device: str(torch.get_autocast_dtype(device)).removeprefix("torch.")
-        for device in devices
-        if torch.is_autocast_enabled(device)
-    }
 
 
 def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:

@@ -22,15 +22,14 @@ from nethook.torch_private import (
     in_transform,
     is_tracing,
 )
-from nethook.watching import budget
+from nethook.watching.budget import OTHER
+from nethook.watching.clock.calls import PLAIN
 from nethook.watching.measuring.taps import WatchHook
 from nethook.watching.session import Session
 
 _Tensor = torch.Tensor
 _now = time.perf_counter
 _is_compiling = torch.compiler.is_compiling
-
-_NOTHING: dict[str, Any] = {}
 
 
 def takes_over(session: Session, owner: Owner) -> bool:
@@ -97,13 +96,16 @@ class RootBegins(_RootHook):
                     and type(args[0]) is _Tensor
                     and not (kwargs or function_modes() or dispatch_modes())
                 ):
-                    session.call_begins(self.model, module, args, _NOTHING)
+                    session.clock.calls.plain = args
+                    session.call_begins(self.model, module, args, PLAIN)
                 else:
                     with quiet():
-                        session.call_begins(self.model, module, args, kwargs or _NOTHING)
+                        session.call_begins(self.model, module, args, kwargs or {})
+                if session.optimizers.wiped_passes.looks:
+                    session.optimizers.wiped_passes.call_begins(args, kwargs or {})
         except Exception as error:
             self.failed(error)
-        session.schedule.spent[budget.OTHER] += _now() - start
+        session.schedule.spent[OTHER] += _now() - start
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph begins. Its inputs are the graph's."""
@@ -117,7 +119,7 @@ class RootBegins(_RootHook):
                     self.session.call_begins(self.model, module, tuple(values), {}, training)
         except Exception as error:
             self.failed(error)
-        self.session.schedule.spent[budget.OTHER] += _now() - start
+        self.session.schedule.spent[OTHER] += _now() - start
 
 
 class RootEnds(_RootHook):
@@ -137,17 +139,18 @@ class RootEnds(_RootHook):
             return
         start = _now()
         try:
-            if backward_id() == -1 and not in_transform() and not is_tracing():
-                output = given[-1]
-                if type(output) is _Tensor and not (function_modes() or dispatch_modes()):
+            output, calls = given[-1], session.clock.calls
+            if given[0] is calls.plain and type(output) is _Tensor:
+                calls.plain = None  # what was found when it began need not be asked again
+                session.call_ends(self.model, module, given[0], output)
+            elif backward_id() == -1 and not in_transform() and not is_tracing():
+                calls.plain = None
+                with quiet():
                     session.call_ends(self.model, module, given[0], output)
-                else:
-                    with quiet():
-                        session.call_ends(self.model, module, given[0], output)
         except Exception as error:
             self.failed(error)
         schedule = session.schedule
-        schedule.spent[budget.OTHER] += _now() - start + schedule.hook_seconds
+        schedule.spent[OTHER] += _now() - start + schedule.hook_seconds
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph has ended."""
@@ -162,4 +165,4 @@ class RootEnds(_RootHook):
                     self.session.call_ends(self.model, module, None, output)
         except Exception as error:
             self.failed(error)
-        self.session.schedule.spent[budget.OTHER] += _now() - start
+        self.session.schedule.spent[OTHER] += _now() - start

@@ -10,7 +10,7 @@ import torch
 from nethook.hooks.hook import Owner
 from nethook.hooks.modes import unrecorded
 from nethook.torch_private import dispatch_modes, function_modes
-from nethook.watching import budget
+from nethook.watching.budget import OTHER
 from nethook.watching.measuring.taps import WatchHook
 from nethook.watching.session import Session
 
@@ -57,7 +57,7 @@ class StepBegins(_StepHook):
                 result = unrecorded(session.step_begins)(optimizer, args, kwargs)
         except Exception as error:
             self.failed(error)
-        session.schedule.spent[budget.OTHER] += _now() - start
+        session.schedule.spent[OTHER] += _now() - start
         return result
 
 
@@ -86,4 +86,4 @@ class StepEnds(_StepHook):
                 unrecorded(session.step_ends)(optimizer)
         except Exception as error:
             self.failed(error)
-        session.schedule.spent[budget.OTHER] += _now() - start
+        session.schedule.spent[OTHER] += _now() - start

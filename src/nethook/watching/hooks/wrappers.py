@@ -30,7 +30,7 @@ from nethook.torch_private import (
     dispatch_modes,
     function_modes,
 )
-from nethook.watching import budget
+from nethook.watching.budget import OTHER
 from nethook.watching.measuring.taps import WatchHook
 from nethook.watching.session import Session
 
@@ -90,7 +90,7 @@ class _Wrapper(WatchHook):
                 tell(*args)
         except Exception as error:
             self.failed(error)
-        self.session.schedule.spent[budget.OTHER] += _now() - start
+        self.session.schedule.spent[OTHER] += _now() - start
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before the call."""
@@ -106,28 +106,34 @@ class _OnBackward(_Wrapper):
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A backward pass."""
         session, thread = self.session, self.owner.thread
+        calls, locked = session.clock.calls, session.locked
         # Not that of another model, nor the one that a reentrant checkpoint runs inside a pass. As
         # `on`, in short.
         if (
-            not session.clock.calls.called
+            not (calls.called or calls.nobody)
             or self.off
-            or not (thread is None or thread == get_ident())
             or not self.guard.alive
+            or (thread is not None and thread != get_ident())
             or backward_id() != -1
         ):
             return function(*args, **kwargs)
-        root = args[0] if args else None
-        if type(root) is _Tensor and not (session.locked or function_modes() or dispatch_modes()):
+        if (
+            args
+            and type(args[0]) is _Tensor
+            and not (locked or function_modes() or dispatch_modes())
+        ):
             start = _now()
             try:  # as nearly always: there is nobody to hide from
-                session.backward_begins([root])
+                session.backward_begins([args[0]])
             except Exception as error:
                 self.failed(error)
-            session.schedule.spent[budget.OTHER] += _now() - start
+            session.schedule.spent[OTHER] += _now() - start
         else:
             self.guarded(self.before, args, kwargs)
-        calls = session.clock.calls
-        if session.locked:
+        passes = session.optimizers.wiped_passes
+        if passes.looks:
+            self.guarded(passes.backward_begins)
+        if locked:
             with _counting:
                 calls.in_backward += 1
         else:
@@ -138,11 +144,13 @@ class _OnBackward(_Wrapper):
             self.guarded(session.interruptions.passed, self.call, error)
             raise
         finally:
-            if session.locked:
+            if locked:
                 with _counting:
                     calls.in_backward -= 1
             else:
                 calls.in_backward = 0
+            if passes.looks:
+                self.guarded(passes.backward_ended)
 
     def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = args[0] if args else kwargs.get("tensors")
@@ -157,23 +165,23 @@ class _OnZeroGrad(_Wrapper):
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Gradients are about to be cleared."""
         session, thread = self.session, self.owner.thread
-        if not self.off and (thread is None or thread == get_ident()) and self.guard.alive:
-            start = _now()
-            try:
-                if session.locked:
-                    with session.lock:
-                        session.zeroed(args[0])
-                else:
+        if self.off or not self.guard.alive or (thread is not None and thread != get_ident()):
+            return function(*args, **kwargs)
+        start = _now()
+        try:
+            if session.locked:
+                with session.lock:
                     session.zeroed(args[0])
-            except Exception as error:
-                self.failed(error)
-            session.schedule.spent[budget.OTHER] += _now() - start
-            try:
-                return function(*args, **kwargs)
-            except BaseException as error:
-                self.guarded(session.interruptions.passed, self.call, error)
-                raise
-        return function(*args, **kwargs)
+            else:
+                session.zeroed(args[0])
+        except Exception as error:
+            self.failed(error)
+        session.schedule.spent[OTHER] += _now() - start
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            self.guarded(session.interruptions.passed, self.call, error)
+            raise
 
 
 class _OnScale(_Wrapper):

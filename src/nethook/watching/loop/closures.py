@@ -6,6 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from nethook.hooks.modes import quiet
+from nethook.watching.fail_open import Guard
+
 
 def closure_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any] | None:
     """The closure that a step was called with, if any."""
@@ -22,19 +25,34 @@ def with_closure(
     return (args[0], closure, *args[2:]), kwargs
 
 
-def after_closure(
-    closure: Callable[[], Any], then: Callable[[], None], failed: Callable[[BaseException], None]
+def read_after(
+    closure: Callable[[], Any],
+    read: Callable[[], None],
+    guard: Guard,
+    raised: Callable[[BaseException], None],
 ) -> Callable[[], Any]:
-    """The closure, and what is to be called after it has returned, or raised."""
+    """The closure, after which the gradients are read that the step will use.
+
+    Arguments:
+        closure: the script's.
+        read: is called after each time that it has returned, while watching goes on.
+        guard: keeps what `read` raises.
+        raised: is told what the closure itself has raised.
+    """
 
     @functools.wraps(closure)
     def seen(*args: Any, **kwargs: Any) -> Any:
         try:
             result = closure(*args, **kwargs)
         except BaseException as error:
-            failed(error)
+            raised(error)
             raise
-        then()
+        if guard.alive:
+            try:
+                with quiet():
+                    read()
+            except Exception as error:
+                guard.failed("the closure of a step", error, None)
         return result
 
     return seen

@@ -73,6 +73,10 @@ class Interruptions(Recorder):
         """What was seen in a step is of no other."""
         self.error = ""
 
+    def raised(self, error: BaseException) -> None:
+        """An exception was raised inside a call of the loop: it may be what cuts the step short."""
+        self.error = type(error).__name__
+
     def passed(self, call: str, error: BaseException) -> None:
         """An exception leaves a call of the loop that we stand around."""
         self.error = type(error).__name__

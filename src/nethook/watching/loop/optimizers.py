@@ -23,6 +23,7 @@ from nethook.watching.clock.clock import PATIENCE
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.journal import Journal
 from nethook.watching.loop.track import Track, is_there
+from nethook.watching.loop.wiped_passes import WipedPasses
 from nethook.watching.measuring.device_flags import DeviceFlags
 from nethook.watching.measuring.device_parameters import device_norms
 from nethook.watching.measuring.loop_numbers import LoopNumbers
@@ -69,7 +70,13 @@ class Optimizers:
         self._facts = {id(entry.parameter): entry for entry in facts}
         self.wanted = set(self._facts)  # ids of the parameters
         self.tracks: dict[int, Track] = {}
-        self._strangers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        # Optimizers that hold nothing of the models, with their steps.
+        self._strangers: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
+            weakref.WeakKeyDictionary()
+        )
+        self.changes = 0
+        """How often an optimizer came, or parameters of the models became other tensors."""
+        self.wiped_passes = WipedPasses(journal, self.tracks)
         self._looked = bool(given)
         # Whether a step that measures nothing reads only plain tensors, which nobody notices.
         self.plain = False
@@ -83,6 +90,26 @@ class Optimizers:
         """The optimizers that were seen and are still there."""
         named = ((track.name, track.ref()) for track in self.tracks.values())
         return {name: optimizer for name, optimizer in named if optimizer is not None}
+
+    def stranger_steps(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer is about to step that holds nothing of the models."""
+        self._strangers[optimizer] = self._strangers.get(optimizer, 0) + 1
+
+    def steps_of_all(self) -> list[tuple[torch.optim.Optimizer, int]]:
+        """Every optimizer that was seen and is still there, with its steps so far."""
+        counts = self._journal.clock.turns.counts
+        own = ((track.ref(), counts.get(key, 0)) for key, track in self.tracks.items())
+        known = [(optimizer, steps) for optimizer, steps in own if optimizer is not None]
+        return [*known, *self._strangers.items()]
+
+    def with_gradient(self) -> int:
+        """How many parameters of the models have had a gradient at a step."""
+        return sum(facts.with_grad > 0 for facts in self._all)
+
+    def address_of(self, parameter: torch.Tensor) -> str | None:
+        """The address of a parameter of the models; None where it is not known."""
+        facts = self._facts.get(id(parameter))
+        return facts.address if facts is not None and facts.parameter is parameter else None
 
     def patience(self) -> int:
         """How many backward passes to wait for a step."""
@@ -107,7 +134,8 @@ class Optimizers:
         if optimizer in self._strangers:
             return None
         if not self._found_anew(optimizer) and not holds(optimizer, self.wanted):
-            self._strangers.add(optimizer)
+            self._strangers[optimizer] = 0
+            self.changes += 1
             return None
         return self._add(optimizer)
 
@@ -123,6 +151,7 @@ class Optimizers:
 
     def _renew(self) -> None:
         """Parameters are other tensors now: everything that is known of tensors is made anew."""
+        self.changes += 1
         self._facts = {id(facts.parameter): facts for facts in self._all}
         self.wanted.clear()
         self.wanted.update(self._facts)
@@ -139,6 +168,7 @@ class Optimizers:
         """Now and then: whether the models still have what the optimizers hold."""
         if not self._resolver.changed():
             return
+        self.changes += 1
         groups = [
             group for optimizer in self.by_name().values() for group in optimizer.param_groups
         ]
@@ -146,6 +176,7 @@ class Optimizers:
             self._renew()
 
     def _add(self, optimizer: torch.optim.Optimizer) -> Track:
+        self.changes += 1
         track = Track(str(len(self.tracks)), optimizer)
         self.tracks[id(optimizer)] = track
         self._journal.clock.turns.join(id(optimizer))
@@ -187,18 +218,17 @@ class Optimizers:
         Whether a loss scaler leaves the step out; None where only a device knows.
         """
         track.reading = False
+        if self.wiped_passes.looks:
+            self.wiped_passes.step_begins()
         schedule = self._journal.schedule
-        scale = getattr(optimizer, "grad_scale", None)
-        factor = 1.0
-        if isinstance(scale, torch.Tensor) and scale.device.type == "cpu":
-            factor = 1.0 / scale.item()
         found_inf = getattr(optimizer, "found_inf", None)
         skipped: bool | None = False
-        if isinstance(found_inf, torch.Tensor):
+        if found_inf is not None and isinstance(found_inf, torch.Tensor):
             skipped = bool(found_inf.item()) if found_inf.device.type == "cpu" else None
-        if skipped:
-            self._numbers.count(names.SKIPPED_STEPS)
+            if skipped:
+                self._numbers.count(names.SKIPPED_STEPS)
         if schedule.looks:
+            factor = _factor_of(optimizer)
             self._measured(track, ParameterSet.gradients, factor, schedule.param_grads)
         elif track.set is not None and track.set.seems_odd(self._journal.clock.step):
             track.set.flag_odd()
@@ -415,3 +445,11 @@ class Optimizers:
                     same = grad is not None and id(grad) == key and version_of(grad) == version
                     if grad is not None and (mixed or same):
                         track.mixed = track.mixed or is_there(grad)
+
+
+def _factor_of(optimizer: torch.optim.Optimizer) -> float:
+    """What the optimizer itself multiplies gradients with: a fused one unscales them."""
+    scale = getattr(optimizer, "grad_scale", None)
+    if isinstance(scale, torch.Tensor) and scale.device.type == "cpu":
+        return 1.0 / scale.item()
+    return 1.0

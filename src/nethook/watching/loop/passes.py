@@ -19,8 +19,10 @@ from nethook.hooks.process.loss_functions import LossFunctions
 from nethook.runs.writing.windowing import WindowClock
 from nethook.stats.rows import Rows
 from nethook.stats.sheet import Sheet
+from nethook.torch_private import BatchNorms, Dropouts
 from nethook.watching.clock.call_order import CallOrder
 from nethook.watching.journal import Journal
+from nethook.watching.loop.written_buffers import WrittenBuffers
 from nethook.watching.losses.recorder import Losses
 from nethook.watching.measuring.window import QUEUE
 from nethook.watching.recorder import Recorders
@@ -29,6 +31,9 @@ BATCHES: Final = 3
 SAMPLES: Final = 4
 """A pass over so many different batches, of so many samples each, is an evaluation. The states of
 an environment come one by one."""
+SINGLES: Final = 16
+"""So do samples, of a model with batch norm or dropout in training mode: agents have none, as a
+rule. Dropout that is asked several times about each of them is asked on purpose."""
 
 
 class Passes:
@@ -43,33 +48,61 @@ class Passes:
         self._counts: dict[str, int] = {"eval": 0, "aux": 0}
         self._functions: LossFunctions | None = None
         self._last_batch: weakref.ref[torch.Tensor] | None = None
-        self._batches = 0
+        self._batches = self._singles = self._asked = 0
+        self._written: WrittenBuffers | None = WrittenBuffers()
 
     def begin(self, module: nn.Module, args: tuple[Any, ...] = ()) -> None:
         """A call without gradient begins."""
         clock = self._journal.clock
         if clock.pass_begins():
-            self._batches = 0
+            self._batches = self._singles = self._asked = 0
             self._order.note("evaluation")
             if self._functions is None:
                 self._functions = LossFunctions(Owner("nethook.watch"), self._saw_loss)
             self._functions.put_on()
         if not module.training:
             clock.pass_evaluates()
+            self._look_at_buffers(module)
         elif clock.pass_phase == "aux":
-            self._note_batch(args)
+            self._note_batch(module, args)
 
-    def _note_batch(self, args: tuple[Any, ...]) -> None:
+    def _look_at_buffers(self, module: nn.Module | None) -> None:
+        """A model is called in evaluation mode, or (None) the pass has ended."""
+        if self._written is None:
+            return
+        journal = self._journal
+        try:
+            if module is not None:
+                self._written.begins(module)
+            elif written := self._written.ended():
+                facts = {"buffers": written, "step": journal.step}
+                journal.writer.info(written_in_evaluation=facts)
+        except Exception as error:
+            journal.guard.failed("buffers in evaluations", error, self._leave_buffers)
+
+    def _leave_buffers(self) -> None:
+        self._written = None
+
+    def _note_batch(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         """Counts different batches of several samples; one that is asked about again is one."""
         batch = next((arg for arg in args if isinstance(arg, torch.Tensor)), None)
-        if batch is None or not batch.dim() or batch.shape[0] < SAMPLES:
+        if batch is None or not batch.dim():
             return
+        self._asked += 1
         last = self._last_batch() if self._last_batch is not None else None
-        if last is not batch:
-            self._last_batch = weakref.ref(batch)
+        if last is batch:
+            return
+        self._last_batch = weakref.ref(batch)
+        if batch.shape[0] >= SAMPLES:
             self._batches += 1
-            if self._batches >= BATCHES:
+            if self._batches >= BATCHES and self._asked < 2 * self._batches:
                 self._journal.clock.pass_evaluates()
+        else:
+            self._singles += 1
+            asked_once = self._asked < 2 * self._singles
+            if self._singles == SINGLES and asked_once and _depends_on_mode(module):
+                self._journal.clock.pass_evaluates()
+                self._journal.writer.info(single_samples=self._journal.step)
 
     def _saw_loss(
         self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
@@ -88,6 +121,7 @@ class Passes:
         """The pass has ended: now it is known what it was, and recorders are told."""
         self.turn_off()
         journal = self._journal
+        self._look_at_buffers(None)
         phase = journal.clock.pass_ends()
         for told in recorders.pass_ended:
             told(phase)
@@ -130,3 +164,15 @@ class Passes:
         for phase, window in self._windows.items():
             if window.steps and window.waits(phase):
                 self._journal.hand_in(window)
+
+
+def _depends_on_mode(module: nn.Module) -> bool:
+    """Whether a batch norm with statistics of its own, or dropout, is in training mode in it."""
+    for part in module.modules():
+        if not part.training:
+            continue
+        if isinstance(part, BatchNorms) and part.track_running_stats:
+            return True
+        if isinstance(part, Dropouts) and part.p > 0:
+            return True
+    return False

@@ -63,7 +63,11 @@ class Track:
 
     def rates_changed(self, groups: Sequence[Mapping[str, Any]]) -> bool:
         """Whether a learning rate is not what it was when `note_rates` was called last."""
-        return self.rates != [*map(_rate_of, groups)]
+        rates = self.rates
+        if len(groups) == 1 == len(rates):  # as nearly always
+            rate: object = groups[0].get("lr") != rates[0]
+            return bool(rate)
+        return rates != [*map(_rate_of, groups)]
 
     def note_rates(
         self, journal: Journal, pending: Pending, optimizer: torch.optim.Optimizer

@@ -44,6 +44,7 @@ _SHAPES: Final = {
     "Select", "Slice", "Squeeze", "T", "ToCopy", "Transpose", "UnsafeView", "Unsqueeze", "View",
     "Where", "ViewCopy",
 }  # fmt: skip
+_CHOOSING: Final = {"Index", "MaskedFill", "MaskedSelect", "Where", "MaskedScatter", "IndexSelect"}
 _FACTORS: Final = {"Mul", "Div"}
 _REDUCTIONS: Final = {"Mean": "mean", "Sum": "sum", "Nansum": "sum"}
 
@@ -91,6 +92,12 @@ class Term:
         return product
 
     @property
+    def is_masked(self) -> bool:
+        """Whether elements may have been left out, or weigh less than others."""
+        chosen = any(name_of(node) in _CHOOSING for node in (*self.passed, *self.behind))
+        return chosen or any(factor.tensor for factor in self.factors)
+
+    @property
     def reductions(self) -> list[str]:
         """`mean` and `sum`, in the order from the root."""
         return [_REDUCTIONS[name] for name in map(name_of, self.passed) if name in _REDUCTIONS]
@@ -134,6 +141,11 @@ def option(node: Node, name: str) -> Any:
         return saved_by(node, name)
     except RuntimeError:
         return None
+
+
+def signed(number: int) -> int:
+    """Torch shows a negative number of a node as the unsigned one with the same bits."""
+    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def mark_of(node: Node) -> OutputMark | None:

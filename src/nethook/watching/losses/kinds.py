@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import torch
 
+from nethook.hooks.modes import unrecorded
+from nethook.stats.shards import is_shared
 from nethook.torch_private import raw_saved_by
 from nethook.watching.losses.graph import (
     LOSS_NODES,
@@ -19,10 +21,15 @@ from nethook.watching.losses.graph import (
     option,
     saved,
     shape_of,
+    signed,
     straight_behind,
 )
+from nethook.watching.losses.kept import Kept
 
 Shape = tuple[int, ...]
+
+LARGE: Final = 1 << 22
+"""Elements of a prediction from which on a target that nobody has kept is not computed."""
 
 REDUCTIONS: Final = ("none", "mean", "sum")
 """torch's own numbers for what a loss function does with the losses of its elements."""
@@ -108,7 +115,7 @@ def _of_function(term: Term, name: str) -> Made:
             kind = "cross_entropy"
         ignored = option(node, "ignore_index")
         if isinstance(ignored, int):
-            options["ignore_index"] = _signed(ignored)
+            options["ignore_index"] = signed(ignored)
     for setting in ("beta", "delta", "margin", "p", "blank", "zero_infinity"):
         value = option(node, setting)
         if isinstance(value, bool | int | float):
@@ -117,11 +124,6 @@ def _of_function(term: Term, name: str) -> Made:
         if raw_saved_by(node, setting) is not None and saved(node, setting) is not None:
             options[setting] = True
     return Made(kind, inner, options=options)
-
-
-def _signed(number: int) -> int:
-    """Torch shows a negative number of a node as the unsigned one with the same bits."""
-    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _reduction(term: Term) -> str | None:
@@ -141,7 +143,7 @@ def _soft_reduction(term: Term) -> str | None:
     shape = shape_of(term.node)
     if reduction == "sum" and shape:
         dim = option(term.node, "dim")
-        classes = shape[_signed(dim) % len(shape)] if isinstance(dim, int) else 1
+        classes = shape[signed(dim) % len(shape)] if isinstance(dim, int) else 1
         for samples in (shape[0], math.prod(shape) // max(classes, 1)):
             for index, factor in enumerate(factors):
                 if samples > 1 and factor.by is not None and factor.by * samples == 1.0:
@@ -183,8 +185,11 @@ def _from_constant(term: Term) -> bool:
 # -- the tensors ----------------------------------------------------------------------------------
 
 
-def operands_of(term: Term, made: Made) -> Operands:
-    """Prediction and target of a term, where its nodes have kept them."""
+def operands_of(term: Term, made: Made, kept: Kept | None = None) -> Operands:
+    """Prediction and target of a term, where its nodes have kept them.
+
+    Those of a difference that was squared by hand are known where the model's output is kept.
+    """
     node = term.node
     if made.kind in {"cross_entropy", "nll"} and name_of(node) in LOSS_NODES:
         return _class_operands(term, made)
@@ -201,7 +206,7 @@ def operands_of(term: Term, made: Made) -> Operands:
         if made.kind == "multi_margin":
             operands.classes = 1
         return _with_shapes(operands, node)
-    return _difference_shapes(node)
+    return _difference(node, kept)
 
 
 def _class_operands(term: Term, made: Made) -> Operands:
@@ -232,7 +237,7 @@ def _soft_operands(term: Term) -> Operands:
     operands = Operands(saved(term.node, "result"), None, LOG_PROBABILITIES)
     dim = option(term.node, "dim")
     if operands.prediction is not None and isinstance(dim, int):
-        operands.classes = _signed(dim) % operands.prediction.dim()
+        operands.classes = signed(dim) % operands.prediction.dim()
     for node in reversed(term.passed):
         if name_of(node) == "Mul":
             edge = 0 if node.next_functions[0][0] is not None else 1
@@ -271,18 +276,38 @@ def unbroadcast(tensor: torch.Tensor) -> Shape:
     return tuple(sizes)
 
 
-def _difference_shapes(node: Node) -> Operands:
-    """The shapes around a difference that was squared (or the like): its tensors are not kept."""
+def _difference(node: Node, kept: Kept | None) -> Operands:
+    """What was subtracted, before a square or the like: its tensors are not kept by autograd."""
     operands = Operands()
     into, _ = node.next_functions[0] if node.next_functions else (None, 0)
     if into is None or name_of(into) != "Sub":
         return operands
     operands.result_shape = shape_of(into)
-    for edge, output in into.next_functions:
+    for index, (edge, output) in enumerate(into.next_functions):
         if edge is not None and not is_leaf(edge):
             sizes = option(edge, "self_sym_sizes") if name_of(edge) == "Expand" else None
             operands.prediction_shape = (
                 tuple(int(size) for size in sizes) if sizes else shape_of(edge, output)
             )
+            other = into.next_functions[1 - index][0]
+            difference = saved(node, "self")
+            if kept is not None and other is None and difference is not None:
+                operands.prediction = kept.output(edge, output)
+                _add_target(operands, difference, 1.0 if index else -1.0)
             break
     return operands
+
+
+@unrecorded
+def _add_target(operands: Operands, difference: torch.Tensor, sign: float) -> None:
+    """The target is the prediction less the difference: as far as rounding lets it be known."""
+    prediction = operands.prediction
+    if prediction is None or prediction.shape != difference.shape:
+        return
+    if prediction.numel() > LARGE or is_shared(prediction) or prediction.is_complex():
+        return
+    target = prediction + sign * difference
+    whole = target.round()
+    near = (target - whole).abs() <= 1e-6 * (1.0 + prediction.abs() + difference.abs())
+    operands.target = torch.where(near, whole, target)
+    operands.target_shape = operands.prediction_shape

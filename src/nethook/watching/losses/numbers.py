@@ -51,6 +51,11 @@ class Numbers:
         self._names.append(names)
         self._parts.append(numbers.float())
 
+    def extend(self, others: Numbers) -> None:
+        """Those of another collection, which are on the same device."""
+        self._names += others._names
+        self._parts += others._parts
+
     def __bool__(self) -> bool:
         return bool(self._parts)
 

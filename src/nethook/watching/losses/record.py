@@ -15,7 +15,7 @@ from nethook.watching.losses.graph import (
     straight_behind,
     terms_of,
 )
-from nethook.watching.losses.kinds import FLOORED, Made, Operands, made_of
+from nethook.watching.losses.kinds import FLOORED, LOG_PROBABILITIES, Made, Operands, made_of
 from nethook.watching.losses.samples import Counting, counting_of
 
 _SHOWN_TERMS = 8
@@ -32,6 +32,7 @@ class Analysis:
     made: Made
     data: dict[str, Any]
     counting: Counting
+    terms: tuple[tuple[Term, Made], ...] = ()
 
 
 def analyse(root: Node, *, scaled: bool = False) -> Analysis:
@@ -58,7 +59,8 @@ def analyse(root: Node, *, scaled: bool = False) -> Analysis:
     order = [index, *(other for other in range(len(terms)) if other != index)][:4]
     steps = tuple(_steps(terms[position]) for position in order)
     counting = counting_of(main, kind.reduction, smoothing)
-    return Analysis(type(root), steps, main, kind, data, counting)
+    pairs = tuple(zip(terms, made, strict=True))
+    return Analysis(type(root), steps, main, kind, data, counting, pairs)
 
 
 def _terms(terms: list[Term], made: list[Made]) -> list[dict[str, Any]]:
@@ -140,8 +142,10 @@ def shapes(operands: Operands) -> dict[str, Any]:
         operands.result_shape,
     )
     data["broadcast"] = False
-    # Classes and scores of classes have different shapes, and nothing is expanded.
-    if result is not None and operands.classes is None:
+    # Classes and scores of classes have different shapes, and nothing is expanded; nor are the
+    # sequences of a CTC loss, which may be written one behind the other.
+    elementwise = operands.classes is None and operands.space != LOG_PROBABILITIES
+    if result is not None and elementwise:
         there = [shape for shape in (prediction, target) if shape is not None]
         if any(shape != result for shape in there):
             data["broadcast"] = True

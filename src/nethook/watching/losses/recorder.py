@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite
 from typing import Any, Final
 
 import torch
@@ -18,7 +17,7 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.hooks.modes import quiet
-from nethook.hooks.process.source_line import ScriptLine, line_of_script
+from nethook.hooks.process.source_line import LastLine, ScriptLine, line_of_script
 from nethook.stats.repeats import unexpanded
 from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
@@ -26,9 +25,13 @@ from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.losses.calls import operands_of_call, samples_of_call
 from nethook.watching.losses.graph import Node, Term, follow, is_alike
+from nethook.watching.losses.kept import Kept
 from nethook.watching.losses.kinds import Operands, operands_of
 from nethook.watching.losses.marks import Marks
-from nethook.watching.losses.numbers import numbers_of, unpacked
+from nethook.watching.losses.numbers import Numbers, numbers_of, unpacked
+from nethook.watching.losses.padding import NAMES as PADDING
+from nethook.watching.losses.padding import padding_numbers
+from nethook.watching.losses.parts import described, part_numbers, parts_of
 from nethook.watching.losses.record import Analysis, analyse, shapes
 from nethook.watching.losses.samples import NOTHING, length_of
 from nethook.watching.losses.tally import Batch
@@ -41,6 +44,10 @@ WAYS: Final = 8
 OFTEN: Final = 4
 THINNING: Final = 1.25
 """The first steps and passes have records, then every one that is so much further."""
+
+
+_Tensor: Final = torch.Tensor
+_made: Final = tuple.__new__  # a named tuple in one call of C, not of Python
 
 
 class _Series:
@@ -85,7 +92,18 @@ class Losses(FailsAlone, Recorder):
         self._trained: dict[tuple[str, int], list[_Series]] = {}
         self._evaluated: dict[tuple[str, int, str], _Series] = {}
         self._names: set[str] = set()
-        self._given: float | None = None  # samples that a model was called with last
+        self.ways = 0
+        """How many ways of making a loss were met so far."""
+        self._kept = Kept()
+        self._given: float | None = None  # samples that a model was called with last, ...
+        self._sizes: Sequence[int] = ()  # ... and its sizes, where samples were not asked for yet
+        self._line = LastLine()
+        self._last: tuple[ScriptLine | None, list[_Series]] = (None, [])  # line, and its losses
+
+    @property
+    def lines(self) -> int:
+        """How many lines of the script have called `backward` so far."""
+        return len(self._trained)
 
     # -- calls --------------------------------------------------------------------------------
 
@@ -94,6 +112,12 @@ class Losses(FailsAlone, Recorder):
     ) -> None:
         """A model is called: what it is given has as many samples as a loss that does not tell."""
         self._note_length(args, kwargs)
+        if self._watching.schedule.samples and self._watching.clock.calls.training:
+            self._keep(args, kwargs)
+
+    @contained
+    def _keep(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._kept.given(args, kwargs)
 
     @contained
     def _note_length(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -105,21 +129,29 @@ class Losses(FailsAlone, Recorder):
         In a step in which nothing is due that waits until somebody asks: a loss whose way is known
         needs no marks. Until then the output lives as long as its loss.
         """
-        calls = self._watching.clock.calls
+        journal = self._watching
+        calls = journal.clock.calls
         if not calls.training or calls.in_backward or self.off:
             return
-        first = args[0] if args else None
-        if type(first) is torch.Tensor and first.dim():  # as nearly always
-            self._given = float(first.size(0))
+        if args and type(args[0]) is _Tensor:  # as nearly always
+            try:
+                self._sizes = args[0].shape
+            except RuntimeError:  # a nested tensor has none
+                self._note_length(args, {})
         if self.unmarked is not None:
             self._mark()
-        if type(output) is torch.Tensor:
+        keeps = journal.schedule.samples
+        if type(output) is _Tensor:
             self.unmarked = (model, output)
-            if not self._watching.schedule.quiet:
+            if not journal.schedule.quiet:
                 self._mark()
+            if keeps:
+                self._kept.returned(output)
         else:
             for path, tensor in tensors(output):
                 self._marks.put(tensor.grad_fn, model, path)
+                if keeps:
+                    self._kept.returned(tensor)
 
     def _mark(self) -> None:
         if self.unmarked is not None:
@@ -142,11 +174,11 @@ class Losses(FailsAlone, Recorder):
 
         Whether all of them were read and are finite. `own`: see `line_of_script`.
         """
-        where, fine = line_of_script(own=own), True
-        schedule = self._watching.schedule
-        of_line = self._trained.get(where[:2])
-        if of_line is None:
-            of_line = self._trained[where[:2]] = []
+        where, schedule, fine = self._line.find(own), self._watching.schedule, True
+        quiet = schedule.quiet
+        if where is not self._last[0]:
+            self._last = where, self._trained.setdefault(where[:2], [])
+        of_line = self._last[1]
         for root in roots:
             node = root.grad_fn
             if node is None:
@@ -154,23 +186,33 @@ class Losses(FailsAlone, Recorder):
             # In a step in which nothing is due, of a line that makes its loss in one way, the last
             # node alone is compared. Another way that ends in the same node is noticed in the next
             # step in which something is due.
-            if schedule.quiet and len(of_line) == 1 and type(node) is of_line[0].root:
+            if quiet and len(of_line) == 1 and type(node) is of_line[0].root:
                 series, new = of_line[0], False
             else:
                 series, new = self._series(node, where, of_line, scaled=scale is not None)
             value = _value(root, scale)
             if value is not None:
                 count = series.counting
-                of_batch = count.samples(node)
+                samples = count.samples(node)
                 divisor = count.divisor(node, scaled=scale is not None) if count.factors else None
-                of_batch = self._given if of_batch is None else of_batch
-                self._values.trained(series.name, Batch(value, of_batch, divisor, count.summed))
+                samples = self._given_samples() if samples is None else samples
+                batch = _made(Batch, (value, samples, divisor, count.summed))
+                self._values.trained(series.name, batch)
             if new or (schedule.samples and self._due(series)):
                 series.last_record = self._watching.step
                 self._record(series, node, value, scale)
-            fine = fine and type(value) is float and isfinite(value)
+            # Neither NaN nor infinite: the one is not itself, the other less itself is NaN.
+            if type(value) is not float or value - value != 0.0:
+                fine = False
         self.unmarked = None
+        self._kept.clear()
         return fine
+
+    def _given_samples(self) -> float | None:
+        """The samples that a model was called with last."""
+        if self._sizes:
+            self._given, self._sizes = float(self._sizes[0]), ()
+        return self._given
 
     def _series(
         self, node: Node, where: ScriptLine, of_line: list[_Series], *, scaled: bool
@@ -212,6 +254,7 @@ class Losses(FailsAlone, Recorder):
         analysis = _without_nodes(analyse(node, scaled=scaled))
         series = _Series(self._name(where), where, analysis)
         of_line.append(series)
+        self.ways += 1
         return series, True
 
     def _record(
@@ -222,9 +265,21 @@ class Losses(FailsAlone, Recorder):
         scale: torch.Tensor | float | None,
     ) -> None:
         analysis = analyse(node, scaled=scale is not None)
-        operands = operands_of(analysis.main, analysis.made)
+        operands = operands_of(analysis.main, analysis.made, self._kept)
         data = analysis.data | {"scale": _number(scale)}
-        self._tell(series, data, operands, value, "train")
+        more = Numbers()
+        if len(analysis.terms) > 1 and "label_smoothing" not in analysis.made.options:
+            parts = parts_of(node, data["scale"] or 1.0)
+            if parts:
+                data["parts"] = described(parts, analysis.terms)
+                values, constants = part_numbers(parts, analysis.terms, self._kept)
+                more.add("part_values", values)
+                more.add("part_constants", constants)
+        if self._kept.inputs and operands.target is not None and not analysis.main.is_masked:
+            padding = padding_numbers(self._kept.inputs, operands)
+            if padding is not None:
+                more.add(PADDING, padding)
+        self._tell(series, data, operands, value, "train", more)
 
     # -- without gradient ---------------------------------------------------------------------
 
@@ -270,12 +325,15 @@ class Losses(FailsAlone, Recorder):
         operands: Operands,
         value: torch.Tensor | float | None,
         phase: str,
+        more: Numbers | None = None,
     ) -> None:
         where = series.where
         data |= {"source": f"{where.file}:{where.line}", "function": where.function}
         data["value"] = value if isinstance(value, float) else None
         data |= shapes(operands)
         numbers = numbers_of(operands)
+        if more is not None:
+            numbers.extend(more)
         if isinstance(value, torch.Tensor):
             numbers.add(("value",), value.reshape(1))
         watching, name = self._watching, series.name
@@ -301,8 +359,13 @@ class Losses(FailsAlone, Recorder):
 
     def end_step(self, step: int) -> None:
         """A step has ended: what has arrived from a device by now is told."""
+        self._let_go()
         if self._transfers.under_way:
             self._poll()
+
+    @contained
+    def _let_go(self) -> None:
+        self._kept.clear()
 
     @contained
     def _poll(self) -> None:
@@ -322,14 +385,17 @@ class Losses(FailsAlone, Recorder):
         """After an error: no loss is recorded any more."""
         self.off = True
         self.unmarked = None
+        self._kept = Kept()
         self._transfers = Transfers()
 
 
 def _value(root: torch.Tensor, scale: torch.Tensor | float | None) -> torch.Tensor | float | None:
     """The value of a loss without the factor of a scaler; a tensor where it is on a device."""
-    if scale is None and type(root) is torch.Tensor and root.is_cpu and not root.dim():
+    if scale is None and type(root) is _Tensor and root.is_cpu and not root.dim():
         number: object = root.item()  # as nearly always
-        return float(number) if isinstance(number, float | int) else None
+        if type(number) is float:
+            return number
+        return float(number) if isinstance(number, int) else None
     if root.dim() or root.is_complex() or root.is_meta:
         return None
     if is_shared(root):
@@ -352,7 +418,7 @@ def _number(scale: torch.Tensor | float | None) -> float | None:
 
 
 def _without_nodes(analysis: Analysis) -> Analysis:
-    return replace(analysis, main=Term(None))
+    return replace(analysis, main=Term(None), terms=())
 
 
 def _merged(data: dict[str, Any], numbers: dict[str, Any]) -> dict[str, Any]:

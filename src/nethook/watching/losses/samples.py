@@ -13,12 +13,14 @@ from typing import Any, Final
 
 import torch
 
-from nethook.torch_private import saved_by, saved_without_hooks
+from nethook.torch_private import reader_of_saved, saved_by, saved_without_hooks
 from nethook.watching.losses.graph import LOSS_NODES, Node, Term, factor_of, name_of
 
 _REDUCTIONS: Final = frozenset({"Mean", "Sum", "Nansum"})
 _OF_CLASSES: Final = frozenset({"NllLoss", "NllLoss2D"})
 _WHOLE: Final = 1e-4  # how near to a whole number a division by one is, as float32 has it
+
+_sizes_of: Final = reader_of_saved("self_sym_sizes")
 
 UNKNOWN: Final = float("nan")
 """The divisor where reading it would wait for a device."""
@@ -57,7 +59,7 @@ class Counting:
             for edge in self.path[: self.depth] if self.depth else ():
                 node = node.next_functions[edge][0]
             if saved == "sizes":
-                sizes = saved_by(node, "self_sym_sizes")
+                sizes = _sizes_of(node)
                 return float(sizes[self.dim]) if sizes else None
             tensor: torch.Tensor | None = saved_without_hooks(node, saved)
             if tensor is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import torch
 
@@ -41,6 +41,13 @@ class Numbers(Protocol):
     def number(self, row: int, value: float) -> None:
         """One number of a row."""
 
+    def room(self, row: int) -> bool:
+        """Whether numbers of a row are folded when steps are: they come with `keep`, then."""
+
+
+FOLDED: Final = -1
+"""In place of a row: the value is in it already."""
+
 
 class LossValues(FailsAlone, Recorder):
     """The values of the step, and of the evaluation pass, that are under way."""
@@ -53,14 +60,25 @@ class LossValues(FailsAlone, Recorder):
         self.off = False
         self.rows: dict[str, int] = {}
         """The row of each loss that has one."""
-        self.sums: dict[str, list[Batch]] = {}
-        """What each loss was in this step, pass by pass."""
+        self._folded_later: dict[str, int] = {}  # those whose values are folded when steps are
+        self.heard: list[tuple[str, int, Batch]] = []
+        """The batches of this step: see `take`."""
         self._has_devices = False  # whether a value or a number of samples was ever on a device
         self._names: list[str] = list(journal.writer.earlier.get("losses") or ())
         self._pass: dict[str, PassTally] = {}
 
     def trained(self, name: str, batch: Batch) -> None:
         """A value of a loss, unscaled; a tensor stays on its device until the window ends."""
+        value, samples = batch[0], batch[1]
+        if type(value) is float and value == value and (samples is None or type(samples) is float):
+            row = self._folded_later.get(name)
+            if row is not None:  # as nearly always
+                self.heard.append((name, row, batch))
+                return
+        self._fold_now(name, batch)
+
+    def _fold_now(self, name: str, batch: Batch) -> None:
+        """The first value of a loss, and those that cannot wait: NaN, and what is on a device."""
         journal, value = self._watching, batch.value
         row = self.rows.get(name)
         if row is None:
@@ -71,15 +89,16 @@ class LossValues(FailsAlone, Recorder):
             if row is None:
                 return
             journal.train.slot(row)
-            self.rows[name], self.sums[name] = row, []
+            self.rows[name] = row
+            if not self.off and self._numbers.room(row):
+                self._folded_later[name] = row
         if isinstance(value, torch.Tensor):
-            self._has_devices = True
             journal.train.slots[row].fold(value)
         else:
             self._numbers.number(row, value)
-            self._has_devices = self._has_devices or isinstance(batch.samples, torch.Tensor)
+        self._has_devices = self._has_devices or is_on_device(batch)
         if not self.off:
-            self.sums[name].append(batch)
+            self.heard.append((name, FOLDED, batch))
 
     def evaluated(self, name: str, batch: Batch) -> None:
         """A value of a loss in a pass without gradient."""
@@ -98,20 +117,31 @@ class LossValues(FailsAlone, Recorder):
             tally = self._pass[name] = PassTally()
         tally.add(batch)
 
-    def take(self) -> list[tuple[str, Point]]:
-        """What each loss of this step, which is over, comes to; those on a device come later."""
-        points = []
-        for name, batches in self.sums.items():
-            if not batches:
-                continue
-            taken = batches.copy()
-            batches.clear()
-            if self._has_devices and any(map(is_on_device, taken)):
-                told = functools.partial(self._step_known, name, self._watching.step, taken)
-                self._numbers.pending.later(packed(taken), told)
-            else:
-                points.append((name, point_of_step(taken)))
-        return points
+    def take(self) -> list[tuple[str, int, Batch]]:
+        """The batches of this step, which is over; those on a device come later.
+
+        With each is the name of its loss, and the row that its value goes to when the step is
+        folded. What they come to (`point_of_step`) is computed then, too.
+        """
+        heard, self.heard = self.heard, []
+        return self._known_of(heard) if self._has_devices else heard
+
+    @contained
+    def point(self, batches: Sequence[Batch]) -> Point:
+        """What the batches of one loss in a step come to."""
+        return point_of_step(batches)
+
+    def _known_of(self, heard: list[tuple[str, int, Batch]]) -> list[tuple[str, int, Batch]]:
+        """Without those losses of which a batch is on a device: they are told once it is known."""
+        away = {name for name, _, batch in heard if is_on_device(batch)}
+        for name in away:
+            batches = [batch for other, _, batch in heard if other == name]
+            told = functools.partial(self._step_known, name, self._watching.step, batches)
+            self._numbers.pending.later(packed(batches), told)
+        for name, row, batch in heard:
+            if name in away and row != FOLDED:
+                self._numbers.number(row, float(batch.value))
+        return [entry for entry in heard if entry[0] not in away]
 
     @contained
     def pass_ended(self, phase: str) -> None:
@@ -131,8 +161,8 @@ class LossValues(FailsAlone, Recorder):
         """After an error: losses have no points any more."""
         self.off = True
         self._pass.clear()
-        for batches in self.sums.values():
-            batches.clear()
+        self._folded_later = {}
+        self.heard = []
 
     @contained
     def _step_known(

@@ -25,6 +25,8 @@ from nethook.watching.recorder import Recorder
 
 MOST_INPUTS: Final = 8
 """Tensors among the arguments that are measured."""
+MOST_SIZES: Final = 8
+"""Sizes of batches in evaluations that are kept."""
 SAMPLES: Final = 64
 ELEMENTS: Final = 1024
 DISTINCT: Final = 4096
@@ -44,6 +46,7 @@ class Batches(Recorder):
         self._last: dict[str, float] = {}  # model -> fingerprint of the batch before
         self._device_last: dict[str, torch.Tensor] = {}  # the same, where batches are on a device
         self._step: dict[str, int] = {}  # model -> the step whose first batch was seen
+        self._evaluated: dict[str, list[int]] = {}  # model -> sizes of batches in evaluations
         self.leaves: set[str] = set()  # models that are one layer, and have a tap of their own
 
     def call_begins(
@@ -69,9 +72,19 @@ class Batches(Recorder):
                     odd = slot.fold(tensor)
                     if odd and training:
                         self._flags.flag(model, names.INPUTS, None, None, tensor)
+        if not training and given and given[0][1].dim():
+            self._note_size(model, given[0][1].size(0))
         if first and given:
             self._step[model] = clock.step
             self._batch(model, given[0][1])
+
+    def _note_size(self, model: str, size: int) -> None:
+        """Of evaluations, the first few sizes that batches have."""
+        known = self._evaluated.setdefault(model, [])
+        if len(known) < MOST_SIZES and size not in known:
+            known.append(size)
+            sizes = {name: list(kept) for name, kept in self._evaluated.items()}
+            self._journal.writer.info(evaluation_sizes=sizes)
 
     def _batch(self, model: str, tensor: torch.Tensor) -> None:
         journal = self._journal

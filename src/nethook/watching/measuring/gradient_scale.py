@@ -8,6 +8,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from nethook.runs import names
+from nethook.watching.journal import Journal
+from nethook.watching.measuring.loop_numbers import LoopNumbers
+
 
 class GradientScale:
     """What a gradient has to be multiplied with, to be that of the loss as the script means it.
@@ -45,6 +49,17 @@ class GradientScale:
         """The factor is written down; what it was before, if that was another."""
         before, self._noted = self._noted, scale
         return None if before == scale else before
+
+    def write_down(self, journal: Journal, numbers: LoopNumbers) -> None:
+        """Notes the last factor, where it is known, and an event where it has changed."""
+        if not isinstance(self.last, float):
+            return
+        numbers.set(names.LOSS_SCALE, self.last)
+        before = self.noted(self.last)
+        if before is not None:
+            message = f"the loss scale went from {before:g} to {self.last:g}"
+            data = {"before": before, "after": self.last}
+            journal.note_event(names.SCALE_CHANGED, message, data=data)
 
     def loss_scaled(self, scale: torch.Tensor | float) -> None:
         """A loss was multiplied; the next backward pass is of that."""

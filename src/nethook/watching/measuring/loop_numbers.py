@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import torch
 
@@ -46,20 +46,28 @@ MORE: Final = 16
 _now = time.perf_counter
 
 
-class Ended(NamedTuple):
-    """A step that has ended."""
+Losses = Sequence[tuple[str, int, Any]]
+"""Of each batch of a step: the name of its loss; the row, which has `room`, that its value is still
+to be folded into, or -1; and itself, which begins with the value."""
 
-    step: int
-    when: float  # by `time.perf_counter`
-    values: list[Any]
-    losses: Sequence[tuple[str, tuple[float, ...]]]  # a point of each, as the log takes it
+Ended = tuple[int, float, list[Any], Losses, tuple[int, ...], float, tuple[float, float]]
+"""A step that has ended: its number, when by `time.perf_counter`, its numbers, its losses; what the
+clock has counted; nethook's own seconds by then; when the step before ended, and its seconds."""
 
 
 class LoopNumbers(Recorder):
-    """The numbers of `@loop`, of the step that is under way and of those not folded yet."""
+    """The numbers of `@loop`, of the step that is under way and of those not folded yet.
 
-    def __init__(self, journal: Journal) -> None:
+    Arguments:
+        journal: where they go.
+        point_of: the point, as the log takes it, that the batches of one loss in a step come to.
+    """
+
+    def __init__(
+        self, journal: Journal, point_of: Callable[[list[Any]], tuple[float, ...] | None] = tuple
+    ) -> None:
         self._journal = journal
+        self._point_of = point_of
         self.pending = Pending(journal)
         rows = journal.train
         row_numbers = [journal.row(names.LOOP, name) or 0 for name in QUANTITIES] + [0] * MORE
@@ -89,20 +97,31 @@ class LoopNumbers(Recorder):
 
     def number(self, row: int, value: float) -> None:
         """One number of a row; the first of a step is folded with all the others at its end."""
-        index = self._more.get(row)
-        if index is None:
-            if value != value or len(self._more) >= MORE:
-                self.irregular = True
-                self.fold_one(row, value)
-                return
-            index = self._more[row] = len(QUANTITIES) + len(self._more)
-            self._numbers.place(index, row)
-        if value != value or self.values[index] is not None:
+        if value != value or not self.room(row):
             # A NaN leaves no trace among the values that tells in which step it was.
-            self.irregular = self.irregular or self.values[index] is None
+            index = self._more.get(row)
+            self.irregular = self.irregular or index is None or self.values[index] is None
             self.fold_one(row, value)
         else:
-            self.values[index] = value
+            self._put(self.values, row, value)
+
+    def room(self, row: int) -> bool:
+        """Whether numbers of a row are folded with those of the loop, when a step is folded."""
+        if row not in self._more:
+            if len(self._more) >= MORE:
+                return False
+            index = len(QUANTITIES) + len(self._more)
+            self._numbers.place(index, row)
+            self._more[row] = index
+        return True
+
+    def _put(self, values: list[Any], row: int, value: float) -> None:
+        """A number among the others of its step; of a second one there, each is folded alone."""
+        index = self._more[row]
+        if values[index] is None:
+            values[index] = value
+        else:
+            self.fold_one(row, value)
 
     def fold_one(self, row: int, value: float) -> None:
         """One number into one row, now; NaN counts as such."""
@@ -129,20 +148,17 @@ class LoopNumbers(Recorder):
 
     # -- the end of a step --------------------------------------------------------------------
 
-    def keep(self, step: int, losses: Sequence[tuple[str, tuple[float, ...]]]) -> None:
+    def keep(self, step: int, losses: Losses) -> None:
         """A step has ended: its numbers wait to be folded. A second time makes no difference."""
-        if self._ended and self._ended[-1].step == step:
+        if self._ended and self._ended[-1][0] == step:
             return
         clock, schedule = self._journal.clock, self._journal.schedule
         now, own = _now(), sum(schedule.spent)
-        then, own_then = self._then
         if schedule.hidden.known:
-            schedule.hidden.step_ended(now - then, own - own_then)
-        values, fresh = self.values, self._none.copy()
-        values[_FORWARDS], values[_BACKWARDS] = clock.forwards, clock.backwards
-        values[_STEPS], values[_ZEROES] = clock.stepped, clock.zeroes
-        values[_STEP_SECONDS], values[_WATCH_SECONDS] = now - then, own - own_then
-        ended = Ended(step, now, values, losses)
+            schedule.hidden.step_ended(now - self._then[0], own - self._then[1])
+        fresh = self._none.copy()
+        counts = (clock.forwards, clock.backwards, clock.stepped, clock.zeroes)
+        ended = (step, now, self.values, losses, counts, own, self._then)
         # Nothing is called from here on but for the last, in C: no interrupt comes in between.
         self._then = (now, own)
         self.values = fresh
@@ -159,7 +175,13 @@ class LoopNumbers(Recorder):
         if not ended:
             return
         rows = self._journal.train
-        lists = [step.values for step in ended]
+        for _, now, values, losses, counts, own, (then, own_then) in ended:
+            values[_FORWARDS], values[_BACKWARDS], values[_STEPS], values[_ZEROES] = counts
+            values[_STEP_SECONDS], values[_WATCH_SECONDS] = now - then, own - own_then
+            for _, row, batch in losses:
+                if row >= 0:
+                    self._put(values, row, batch[0])
+        lists = [step[2] for step in ended]
         if binding.functions is not None and not rows.has_devices:
             self._numbers.fold_lists(lists)
         else:
@@ -172,16 +194,22 @@ class LoopNumbers(Recorder):
     def _log(self, ended: list[Ended]) -> None:
         since = time.time() - _now()
         points: dict[str, list[tuple[float, ...]]] = {}
-        for step in ended:
-            for name, point in step.losses:
+        point_of = self._point_of
+        for step, when, values, losses, *_ in ended:
+            batches: dict[str, list[Any]] = {}
+            for name, _, batch in losses:
+                batches.setdefault(name, []).append(batch)
+            for name, of_name in batches.items():
                 of_loss = points.setdefault(names.loss_name(name), [])
-                of_loss.append((step.step, since + step.when, *point))
+                point = point_of(of_name)
+                if point is not None:
+                    of_loss.append((step, since + when, *point))
             for name, index in self._logged:
-                value = step.values[index]
+                value = values[index]
                 if value is not None and value == value:
-                    points.setdefault(name, []).append((step.step, since + step.when, value))
-        for name, of_name in points.items():
-            self._journal.writer.log_points(name, of_name, keep=names.KEPT_STEPS)
+                    points.setdefault(name, []).append((step, since + when, value))
+        for name, logged in points.items():
+            self._journal.writer.log_points(name, logged, keep=names.KEPT_STEPS)
 
     def end_window(self) -> None:
         """What is still on a device is fetched."""

@@ -56,9 +56,10 @@ class ParameterSet:
         self.all = list(parameters)
         for facts in self.all:
             facts.settle()
-        self.probes = [
-            facts.parameter for facts in self.all[:: max(1, len(self.all) // PROBES)][:PROBES]
-        ]
+        # The last ones as well: where the first layers are dead, only these have gradients.
+        last, some = len(self.all) - 1, min(PROBES, len(self.all))
+        places = sorted({round(place * last / max(1, some - 1)) for place in range(some)})
+        self.probes = [self.all[place].parameter for place in places]
         self.plain = all(type(facts.parameter) is torch.nn.Parameter for facts in self.all)
         self.witnesses = Witnesses([facts.local for facts in self.all])
         self._slots = ParameterSlots(journal)

@@ -19,6 +19,7 @@ from nethook.hooks.layouts.fsdp import shards_of
 from nethook.runs import names
 from nethook.torch_private import children_of, parameters_of
 from nethook.watching.journal import Journal
+from nethook.watching.loose_tensors import is_trained
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 
 SHOWN = 20
@@ -52,7 +53,7 @@ class Resolver:
             prefix = f"{model}." if model else ""
             sharded = shards_of(root)
             for site in Tree(root).parameters().sites:
-                if isinstance(site.tensor, nn.Parameter):
+                if is_trained(root, site.tensor):
                     for name in site.names:
                         parameters[prefix + name] = sharded.get(id(site.tensor), site.tensor)
         return parameters

@@ -42,6 +42,19 @@ def test_parameters_with_a_gradient_are_counted_and_those_with_an_empty_one():
     assert [each.steps for each in facts] == [2] * 3
 
 
+@pytest.mark.parametrize("measure", [True, False])
+def test_a_gradient_that_does_not_lie_flat_is_one_like_any_other(measure):
+    sparse = torch.eye(3, 2).to_sparse()
+    flat = torch.ones(3, 2)
+    _, facts, gradients = made(flat, flat.t().contiguous().t(), sparse, torch.zeros(2, 3).t(), None)
+    for _ in range(2):
+        gradients.find(1.0, measure)
+        # One has none; that one has zeros is known where it is measured.
+        assert gradients.empty == 1 + measure
+    gradients.settle()
+    assert [each.with_grad for each in facts] == [2, 2, 2, 2, 0]
+
+
 def test_a_look_measures_nothing():
     of, _, gradients = made(torch.ones(3, 2), torch.ones(2, 3).t())
     assert gradients.find(1.0, False) == 0.0

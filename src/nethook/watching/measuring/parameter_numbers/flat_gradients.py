@@ -39,7 +39,7 @@ class FlatGradients:
         self._looked = 0
         self._with_grad = np.zeros(len(flat.facts), np.int64)
         self.empty = 0
-        """Parameters without a flat gradient, and, where that was measured, with one of zeros."""
+        """Parameters without a gradient, and, where that was measured, with one of zeros."""
         first = range(len(flat.parameters))[:PROBED]
         lines = sorted(first, key=lambda line: flat.parameters[line].numel())
         probed = [flat.parameters[line] for line in lines]
@@ -54,7 +54,9 @@ class FlatGradients:
         """
         self._looked += 1
         left = self._flat.find_grads(self._table, self._with_grad)
-        self.empty = len(self._flat.facts) - int(np.count_nonzero(self._table.address))
+        if left:  # sparse, or not in one piece: a gradient like any other
+            self._with_grad[left] += 1
+        self.empty = len(self._flat.facts) - int(np.count_nonzero(self._table.address)) - len(left)
         return self._measure(left, PARAM_GRADS, factor) if measure else 0.0
 
     def _measure(self, lines: Iterable[int], quantity: str, factor: float) -> float:
@@ -64,7 +66,9 @@ class FlatGradients:
             facts = self._flat.facts[line]
             grad = facts.grad
             if grad is not None:
-                square += self._slots.measure(facts, quantity, grad, factor)
+                of_grad = self._slots.measure(facts, quantity, grad, factor)
+                self.empty += quantity == PARAM_GRADS and of_grad == 0.0
+                square += of_grad
         return square
 
     def fold(self, factor: float) -> tuple[int, float]:

@@ -1,0 +1,67 @@
+"""No experiment finds a fault in a healthy step, and each finds its own faults and no others'."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from nethook.examining.experiment import NotReplayableError, Result
+from nethook.examining.experiments.evaluation_repeats import EvaluationRepeats
+from nethook.examining.experiments.input_matters import InputMatters
+from nethook.examining.experiments.no_look_ahead import NoLookAhead
+from nethook.examining.experiments.rows_meet_targets import RowsMeetTargets
+from nethook.examining.experiments.samples_independent import SamplesIndependent
+from nethook.examining.experiments.what_the_target_is import WhatTheTargetIs
+from tests.examining.experiments.healthy import HEALTHY
+from tests.examining.experiments.ill import ILL, MATTERS
+from tests.examining.experiments.steps import Step
+
+EXPERIMENTS = (
+    SamplesIndependent(), RowsMeetTargets(), NoLookAhead(), WhatTheTargetIs(), EvaluationRepeats(),
+    InputMatters(),
+)  # fmt: skip
+
+
+def results(step: Step) -> list[Result]:
+    rehearsal = step.rehearsal()
+    assert rehearsal.replayable, rehearsal.why_not
+    made = []
+    with torch.no_grad():  # as examinations run in a script's step
+        for experiment in EXPERIMENTS:
+            if experiment.applies(rehearsal) is None:
+                try:
+                    made.append(experiment.run(rehearsal))
+                except NotReplayableError as error:
+                    made.append(Result(experiment.name, "not applicable", str(error)))
+    return made
+
+
+ASKED = {  # what looks exactly like a fault, and may be meant
+    "set_transformer_scores_elements", "experts_with_limited_room", "monte_carlo_dropout",
+    "noise_as_an_input_of_a_generator", "experts_for_tokens_with_limited_room",
+    "sentence_autoencoder_with_teacher_forcing", "recall_of_the_first_value",
+    "variational_autoencoder", "monte_carlo_dropout_layer",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(HEALTHY))
+def test_nothing_is_found_in_a_healthy_step(name: str) -> None:
+    torch.manual_seed(0)
+    outcomes = {result.experiment: result.outcome for result in results(HEALTHY[name]())}
+    assert "found" not in outcomes.values()
+    assert ("question" in outcomes.values()) <= (name in ASKED)
+
+
+@pytest.mark.parametrize("name", sorted(ILL))
+def test_a_fault_is_found_by_its_own_experiment(name: str) -> None:
+    torch.manual_seed(0)
+    expected, make = ILL[name]
+    found = [result.experiment for result in results(make()) if result.outcome == "found"]
+    assert found == [expected]
+
+
+def test_every_experiment_has_its_hard_negatives_and_faults() -> None:
+    assert len(HEALTHY) > 2 * len(ILL)
+    for experiment in EXPERIMENTS:
+        faults = [name for name, (expected, _) in ILL.items() if expected == experiment.name]
+        assert len(faults) >= (2 if experiment.name == MATTERS else 4)

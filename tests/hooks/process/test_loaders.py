@@ -1,0 +1,40 @@
+"""The batches that data loaders hand out."""
+
+from __future__ import annotations
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+from nethook.hooks.hook import Owner
+from nethook.hooks.process.loaders import LoaderBatches
+
+
+def test_each_batch_is_told_until_it_is_taken_off():
+    data = TensorDataset(torch.arange(10))
+    told: list[tuple[int, bool, int]] = []
+    handle = LoaderBatches(
+        Owner("test"),
+        lambda sampler, collated, batch: told.append((sampler.batch_size, collated, len(batch[0]))),
+    )
+    plain = [batch[0].tolist() for batch in DataLoader(data, 4)]
+    handle.put_on()
+    try:
+        seen = [batch[0].tolist() for batch in DataLoader(data, 4)]
+    finally:
+        handle.remove()
+    assert seen == plain
+    assert told == [(4, True, 4), (4, True, 4), (4, True, 2)]
+    list(DataLoader(data, 4))
+    assert len(told) == 3
+
+
+def test_a_dead_owner_is_told_nothing():
+    owner, told = Owner("test"), []
+    handle = LoaderBatches(owner, lambda *given: told.append(given))
+    handle.put_on()
+    owner.alive = False
+    try:
+        list(DataLoader(TensorDataset(torch.arange(4)), 2))
+    finally:
+        handle.remove()
+    assert told == []

@@ -1,0 +1,117 @@
+"""Optimizers are noted as they are made, and weights as they are loaded."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.hook import Owner
+from nethook.hooks.process.origins import (
+    line_of_optimizer,
+    note_origins,
+    optimizers_made,
+    was_filled,
+    was_loaded,
+)
+
+
+@pytest.fixture
+def noted():
+    with Attachment(Owner("test")) as hooks:
+        note_origins(hooks)
+        yield hooks
+
+
+def test_an_optimizer_has_the_line_that_made_it(noted):
+    model = nn.Linear(2, 2)
+    line = inspect.currentframe().f_lineno + 1
+    optimizer = torch.optim.Adam(model.parameters())
+    assert line_of_optimizer(optimizer) == f"test_origins.py:{line}"
+    assert any(each is optimizer for each in optimizers_made())
+
+
+def test_nothing_is_kept_alive(noted):
+    before = len(optimizers_made())
+    optimizer = torch.optim.SGD(nn.Linear(2, 2).parameters(), 0.1)
+    assert len(optimizers_made()) == before + 1
+    del optimizer
+    gc.collect()
+    assert len(optimizers_made()) == before
+
+
+def test_an_error_of_the_constructor_is_the_scripts(noted):
+    with pytest.raises(ValueError, match="empty parameter list"):
+        torch.optim.SGD([], 0.1)
+
+
+def test_only_while_it_is_on():
+    made = torch.optim.Optimizer.__init__, nn.Module.load_state_dict
+    with Attachment(Owner("test")) as hooks:
+        note_origins(hooks)
+    assert (torch.optim.Optimizer.__init__, nn.Module.load_state_dict) == made
+    optimizer = torch.optim.SGD(nn.Linear(2, 2).parameters(), 0.1)
+    assert line_of_optimizer(optimizer) == ""
+
+
+def test_what_was_loaded(noted):
+    model, other = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), nn.Linear(2, 2)
+    assert not any(map(was_filled, model.parameters()))
+    model[0].load_state_dict(other.state_dict())
+    assert [was_filled(tensor) for tensor in model.parameters()] == [True, True, False, False]
+    half = nn.Linear(2, 2)
+    half.load_state_dict({"bias": torch.zeros(2)}, strict=False)
+    assert (was_filled(half.weight), was_filled(half.bias)) == (False, True)
+
+
+def test_a_state_that_does_not_fit_is_an_error_of_the_scripts(noted):
+    with pytest.raises(RuntimeError, match="Missing key"):
+        nn.Linear(2, 2).load_state_dict({})
+
+
+def test_what_was_trained_before():
+    model = nn.Linear(2, 2)
+    nn.init.xavier_uniform_(model.weight)
+    nn.init.zeros_(model.bias)
+    assert not any(map(was_filled, model.parameters()))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(10):
+        optimizer.zero_grad()
+        model(torch.randn(3, 2)).sum().backward()
+        optimizer.step()
+    assert all(map(was_filled, model.parameters()))
+
+
+def test_weights_that_are_loaded_are_noticed() -> None:
+    original = nn.Module.load_state_dict
+    hooks = Attachment(Owner("test"))
+    note_origins(hooks)
+    try:
+        fresh, whole = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+        backbone, refused = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 3)), nn.Linear(3, 3)
+        assert str(whole.load_state_dict(whole.state_dict())) == "<All keys matched successfully>"
+        backbone[0].load_state_dict(fresh.state_dict())
+        with pytest.raises(RuntimeError):
+            refused.load_state_dict(fresh.state_dict())
+    finally:
+        hooks.remove()
+    assert was_loaded(whole)
+    assert was_loaded(backbone)  # a part of it
+    assert not was_loaded(fresh)
+    assert not was_loaded(refused)
+    assert nn.Module.load_state_dict is original
+    fresh.load_state_dict(fresh.state_dict())
+    assert not was_loaded(fresh)  # nobody looks any more
+
+
+def test_models_that_know_what_they_were_made_from() -> None:
+    model = nn.Sequential(nn.Linear(2, 2))
+    model.config = SimpleNamespace(_name_or_path="")  # type: ignore[assignment]
+    assert not was_loaded(model)
+    model.config = SimpleNamespace(_name_or_path="bert-base-uncased")  # type: ignore[assignment]
+    assert was_loaded(model)

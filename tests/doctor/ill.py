@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.doctor import ill_losses
 from tests.doctor.synthetic import Made, falling, flat
 
 CLASSES: dict[str, Any] = {"kind": "cross_entropy", "class_counts": [16] * 10, "floored": True}
@@ -70,6 +71,60 @@ def cut(**facts: Any) -> Made:
     return made.parameter("a.weight", **facts).parameter("b.weight")
 
 
+def graph(made: Made, **facts: Any) -> Made:
+    """A run whose graphs have shown this."""
+    optimizer = {"type": "Adam", "line": "train.py:5", "steps": 200, "parameters": 4, "orphans": 0}
+    known = {"looks": 11, "without": 0, "leaf_roots": {}, "tensors": 0, "second_order": False,
+             "unheld": [], "others": [], "optimizers": [optimizer], "attributes": []}  # fmt: skip
+    made.info["graph"] = {**known, **facts}
+    return made
+
+
+def loose(**facts: Any) -> dict[str, Any]:
+    """Leaves that no optimizer has, in a list of a module."""
+    usual = {"how": "list", "where": "blocks", "kind": "Linear", "line": "net.py:7",
+             "training": True, "parameters": 4, "elements": 512, "looks": 11, "since": 0,
+             "last": 150, "moved": False, "filled": False}  # fmt: skip
+    return {**usual, **facts}
+
+
+def orphaned(orphans: int = 2, steps: int = 200) -> list[dict[str, Any]]:
+    """An optimizer that holds tensors which are in no graph and no network."""
+    return [{"type": "SGD", "line": "train.py:9", "steps": steps, "parameters": 6,
+             "orphans": orphans}]  # fmt: skip
+
+
+def misspelt(**facts: Any) -> Made:
+    """A run in which somebody has written `require_grad`."""
+    usual = {"of": "parameter", "name": "require_grad", "meant": "requires_grad", "value": False,
+             "count": 2, "sites": ["a.weight", "a.bias"], "line": "train.py:8"}  # fmt: skip
+    return graph(stuck(), attributes=[{**usual, **facts}])
+
+
+def frozen_end(**facts: Any) -> Made:
+    """Two layers in a row, the second of which is frozen at its random start."""
+    made = well().module("a", parameters=["a.weight"]).module("b", parameters=["b.weight"])
+    usual = {"requires_grad": False, "groups": [], "with_grad": 0, "moved": [0, 40],
+             "untouched": True}  # fmt: skip
+    made.info["ops"] = [
+        {"site": "a", "op": "linear", "from": []},
+        {"site": "b", "op": "linear", "from": [0]},
+    ]
+    return made.parameter("a.weight").parameter("b.weight", **{**usual, **facts})
+
+
+def with_backbone(**facts: Any) -> Made:
+    """A run that does well, with a layer of these facts before the one that learns."""
+    made = well().module("a", parameters=["a.weight"]).module("b", parameters=["b.weight"])
+    return made.parameter("a.weight", **facts).parameter("b.weight")
+
+
+def still(**facts: Any) -> Made:
+    """A layer that never gets a gradient, alone in its model."""
+    usual = {"with_grad": 0, "moved": [0, 40]}
+    return stuck().module("a", parameters=["a.weight"]).parameter("a.weight", **{**usual, **facts})
+
+
 def modes(kind: str, *changes: list[Any], calls: int = 0, **facts: Any) -> Made:
     """A norm or dropout with changes of its mode, behind a layer with the same."""
     made = stuck().module("fc", activation="linear", modes=list(changes))
@@ -129,6 +184,29 @@ def collapsing(*rates: float) -> Made:
     return stuck().loop("schedules", 1).rate(*rates)
 
 
+def lost(*rates: float, end: float = 2.4, targets: float = 1.0) -> Made:
+    """A run that learns for 120 steps, and is back where it began for the rest."""
+    made = Made().loss(np.r_[falling(120), flat(80, end)])
+    size = {"mean": 0.0, "std": 1.0}
+    made.record(0, 40, 80, floored=True, target=size)
+    made.record(140, 180, floored=True, target={"mean": 0.0, "std": targets})
+    return made.rate(*(rates or [0.01] * 200))
+
+
+def calls(*orders: list[str], clips: float = 1) -> Made:
+    """A loop with these orders of its calls, the first one without what came before the watch."""
+    made = well().loop("clips", clips)
+    for step, order in enumerate(orders):
+        made.event("order", step, calls=order, lines={"clip": "train.py:12"})
+    return made
+
+
+def micro_batches(**seen: int) -> Made:
+    """Four passes per step, of which three are wiped; and what was seen of the first steps."""
+    made = well().loop("backwards", 4).loop("wiped_backwards", 3).loop("empty_gradients", 0)
+    return made.event("wiped-passes", 6, steps=6, wiped=18, **seen)
+
+
 def ranks(*values: list[float]) -> Made:
     """Fingerprints of ranks."""
     made = well()
@@ -146,8 +224,17 @@ ILL: dict[str, Run] = {
     "missing-step": lambda: Made().loop("optimizer_steps", 0),
     "missing-zero-grad": lambda: Made().loop("old_gradients", np.r_[0.0, np.ones(199)]),
     "gradient-wiped": lambda: Made().loop("wiped_backwards", 1).loop("empty_gradients", 1),
+    "call-without-effect": lambda: calls(
+        ["forward", "backward", "step", "clip"],
+        ["zero_grad", "forward", "backward", "step", "clip"],
+    ),
+    "diverged": lost,
     "optimizer-misses-parameters": lambda: cut(groups=[], moved=[0, 40]),
     "no-gradient": lambda: cut(with_grad=0, moved=[0, 40]),
+    "unregistered-layers": lambda: graph(stuck(), others=[loose()]),
+    "stale-optimizer": lambda: graph(
+        stuck(), unheld=[loose(address="fc.weight")], optimizers=orphaned()
+    ),
     "eval-mode-training": lambda: modes(
         "norm", ON, [40, "train", False], parameters=["n"]
     ).parameter("n"),
@@ -165,6 +252,20 @@ ILL: dict[str, Run] = {
         kind="mse", broadcast=True, prediction={"shape": [32, 1]}, target={"shape": [32]}
     ),
     "negative-loss": lambda: Made().record(kind="mse", negated=True, value=-3.0),
+    "target-misaligned": lambda: Made().examined(
+        "predictions line up with targets", positions=40, position=6, made_of=[18, 19, 20]
+    ),
+    "sees-the-future": lambda: Made().examined("no look ahead", shift=1, reach=-1, tried=4),
+    "target-shifted": lambda: Made().examined("what the target is", what="shifted", ahead=2),
+    "target-is-input": lambda: Made().examined(
+        "what the target is", what="input", place=23, places=24, samples=32
+    ),
+    "samples-mixed": lambda: Made().examined(
+        "samples are independent", samples=32, others=0.7, shown="the loader says so", smooth=True
+    ),
+    "random-evaluation": lambda: Made().examined(
+        "evaluation repeats itself", differs=0.4, operation="F.dropout", p=0.5
+    ),
     "output-range": lambda: Made().record(kind="mse", chain=["MseLoss", "Relu"], target=WIDE),
     "input-not-normalized": lambda: inputs(stuck(), 120.0, 60.0),
     "input-collapsed": lambda: inputs(stuck(), 0.002, 0.001),
@@ -205,23 +306,118 @@ ILL: dict[str, Run] = {
         .parameter("c.weight", with_grad=0)
     ),
     "replica-divergence": lambda: ranks([1.0, 2.0, 3.0, 4.0], [1.0, 2.5, 3.5, 4.5]),
+    **ill_losses.ILL,
 }
 
 HEALTHY: dict[str, list[Run]] = {
-    "missing-step": [Made, lambda: Made(4).loop("optimizer_steps", 0)],
+    "missing-step": [
+        Made,
+        lambda: Made(4).loop("optimizer_steps", 0),
+        # Weights are moved by hand, or by an optimizer that is not torch's.
+        lambda: (
+            Made()
+            .loop("optimizer_steps", 0)
+            .rank(0, [1.0])
+            .scalar("params_fingerprint", [0, 1, 2], [1.0, 2.0, 3.0])
+        ),
+        lambda: graph(
+            Made().loop("optimizer_steps", 0),
+            unheld=[loose(address="w", moved=True)],
+            optimizers=[],
+        ),
+        # The gradient of an input is wanted: an attack.
+        lambda: graph(Made().loop("optimizer_steps", 0), tensors=1, optimizers=[]),
+        # The optimizer that steps holds other tensors: that is another fault.
+        lambda: graph(Made().loop("optimizer_steps", 0), optimizers=orphaned()),
+        lambda: Made().loop("optimizer_steps", 0).loop("skipped_steps", 1),
+    ],
     "missing-zero-grad": [Made, lambda: Made().loop("old_gradients", [0, 1, 1] + [0] * 197)],
-    "gradient-wiped": [lambda: Made().loop("wiped_backwards", 0.5).loop("empty_gradients", 0)],
+    "gradient-wiped": [
+        lambda: Made().loop("wiped_backwards", 0.5).loop("empty_gradients", 0),
+        lambda: micro_batches(moved=6),  # SAM
+        lambda: micro_batches(inputs=6),  # adversarial examples
+        lambda: micro_batches(other=6),  # PCGrad
+        lambda: micro_batches().record(name="train.py:30"),  # two losses
+    ],
+    "call-without-effect": [
+        lambda: graph(stuck()),
+        lambda: misspelt(count=0),
+        well,
+        lambda: calls(["zero_grad", "forward", "backward", "clip", "step"]),
+        lambda: calls(["zero_grad", "forward", "backward", "step", "clip"], clips=0.01),
+        # The gradients of a second optimizer.
+        lambda: calls(["zero_grad", "forward", "backward", "step", "clip", "step"]),
+        # Nobody clears them: the next pass adds to what was clipped.
+        lambda: calls(["forward", "backward", "step", "clip"]),
+        # Now and then it is in the right place.
+        lambda: calls(
+            ["forward", "backward", "step", "clip"],
+            ["zero_grad", "forward", "backward", "step", "clip"],
+            ["zero_grad", "forward", "backward", "clip", "step"],
+        ),
+    ],
+    "diverged": [
+        well,
+        stuck,
+        lambda: lost(end=0.6),
+        lambda: lost(targets=3.0),  # Q-learning: the targets grow, and the loss with them
+        # A policy's loss goes up and down, and says nothing.
+        lambda: Made().loss(np.r_[falling(120), flat(80, 2.4)]).record(floored=False),
+        # It comes down again: a restart of the schedule, a new class.
+        lambda: bad(np.r_[falling(120), falling(80)]),
+        # It has been up for a few steps only.
+        lambda: bad(np.r_[falling(192), flat(8, 2.4)]),
+        # Two losses that play against each other.
+        lambda: lost().loss(flat(200, 0.7), "train.py:20"),
+    ],
     "optimizer-misses-parameters": [
         cut,
         lambda: cut(groups=[], moved=[40, 40]),
         lambda: cut(groups=[], moved=[0, 40], with_grad=2),
         lambda: cut(groups=[], moved=[0, 40], requires_grad=False),
+        # A second network: trained by other code, met once, a copy of the model, or in eval mode.
+        lambda: graph(cut(), others=[loose(how="module", where="teacher", moved=True)]),
+        lambda: graph(cut(), others=[loose(how="module", where="inner", looks=1)]),
+        lambda: graph(cut(), others=[loose(how="module", where="vgg", training=False)]),
+        lambda: graph(cut(), others=[loose(how="list", where="blocks")]),
+        # The model was changed after its optimizer was made: `stale-optimizer`.
+        lambda: graph(cut(groups=[], moved=[0, 40]), optimizers=orphaned()),
+    ],
+    "unregistered-layers": [
+        lambda: graph(stuck()),
+        lambda: graph(stuck(), others=[loose(moved=True)]),
+        lambda: graph(stuck(), others=[loose(filled=True)]),  # a fixed network that is hidden
+        lambda: graph(stuck(), others=[loose(looks=2)]),
+        lambda: graph(stuck(), others=[loose()], optimizers=[]),
+        lambda: graph(stuck(), others=[loose(how="module", where="critic")]),
+        lambda: graph(stuck(), others=[loose(how="attribute", where="teacher")]),
+    ],
+    "stale-optimizer": [
+        lambda: graph(stuck(), optimizers=orphaned()),  # experts that are idle
+        lambda: graph(stuck(), unheld=[loose(address="fc.weight")]),
+        lambda: graph(stuck(), unheld=[loose(address="w", moved=True)], optimizers=orphaned()),
+        lambda: graph(stuck(), unheld=[loose(address="w", looks=1)], optimizers=orphaned()),
+        lambda: graph(stuck(), unheld=[loose(address="w")], optimizers=orphaned(steps=0)),
+        lambda: graph(stuck(), others=[loose(how="module")], optimizers=orphaned()),
     ],
     "no-gradient": [
         cut,
         lambda: cut(with_grad=0, moved=[0, 40], groups=[]),
         lambda: cut(with_grad=0, moved=[0, 3], steps=3),
         lambda: cut(with_grad=0, moved=[40, 40]),
+        # Forces: the bias of the last layer is in no gradient of a gradient.
+        lambda: graph(cut().parameter("a.bias", with_grad=0, moved=[0, 40]), second_order=True),
+        # A backbone that was loaded and runs without gradients.
+        lambda: with_backbone(with_grad=0, moved=[0, 40], filled=True),
+        # Frozen at the end: loaded, a kernel of its own, or moved by other code.
+        lambda: frozen_end(untouched=False),
+        lambda: frozen_end(moved=[40, 40]),
+        lambda: frozen_end(shape=[16]),
+        # No gradient at all: nobody steps, weights move, or graphs have parameters.
+        lambda: graph(still().loop("optimizer_steps", 0), without=11),
+        lambda: graph(still(moved=[40, 40]), without=11),
+        lambda: graph(still(), without=10),
+        still,
     ],
     "eval-mode-training": [
         lambda: modes("norm", ON),
@@ -262,6 +458,30 @@ HEALTHY: dict[str, list[Run]] = {
         lambda: Made().record(
             kind="mse", broadcast=True, prediction={"shape": [32, 3]}, target={"shape": [3]}
         )
+    ],
+    "target-misaligned": [
+        lambda: Made().examined("predictions line up with targets", "fine", samples=32, tried=3),
+        lambda: Made().examined("predictions line up with targets", "not applicable", "why"),
+    ],
+    "sees-the-future": [
+        lambda: Made().examined("no look ahead", "fine", shift=1, reach=0, tried=4),
+        lambda: Made().examined("no look ahead", shift=1, reach=-1, tried=1),
+    ],
+    "target-shifted": [
+        lambda: Made().examined("what the target is", "fine", shift=1, ahead=1),
+        lambda: Made().examined("what the target is", what="input", ahead=0),
+    ],
+    "target-is-input": [
+        lambda: Made().examined("what the target is", "fine", shift=0, ahead=0),
+        lambda: Made().examined("what the target is", what="shifted", ahead=2),
+    ],
+    "samples-mixed": [
+        lambda: Made().examined("samples are independent", "fine", samples=32, others=0.0),
+        lambda: Made().examined("samples are independent", "not applicable", "a graph"),
+    ],
+    "random-evaluation": [
+        lambda: Made().examined("evaluation repeats itself", "fine", differs=0.0),
+        lambda: Made().examined("evaluation repeats itself", "failed", "no"),
     ],
     "negative-loss": [
         lambda: Made().record(kind="linear", negated=True, value=-3.0),
@@ -374,4 +594,5 @@ HEALTHY: dict[str, list[Run]] = {
         lambda: ranks([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]),
         lambda: ranks([1.0, 2.0]),
     ],
+    **ill_losses.HEALTHY,
 }

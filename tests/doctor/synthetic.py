@@ -142,6 +142,14 @@ class Made:
             self.losses.append(made)
         return self
 
+    def examined(
+        self, experiment: str, outcome: str = "found", reason: str = "", step: int = 2, **facts: Any
+    ) -> Self:
+        """What came of an experiment on a copy."""
+        result = {"experiment": experiment, "outcome": outcome, "reason": reason, "step": step}
+        self.info.setdefault("examined", []).append({**result, "facts": facts})
+        return self
+
     def module(self, address: str, kind: str = "Linear", **facts: Any) -> Self:
         """A module without modules below it, called in every step."""
         order = len(self.sites)
@@ -259,6 +267,9 @@ class Made:
             self._rank_scalars = {rank: {} for rank in self._rank_scalars}
         elif kind == "units":
             self._active.clear()
+        elif kind == "examined":
+            for result in self.info.get("examined", ()):
+                result["facts"].pop(name.rpartition(".")[2], None)
         else:
             assert kind == "info", field
             self.info.pop(name, None)

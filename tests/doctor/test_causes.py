@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nethook.doctor.causes import root_causes
-from nethook.doctor.finding import Finding, Severity
+from nethook.doctor.finding import Evidence, Finding, Severity
 from nethook.doctor.rule import Cause
 
 
@@ -105,3 +105,26 @@ def test_of_an_explosion_and_a_nan_the_first_is_the_cause() -> None:
         (Cause.SYMPTOM, finding("non-finite", 3)),
     ]
     assert codes(root_causes(above, slack=5)) == [("learning-rate-too-high", ["non-finite"])]
+
+
+def start(growth: float, loss: float) -> Finding:
+    evidence = {
+        "change of the signal over depth": Evidence(growth, 30),
+        "first loss by the usual one": Evidence(loss, 10),
+    }
+    return Finding("bad-init-scale", "warning", "what", "how", evidence=evidence)
+
+
+def test_settings_come_before_a_start_that_is_merely_odd() -> None:
+    rate = (Cause.SETTINGS, finding("learning-rate-too-high", 2))
+    dead = (Cause.SYMPTOM, finding("dead-units", 20))
+
+    def told(growth: float, loss: float) -> list[tuple[str, list[str]]]:
+        return codes(root_causes([(Cause.START, start(growth, loss)), rate, dead], slack=5))
+
+    assert told(50, 1) == [("learning-rate-too-high", ["bad-init-scale", "dead-units"])]
+    # A start that is ill by itself: a first loss that no fresh network has, a signal that is lost.
+    assert told(50, 12) == [("bad-init-scale", ["learning-rate-too-high", "dead-units"])]
+    assert told(1e6, 0) == [("bad-init-scale", ["learning-rate-too-high", "dead-units"])]
+    alone = root_causes([(Cause.START, start(50, 1)), dead])
+    assert codes(alone) == [("bad-init-scale", ["dead-units"])]

@@ -48,7 +48,7 @@ def test_findings_are_plain_data(ill: Path) -> None:
     data = json.loads(json.dumps(finding.to_dict()))
     assert sorted(data) == sorted(
         ["code", "severity", "sites", "first_step", "last_step", "evidence", "message", "fix",
-         "consequences"]
+         "consequences", "lines"]
     )  # fmt: skip
     assert data["evidence"]["wiped backward passes"] == {"value": 40.0, "threshold": 3}
 

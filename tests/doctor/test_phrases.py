@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nethook.doctor.phrases import backward_line, one_or_many, some, source_line
+from nethook.doctor.phrases import backward_line, call_lines, one_or_many, some, source_line
 from tests.doctor.synthetic import Made
 
 
@@ -44,3 +44,9 @@ def test_the_line_of_the_first_backward_pass() -> None:
     made = Made().record(0, source="a.py:1").record(1, source="b.py:2")
     assert backward_line(made.history()) == " (a.py:1)"
     assert backward_line(Made().history()) == ""
+
+
+def test_the_line_of_a_call() -> None:
+    made = Made().event("order", 0, calls=["clip"]).event("order", 1, lines={"clip": "train.py:9"})
+    assert call_lines(made.history(), "clip") == ("train.py:9",)
+    assert call_lines(made.history(), "zero_grad") == ()

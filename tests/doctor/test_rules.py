@@ -15,15 +15,27 @@ AT_ONCE = {  # decided by what a network and its loss are made of
     "loss-broadcast",
     "loss-target-mismatch",
     "negative-loss",
+    "output-misfits-loss",
     "output-range",
     "symmetric-init",
     "missing-activation",
     "batchnorm-small-batch",
     "non-finite",
 }
+EXAMINED = {  # by an experiment on a copy, at the step at which it was made
+    "random-evaluation",
+    "samples-mixed",
+    "sees-the-future",
+    "target-is-input",
+    "target-misaligned",
+    "target-shifted",
+}
 COUNTED = {  # by facts of the whole run: see `HEALTHY` for those that have too few
+    "call-without-effect",
     "no-gradient",
     "optimizer-misses-parameters",
+    "stale-optimizer",
+    "unregistered-layers",
     "replica-divergence",
     "train-mode-evaluation",
 }
@@ -32,13 +44,21 @@ DECIDED = {  # codes that need no course of the loss: calls, records or batches 
     "loss-broadcast",
     "softmax-before-cross-entropy",
     "negative-loss",
+    "output-misfits-loss",
     "output-range",
+    "padding-dominates",
+    "unbalanced-loss-terms",
+    "unshuffled-data",
+    "evaluation-scale",
     "loss-target-mismatch",
     "non-finite",
     "symmetric-init",
     "missing-activation",
     "no-gradient",
     "optimizer-misses-parameters",
+    "stale-optimizer",
+    "unregistered-layers",
+    "call-without-effect",
     "batchnorm-small-batch",
     "eval-mode-training",
     "unused-module",
@@ -86,7 +106,7 @@ def test_nothing_is_said_of_an_empty_run(code: str) -> None:
     assert not empty.found(code)
 
 
-@pytest.mark.parametrize("code", sorted(set(CODES) - DECIDED))
+@pytest.mark.parametrize("code", sorted(set(CODES) - DECIDED - EXAMINED))
 def test_the_first_steps_of_a_loss_are_not_enough(code: str) -> None:
     made = ILL[code]()
     for (address, _, _), series in made._series.items():
@@ -125,9 +145,7 @@ def test_a_rule_alone_speaks_of_its_fault(code: str) -> None:
 
 def test_messages_have_the_numbers_and_addresses_of_the_run() -> None:
     texts = {code: ILL[code]().found(code)[0].message for code in CODES}
-    assert texts["dead-units"].startswith(
-        "`act`: 80 of 100 units have been dead since the first step"
-    )
+    assert texts["dead-units"].startswith("`act`: 80 of 100 units are dead since step 0")
     assert "mean 120 and spread 60" in texts["input-not-normalized"]
     assert "`a` and `b`" in texts["missing-activation"]
     assert "by 40.0% of their size" in texts["learning-rate-too-high"]

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 WILD = Path(__file__).resolve().parents[2] / "zoo" / "wild"
-PROGRAMS = sorted(path for name in ("known", "unseen") for path in (WILD / name).glob("*.py"))
+SETS = {"known": 30, "unseen": 30, "unseen_two": 24}  # at least so many of either kind
+PROGRAMS = sorted(path for name in SETS for path in (WILD / name).glob("*.py"))
 FAULTY = [path for path in PROGRAMS if "\nexpect: nothing" not in path.read_text()]
 
 
@@ -32,12 +33,12 @@ def measure() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["known", "unseen"])
+@pytest.mark.parametrize("name", SETS)
 def test_there_are_programs_enough_of_both_kinds(measure: ModuleType, name: str) -> None:
     programs = measure.programs(WILD / name)
     healthy = [program for program in programs if program.healthy]
-    assert len(healthy) >= 30
-    assert len(programs) - len(healthy) >= 30
+    assert len(healthy) >= SETS[name]
+    assert len(programs) - len(healthy) >= SETS[name]
     assert len({program.expect for program in programs}) >= 20
 
 
@@ -51,8 +52,7 @@ def test_a_program_knows_no_nethook_and_no_place(path: Path) -> None:
 @pytest.fixture(scope="module")
 def declared(measure: ModuleType) -> dict[Path, Any]:
     """Every program, by its path."""
-    both = [*measure.programs(WILD / "known"), *measure.programs(WILD / "unseen")]
-    return {program.path: program for program in both}
+    return {program.path: program for name in SETS for program in measure.programs(WILD / name)}
 
 
 @pytest.mark.parametrize("path", FAULTY, ids=name_of)

@@ -81,7 +81,10 @@ def test_there_are_programs_enough(measure: ModuleType) -> None:
     codes = {each.expect for each in programs if not each.healthy}
     assert len([each for each in programs if each.healthy]) >= 40
     assert len(codes) >= 32
-    assert codes == {rule.code for rule in own_rules()} - NO_PROGRAM
+    texts = [path.read_text(encoding="utf-8") for path in (ZOO / "wild" / "known").glob("*.py")]
+    published = set(re.findall(r"^expect: ([\w-]+)$", "\n".join(texts), re.MULTILINE))
+    assert codes <= {rule.code for rule in own_rules()} - NO_PROGRAM
+    assert {rule.code for rule in own_rules()} - NO_PROGRAM <= codes | published
 
 
 def test_every_code_has_two_kinds_of_networks(measure: ModuleType) -> None:
@@ -134,5 +137,6 @@ def test_figures_below_the_targets_are_told(measure: ModuleType) -> None:
 def test_the_quick_part_has_every_code_once(measure: ModuleType) -> None:
     quick = measure._quick(measure.programs())
     ill = [each.expect for each in quick if not each.healthy]
-    assert len(ill) == len(set(ill)) == len({rule.code for rule in own_rules()} - NO_PROGRAM)
+    codes = {each.expect for each in measure.programs() if not each.healthy}
+    assert len(ill) == len(set(ill)) == len(codes)
     assert len([each for each in quick if each.healthy]) >= 30

@@ -1,11 +1,15 @@
 """Root cause over symptom: one finding per cause, its consequences under it.
 
 What explains what is the order of `Cause`: the contract of the loop before loss and target, these
-before data, data before the start, that before settings of the optimizer, and symptoms last; that
-nothing is learnt at all is reported when nothing else is. What is lower in this order and does not
-begin earlier is a consequence. Two findings of one cause stand side by side, unless one names the
-other as its consequence (`LEADS_TO`). Of an explosion and a NaN, which may each lead to the other,
-the one that came first is the cause.
+before data, data before settings of the optimizer, and symptoms last; that nothing is learnt at all
+is reported when nothing else is. The start of a network comes before the settings where it is ill
+by itself (a signal that is lost or explodes, a first loss that no fresh network has); where it is
+merely odd and settings explain the run as well, these come first: the same start may train well at
+another rate. What is lower in this order and does not begin earlier is a consequence.
+
+Two findings of one cause stand side by side, unless one names the other as its consequence
+(`LEADS_TO`). Of an explosion and a NaN, which may each lead to the other, the one that came first
+is the cause.
 """
 
 from __future__ import annotations
@@ -34,7 +38,10 @@ LEADS_TO: Final[dict[str, frozenset[str]]] = {
     "learning-rate-too-high": frozenset({"oscillating-loss", "adam-instability"}),
     "adam-instability": frozenset({"oscillating-loss"}),
     "clipping-too-tight": frozenset({"learning-rate-too-low"}),
-    "weight-decay-too-strong": frozenset({"learning-rate-too-high", "learning-rate-too-low"}),
+    "weight-decay-too-strong": frozenset(
+        {"learning-rate-too-high", "learning-rate-too-low", "diverged"}
+    ),
+    "diverged": frozenset({"oscillating-loss", "adam-instability", "clipping-too-tight"}),
     "input-collapsed": frozenset({"input-ignored"}),
 }
 """Which symptoms, or settings, explain others of their own kind."""
@@ -47,8 +54,9 @@ def root_causes(findings: Sequence[tuple[Cause, Finding]], slack: int = 0) -> li
     date its onset a little late.
     """
     present = {finding.code for _, finding in findings}
-    ordered = sorted(findings, key=lambda entry: _rank(entry, present))
-    roots: list[tuple[Cause, Finding, list[Finding]]] = []
+    placed = [(_place(cause, finding), finding) for cause, finding in findings]
+    ordered = sorted(placed, key=lambda entry: _rank(entry, present))
+    roots: list[tuple[float, Finding, list[Finding]]] = []
     for cause, finding in ordered:
         for above, root, consequences in roots:
             if _explains(above, root, cause, finding, slack):
@@ -60,7 +68,22 @@ def root_causes(findings: Sequence[tuple[Cause, Finding]], slack: int = 0) -> li
     return sorted(told, key=lambda finding: finding.severity == "info")  # good advice comes last
 
 
-def _explains(above: Cause, root: Finding, cause: Cause, finding: Finding, slack: int) -> bool:
+BY_ITSELF: Final = 1e3
+"""Change of the signal over depth from which on no setting could make up for a start."""
+
+
+def _place(cause: Cause, finding: Finding) -> float:
+    """Where a finding stands: a start that is not ill by itself comes after the settings."""
+    if cause != Cause.START or finding.code != "bad-init-scale":
+        return cause
+    for name, evidence in finding.evidence.items():
+        limit = BY_ITSELF if name.startswith("change of the signal") else evidence.threshold
+        if limit is not None and evidence.value > limit:
+            return cause
+    return Cause.SETTINGS + 0.5
+
+
+def _explains(above: float, root: Finding, cause: float, finding: Finding, slack: int) -> bool:
     # Good advice explains nothing: an unused module does not make a loss diverge.
     if root.severity == "info":
         return False
@@ -75,7 +98,7 @@ def _explains(above: Cause, root: Finding, cause: Cause, finding: Finding, slack
     return above == cause and finding.code in LEADS_TO.get(root.code, ())
 
 
-def _rank(entry: tuple[Cause, Finding], present: set[str]) -> tuple[int, int, int, int, bool]:
+def _rank(entry: tuple[float, Finding], present: set[str]) -> tuple[float, int, int, int, bool]:
     cause, finding = entry
     led = sum(finding.code in codes for code, codes in LEADS_TO.items() if code in present)
     made = finding.code == "non-finite"  # in one step with what may have made it

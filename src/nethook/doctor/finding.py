@@ -29,8 +29,8 @@ class Evidence:
 class Finding:
     """A fault: what, where, since when, how it is known, and what to change.
 
-    `sites` are addresses, and may be empty; steps count from 0. `consequences` are findings that
-    follow from this one.
+    `sites` are addresses, and may be empty; steps count from 0. `lines` are places in the user's
+    code, as `train.py:42`. `consequences` are findings that follow from this one.
     """
 
     code: str
@@ -42,6 +42,7 @@ class Finding:
     last_step: int = 0
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
     consequences: tuple[Finding, ...] = ()
+    lines: tuple[str, ...] = ()
 
     def at_least(self, severity: Severity) -> bool:
         """Whether it is as severe as that, or more."""
@@ -53,6 +54,7 @@ class Finding:
             "code": self.code,
             "severity": self.severity,
             "sites": list(self.sites),
+            "lines": list(self.lines),
             "first_step": self.first_step,
             "last_step": self.last_step,
             "evidence": {name: evidence.to_dict() for name, evidence in self.evidence.items()},

@@ -121,6 +121,26 @@ class LossFacts(Noted):
         self.phase = phase
 
 
+class Examined(Noted):
+    """What came of one experiment on a copy, at one step."""
+
+    __slots__ = ("experiment", "loss", "model", "outcome", "reason", "step")
+
+    def __init__(self, data: Mapping[str, Any], read: set[str]) -> None:
+        facts, step = data.get("facts"), data.get("step")
+        self.experiment = str(data.get("experiment", ""))
+        super().__init__(
+            facts if isinstance(facts, Mapping) else {}, f"examined.{self.experiment}", read
+        )
+        self.outcome = str(data.get("outcome", "failed"))
+        """`fine`, `found`, `question`, `not applicable` or `failed`."""
+        self.reason = str(data.get("reason", ""))
+        self.step = step if isinstance(step, int) else 0
+        self.model = str(data.get("model", ""))
+        self.loss = str(data.get("loss", ""))
+        """The line that called `backward`, as losses are named."""
+
+
 class History:
     """What rules may know of a run.
 
@@ -145,6 +165,13 @@ class History:
         curve = self.loop("forwards")
         ends = [int(curve.step[-1]) + 1] if len(curve) else []
         return max([*ends, *(int(loss.step[-1]) + 1 for loss in self.losses() if len(loss))] or [0])
+
+    @cached_property
+    def first_step(self) -> int:
+        """The first training step that was recorded."""
+        curve = self.loop("forwards")
+        starts = [int(curve.step[0] - curve.steps[0] + 1)] if len(curve) else []
+        return max(0, min([*starts, *(int(loss.step[0]) for loss in self.losses())] or [0]))
 
     def info(self, name: str, default: Any = None) -> Any:
         """A fact about the run as a whole."""
@@ -178,6 +205,24 @@ class History:
         """What happened, of one kind, in the order of steps."""
         self.read.add(f"event.{kind}")
         return tuple(event for event in self._events if event.kind == kind)
+
+    def examined(self, experiment: str | None = None) -> tuple[Examined, ...]:
+        """What came of an experiment, or of all: one result per loss that was examined.
+
+        Empty where nothing was examined; `info("examination")` has the reasons.
+        """
+        self.read.add("info.examined" if experiment is None else f"examined.{experiment}")
+        stored = self._info.get("examined")
+        results = [
+            Examined(data, self.read)
+            for data in (stored if isinstance(stored, list | tuple) else ())
+            if isinstance(data, Mapping)
+        ]
+        return tuple(
+            result
+            for result in results
+            if experiment in (None, result.experiment) and self._is_within(result.step)
+        )
 
     def _is_within(self, step: int) -> bool:
         return self._until is None or step <= self._until

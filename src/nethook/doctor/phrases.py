@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from nethook.doctor.history import History
+from nethook.runs.names import ORDER
 
 KEEP_GRADIENT: Final = (
     "Start with nethook.init.apply_(model, nethook.init.plan(model, inputs)), use ReLU or GELU "
@@ -17,8 +18,8 @@ KEEP_GRADIENT: Final = (
 def some(sites: Sequence[str], noun: str) -> str:
     """Sites in words: "`fc1`", "`fc1` and `fc2`", "12 parameters (`fc1.weight`, …)"."""
     named = [f"`{site}`" for site in sites]
-    if len(named) == 1:
-        return named[0]
+    if len(named) <= 1:
+        return named[0] if named else f"no {noun}"
     if len(named) <= 3:
         return f"{', '.join(named[:-1])} and {named[-1]}"
     return f"{len(named)} {noun}s ({', '.join(named[:3])}, …)"
@@ -37,3 +38,17 @@ def backward_line(history: History) -> str:
 def source_line(source: object) -> str:
     """A line of the user's code in brackets, " (train.py:42)"; nothing where it is not known."""
     return f" ({str(source).replace(chr(92), '/').rpartition('/')[2]})" if source else ""
+
+
+def call_lines(history: History, call: str) -> tuple[str, ...]:
+    """The line of the user's code that makes a call of the loop, `train.py:42`; () if unknown."""
+    for event in history.events(ORDER):
+        place = (event.data.get("lines") or {}).get(call)
+        if place:
+            return (str(place),)
+    return ()
+
+
+def file_and_line(source: object) -> tuple[str, ...]:
+    """A line of the user's code for `Finding.lines`; none where it is not known."""
+    return (str(source),) if source else ()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.doctor.ill import CLASSES, answers, stuck
+from tests.doctor.ill import CLASSES, answers, stuck, well
+from tests.doctor.synthetic import Made
 
 
 def test_one_answer_in_nine_of_ten() -> None:
@@ -29,3 +30,47 @@ def test_targets_of_one_class() -> None:
     one = {**CLASSES, "class_counts": [160] + [0] * 9}
     made.record(*range(0, 200, 20), **one, argmax_counts=[160] + [0] * 9)
     assert not made.found("class-collapse")
+
+
+def test_one_answer_in_the_first_step_is_not_its_onset() -> None:
+    made = stuck()
+    made.losses.clear()
+    one, many = [160] + [0] * 9, [16] * 10
+    for step, counts in ((0, one), (20, many), (60, many), (120, one), (160, one), (190, one)):
+        made.record(step, **CLASSES, argmax_counts=counts, accuracy=0.1)
+    (finding,) = made.found("class-collapse")
+    assert finding.first_step == 120
+
+
+def rare(made: Made, wanted: list[int], given: list[int]) -> Made:
+    made.losses.clear()
+    facts = {**CLASSES, "class_counts": wanted, "argmax_counts": given}
+    return made.record(*range(0, 200, 20), **facts, accuracy=0.97)
+
+
+def test_rare_classes_that_are_never_predicted() -> None:
+    (finding,) = rare(well(), [62, 1, 1], [64, 0, 0]).found("class-collapse")
+    assert finding.severity == "info"  # the loss falls: they may not be foreseeable
+    assert "has predicted 0 of 10 such" in finding.message
+    assert not rare(well(), [62, 1, 1], [62, 1, 1]).found("class-collapse")
+    assert not rare(well(), [64, 0, 0], [64, 0, 0]).found("class-collapse")
+    assert not rare(well(), [40, 20, 4], [64, 0, 0]).found("class-collapse")  # not that frequent
+
+
+def mask(yes: float, said: float, shape: list[int]) -> Made:
+    made = well()
+    made.losses.clear()
+    target = {"positive_share": yes, "binary_share": 1.0, "shape": shape}
+    facts = {"kind": "bce_with_logits", "elements": 4096, "target": target}
+    return made.record(*range(0, 200, 20), **facts, prediction={"positive_share": said})
+
+
+def test_masks_that_are_all_background() -> None:
+    image = [16, 1, 16, 16]
+    (finding,) = mask(0.016, 0.0, image).found("class-collapse")
+    assert finding.severity == "warning"
+    assert "nearly every element" in finding.message
+    assert not mask(0.016, 0.01, image).found("class-collapse")
+    assert not mask(0.4, 0.0, image).found("class-collapse")
+    (note,) = mask(0.016, 0.0, [4096]).found("class-collapse")  # clicks
+    assert note.severity == "info"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from nethook.doctor.rules import dead_units
@@ -28,6 +29,19 @@ def test_a_bias_without_gradient_before_a_function() -> None:
     assert not made(0.2).found("dead-units")
 
 
+def test_the_last_bias_of_a_critic_whose_means_cancel_each_other() -> None:
+    run = stuck()
+    for at, name in enumerate(("first", "last")):
+        run.module(name, activation="linear", parameters=[f"{name}.bias"], first_call=at)
+    run.parameter("last.bias", shape=[1]).series("last.bias", "param_grads", zero_share=1.0)
+    assert not run.found("dead-units")
+    inner = stuck()
+    for at, name in enumerate(("first", "last")):
+        inner.module(name, activation="linear", parameters=[f"{name}.bias"], first_call=at)
+    inner.parameter("first.bias", shape=[10]).series("first.bias", "param_grads", zero_share=0.4)
+    assert inner.found("dead-units")
+
+
 def test_what_the_pre_flight_check_reports() -> None:
     counts = {"a": (31, 100), "b": (60, 100), "c": (1, 100)}
     finding = dead_units.before_training(counts, 16)
@@ -40,3 +54,13 @@ def test_a_threshold_can_be_changed() -> None:
     made = ILL["dead-units"]
     assert made().found("dead-units", share=0.7)
     assert not made().found("dead-units", share=0.9)
+
+
+def test_since_when_is_in_the_record() -> None:
+    """A layer whose function is no module: its own outputs are never zero."""
+    run = stuck().module("fc", activation="linear").parameter("fc.bias", shape=[10])
+    run.series("fc", "outputs", zero_share=0.0, max=1.0)
+    run.series("fc.bias", "param_grads", zero_share=np.r_[np.zeros(60), np.full(140, 0.8)])
+    (finding,) = run.found("dead-units")
+    assert finding.first_step == 60
+    assert "8 of 10 units are dead since step 60" in finding.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.doctor.ill import micro_batches
 from tests.doctor.synthetic import Made
 
 
@@ -24,3 +25,9 @@ def test_half_of_the_passes() -> None:
 def test_two_passes_say_nothing() -> None:
     assert not wiped(1, 1).found("gradient-wiped", until=1)
     assert wiped(1, 1).found("gradient-wiped", until=2)
+
+
+def test_micro_batches_that_are_lost() -> None:
+    (finding,) = micro_batches().found("gradient-wiped")
+    assert "of 4 backward passes per step the gradients of 3 are cleared" in finding.message
+    assert not micro_batches().without("event.wiped-passes").found("gradient-wiped")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.doctor.ill import stuck
+from tests.doctor.ill import stuck, well
 from tests.doctor.synthetic import Made
 
 
@@ -25,3 +25,19 @@ def test_inputs_that_do_not_differ_either() -> None:
 def test_dead_layers_explain_it() -> None:
     made = spreads(0.0).module("act", activation="rectifier")
     assert not made.series("act", "outputs", zero_share=1.0).found("input-ignored")
+
+
+def test_what_an_experiment_on_a_copy_shows() -> None:
+    (finding,) = stuck().examined("the input matters", inputs=1).found("input-ignored")
+    assert not well().examined("the input matters", inputs=1).found("input-ignored")
+    assert "on a copy of the model" in finding.message
+    assert finding.severity == "error"
+    assert not stuck(3).examined("the input matters", "fine").found("input-ignored")
+    asked = stuck(3).examined("the input matters", "question", "the model draws what it returns")
+    assert not asked.found("input-ignored")
+
+
+def test_both_are_one_finding() -> None:
+    (finding,) = spreads(0.0).examined("the input matters", inputs=1).found("input-ignored")
+    assert "give one and the same output" in finding.message
+    assert "change of the output with other inputs" in finding.evidence

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.doctor.ill import CLASSES, inputs, stuck, well
+from tests.doctor.ill import CLASSES, bad, inputs, stuck, well
+from tests.doctor.synthetic import Made
 
 
 def test_inputs_that_are_too_large() -> None:
@@ -31,3 +32,19 @@ def test_the_first_loss_tells_of_it() -> None:
     made.record(**CLASSES, prediction={"shape": [16, 10]}, value=3.1 * np.log(10))
     (finding,) = made.found("input-not-normalized")
     assert "the first loss is 7.14, where 2.3 would be usual" in finding.message
+
+
+def joined(at: int, times: float, loss: float) -> Made:
+    """Inputs of another size join in, and the loss goes somewhere else."""
+    made = bad(np.r_[np.geomspace(2.3, 0.05, at), np.full(200 - at, loss)])
+    made.module("fc", activation="linear", parameters=["fc.weight"])
+    size = np.r_[np.ones(at), np.full(200 - at, times)]
+    return made.series("", "inputs", mean=0.0, std=size, rms=size, info={"dtype": "float32"})
+
+
+def test_inputs_that_get_larger_in_the_middle_of_the_run() -> None:
+    (finding,) = joined(120, 200.0, 6.0).found("input-not-normalized")
+    assert finding.first_step == 120
+    assert "since about step 120 inputs are 200 times as large" in finding.message
+    assert not joined(120, 200.0, 0.05).found("input-not-normalized")  # it does no harm
+    assert not joined(120, 4.0, 6.0).found("input-not-normalized")  # it is not they

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from tests.doctor.ill import bad, stuck
-from tests.doctor.synthetic import Made
+from tests.doctor.ill import bad, lost, stuck
+from tests.doctor.synthetic import Made, flat
 
 
 def test_updates_of_three_percent_while_the_loss_rises() -> None:
@@ -41,3 +42,42 @@ def test_a_first_step_larger_than_the_weights_is_the_cause_of_what_follows() -> 
     assert not bad(calm).loop("update_ratio", ratio).found("learning-rate-too-high")
     learns = np.concatenate((leap[:7], np.geomspace(2.2, 0.05, 193)))
     assert not bad(learns).loop("update_ratio", ratio).found("learning-rate-too-high")
+
+
+def test_a_rate_that_was_warmed_up_until_the_loss_leapt() -> None:
+    """Small steps at first and again at the end, when the network is dead."""
+    course = np.r_[flat(20, 2.3), flat(40, 4.5), flat(140, 2.3)]
+    ratio = np.r_[np.full(15, 0.01), np.full(25, 0.16), np.full(160, 0.004)]
+    (finding,) = bad(course).loop("update_ratio", ratio).found("learning-rate-too-high")
+    assert finding.first_step == 15
+    assert finding.evidence["update by weights"].value == pytest.approx(0.16)
+    # Steps of the same size, and nothing that followed.
+    assert not bad(flat(200, 2.3)).loop("update_ratio", ratio).found("learning-rate-too-high")
+
+
+def test_a_nan_of_one_operation_is_not_the_fault_of_the_steps() -> None:
+    falls = np.r_[np.geomspace(9.0, 0.5, 20), np.full(180, np.nan)]
+    ratio = np.r_[np.geomspace(0.4, 0.05, 20), np.full(180, np.nan)]
+    assert not bad(falls).loop("update_ratio", ratio).found("learning-rate-too-high")
+    rises = np.r_[np.geomspace(2.0, 1e6, 20), np.full(180, np.nan)]
+    assert bad(rises).loop("update_ratio", ratio).found("learning-rate-too-high")
+
+
+def test_where_a_run_had_learnt_another_rule_says_what_changed() -> None:
+    made = lost(*[0.01] * 118, *[1.0] * 82)
+    made.loop("update_ratio", np.r_[np.full(118, 1e-3), np.full(82, 0.4)])
+    assert made.found("diverged")
+    assert not made.found("learning-rate-too-high")
+
+
+def test_what_one_batch_shows_is_said_where_it_agrees() -> None:
+    facts = {
+        "steps": 15, "before": 2.3, "optimizer": "SGD", "rate": 1.0, "adam": 1.1, "adam_rate": 1e-3
+    }  # fmt: skip
+    rises = np.geomspace(2.3, 900, 200)
+    for after, said in ((None, True), (75.0, True), (1.0, False)):
+        made = bad(rises).loop("update_ratio", 0.031).rate(*[1.0] * 200)
+        made.examined("it can learn at all", "fine", after=after, **facts)
+        (finding,) = made.found("learning-rate-too-high")
+        assert finding.message.endswith("and to 1.1 with Adam (lr=0.001).") is said
+        assert ("after as many with Adam (lr=0.001)" in finding.evidence) is said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.doctor.synthetic import Made
 
 
@@ -16,3 +18,11 @@ def test_three_steps_to_the_end() -> None:
 def test_every_second_step() -> None:
     assert Made().loop("old_gradients", [1, 0] * 100).found("missing-zero-grad")
     assert not Made(201).loop("old_gradients", [1, 0, 0] * 67).found("missing-zero-grad")
+
+
+def test_gradients_that_are_cleared_now_and_then() -> None:
+    old = Made().loop("old_gradients", np.tile(np.r_[0.0, np.ones(39)], 5))
+    (finding,) = old.loop("zero_grads", np.tile(np.r_[1.0, np.zeros(39)], 5)).found(
+        "missing-zero-grad"
+    )
+    assert "they are cleared 4 times only" in finding.message

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from tests.doctor.ill import cut, well
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.checkpoint import checkpoint
+
+from tests.doctor.ill import cut, frozen_end, graph, still, well
+from tests.doctor.small_runs import STEPS, Net, batch, codes, findings, train
+from tests.doctor.synthetic import LOSS
 
 
 def test_five_steps_without_a_gradient() -> None:
@@ -26,3 +35,161 @@ def test_frozen_by_accident_and_on_purpose() -> None:
     assert "requires_grad is False" in finding.message
     made = well().module("a").module("b").parameter("a.weight", **facts).parameter("b.weight")
     assert not made.found("no-gradient")  # a backbone, in a run that learns
+
+
+def test_no_parameter_has_a_gradient() -> None:
+    made = graph(still(), without=11, leaf_roots={"train.py:20": 11})
+    (finding,) = made.found("no-gradient")
+    assert finding.message.startswith("200 backward passes brought no gradient to any of the 1 ")
+    assert "a tensor that no operation has made" in finding.message
+    assert finding.lines == ("train.py:20",)
+    (finding,) = graph(still(), without=11).record(source="train.py:7 in f").found("no-gradient")
+    assert "the loss does not depend on the model" in finding.message
+    assert finding.lines == (LOSS,)
+
+
+def test_the_last_layer_is_frozen_at_random() -> None:
+    (finding,) = frozen_end().found("no-gradient")
+    assert finding.severity == "warning"
+    assert finding.sites == ("b.weight",)
+    assert not frozen_end().without("info.ops").found("no-gradient")
+
+
+def test_a_frozen_layer_that_does_not_see_what_learns() -> None:
+    """A random target network: its input comes from the data."""
+    made = frozen_end()
+    made.info["ops"][1]["from"] = []
+    assert not made.found("no-gradient")
+
+
+def test_a_frozen_layer_before_one_that_learns() -> None:
+    made = frozen_end().module("c", parameters=["c.weight"]).parameter("c.weight")
+    made.info["ops"].append({"site": "c", "op": "linear", "from": [1]})
+    assert not made.found("no-gradient")
+
+
+def loop_with(make_loss: Any) -> Any:
+    def loop(model: Any, optimizer: Any, after: Any) -> None:
+        for _ in range(STEPS):
+            x, y = batch()
+            optimizer.zero_grad()
+            make_loss(model, x, y).backward()
+            optimizer.step()
+
+    return loop
+
+
+def rewrapped(model: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    loss = cross_entropy(model(x).data, y)
+    return loss.clone().requires_grad_()
+
+
+def of_numbers(model: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    start = torch.zeros(1, requires_grad=True).sum()
+    return start + cross_entropy(model(x), y).item()
+
+
+def detached(model: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return cross_entropy(model(x).detach().requires_grad_(), y)
+
+
+@pytest.mark.parametrize("make_loss", [rewrapped, of_numbers, detached])
+def test_a_loss_that_has_forgotten_the_model(tmp_path: Path, make_loss: Any) -> None:
+    assert codes(tmp_path, Net(), loop_with(make_loss))[0] == "no-gradient"
+
+
+def forces(model: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    x = x.requires_grad_()
+    energy = model(x).sum()
+    (force,) = torch.autograd.grad(energy, x, create_graph=True)
+    return (force - x.detach()).square().mean()
+
+
+def assigned(model: Any, optimizer: Any, after: Any) -> None:
+    """Gradients that `torch.autograd.grad` has computed, put in their place by hand."""
+    parameters = list(model.parameters())
+    for _ in range(STEPS):
+        x, y = batch()
+        grads = torch.autograd.grad(cross_entropy(model(x), y), parameters)
+        for parameter, grad in zip(parameters, grads, strict=True):
+            parameter.grad = grad
+        optimizer.step()
+
+
+class Probe(Net):
+    """A linear probe: the features run without gradients."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            features = torch.tanh(self.first(x))
+        return self.last(features)
+
+
+class Checkpointed(Net):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = checkpoint(self.first, x, use_reentrant=True)
+        return self.last(torch.tanh(hidden))
+
+
+def inputs_with_gradients(model: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return cross_entropy(model(x.requires_grad_()), y)
+
+
+def evolution(model: Any, optimizer: Any, after: Any) -> None:
+    """No backward pass at all."""
+    for _ in range(STEPS):
+        x, _ = batch()
+        model(x)
+        for parameter in model.parameters():
+            parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+
+
+def test_hard_negatives(tmp_path: Path) -> None:
+    assert "no-gradient" not in codes(tmp_path / "a", Net(), loop_with(forces))
+    assert "no-gradient" not in codes(tmp_path / "b", Net(), assigned)
+    model, trained = Probe(), Net()
+
+    def load() -> None:
+        model.first.load_state_dict(trained.first.state_dict())
+
+    fast = torch.optim.Adam(model.parameters(), 0.1)
+    assert "no-gradient" not in codes(tmp_path / "c", model, train, fast, before=load)
+    reentrant = loop_with(inputs_with_gradients)
+    assert "no-gradient" not in codes(tmp_path / "d", Checkpointed(), reentrant)
+    assert "no-gradient" not in codes(tmp_path / "e", Net(), evolution)
+    frozen = Net()
+    frozen.first.requires_grad_(False)
+    optimizer = torch.optim.Adam(frozen.last.parameters(), 0.01)
+    assert "no-gradient" not in codes(tmp_path / "f", frozen, train, optimizer)
+
+
+def test_a_frozen_random_head(tmp_path: Path) -> None:
+    model = Net()
+    model.last.requires_grad_(False)
+    optimizer = torch.optim.Adam(model.first.parameters(), 0.01)
+    assert codes(tmp_path / "a", model, train, optimizer) == ["no-gradient"]
+    nn.init.zeros_(model.last.weight)  # somebody has put something there
+    assert "no-gradient" not in codes(tmp_path / "b", model, train, optimizer)
+
+
+def test_a_layer_whose_output_goes_nowhere_is_a_note(tmp_path: Path) -> None:
+    class WaveNet(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.skips = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+            self.residuals = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+            self.end = nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            total = torch.zeros_like(x)
+            for skip, residual in zip(self.skips, self.residuals, strict=True):
+                h = torch.tanh(x)
+                total = total + skip(h)
+                x = x + residual(h)
+            return self.end(torch.relu(total))
+
+    notes = [one for one in findings(tmp_path, WaveNet(), train) if one.code == "no-gradient"]
+    assert [(one.severity, one.sites) for one in notes] == [
+        ("info", ("residuals.2.weight", "residuals.2.bias"))
+    ]

@@ -19,7 +19,11 @@ def test_sixty_steps_at_the_entropy_of_the_targets() -> None:
 
 def test_a_loss_below_what_a_guess_scores() -> None:
     assert bad(flat(200, 0.98 * np.log(10), 0.01)).found("not-learning")
-    assert not bad(flat(200, 0.90 * np.log(10), 0.01)).found("not-learning")
+    (note,) = bad(flat(200, 0.90 * np.log(10), 0.01)).found("not-learning")
+    assert note.severity == "info"
+    assert "little was learnt" in note.message
+    assert not bad(flat(200, 0.80 * np.log(10), 0.01)).found("not-learning")
+    assert not bad(flat(140, 0.90 * np.log(10), 0.01)).found("not-learning")
 
 
 @pytest.mark.parametrize(
@@ -43,3 +47,27 @@ def test_a_short_run_that_begins_where_another_ended_is_a_note() -> None:
 
     assert severity(150, kind="unknown") == "info"
     assert severity(800, kind="unknown") == "error"
+
+
+@pytest.mark.parametrize(
+    ("after", "adam", "words"),
+    [
+        (1.2, 1.1, "look at the data first"),
+        (2.3, 1.1, "Look at the optimizer and its settings first"),
+        (None, 1.1, "Look at the optimizer and its settings first"),
+        (2.3, 2.3, "look at the network and the loss first"),
+    ],
+)
+def test_where_one_batch_points_to(after: float | None, adam: float, words: str) -> None:
+    facts = {
+        "steps": 15, "before": 2.3, "after": after, "optimizer": "SGD", "rate": 0.1, "adam": adam,
+        "adam_rate": 1e-3,
+    }  # fmt: skip
+    (finding,) = stuck(60).examined("it can learn at all", "fine", **facts).found("not-learning")
+    assert finding.message.endswith(f"{words}.")
+    assert finding.evidence["after as many with Adam (lr=0.001)"].value == adam
+
+
+def test_one_batch_is_no_finding_by_itself() -> None:
+    facts = {"steps": 15, "before": 2.3, "after": 2.3, "adam": 2.3, "adam_rate": 1e-3, "rate": 0.1}
+    assert not stuck(59).examined("it can learn at all", "fine", **facts).found("not-learning")

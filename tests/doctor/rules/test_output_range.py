@@ -34,3 +34,19 @@ def test_the_error_of_a_bounded_output_tells_of_targets_that_were_not_kept() -> 
     assert (
         not Made().record(kind="l1", chain=["Abs", "Sub", "Tanh"], value=1.0).found("output-range")
     )
+
+
+def test_another_function_of_the_same_node() -> None:
+    """To autograd, relu6 is a hardtanh."""
+    facts = {"kind": "mse", "chain": ["MseLoss", "Hardtanh"], "target": {**WIDE, "min": 0.0}}
+    assert not Made().record(**facts, prediction={"min": 0.0, "max": 5.2}).found("output-range")
+    assert Made().record(**facts, prediction={"min": -0.4, "max": 1.0}).found("output-range")
+
+
+@pytest.mark.parametrize("last", ["LogSoftmax", "Exp", "Softplus"])
+def test_a_side_that_an_output_never_reaches(last: str) -> None:
+    made = Made().record(
+        kind="mse", chain=["Pow", "Sub", "Select", last], target=WIDE, source="a:1"
+    )
+    (finding,) = made.found("output-range")
+    assert finding.lines == ("a:1",)

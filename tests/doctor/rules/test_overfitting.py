@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.doctor.ill import evaluated, stuck
 
 
@@ -24,3 +26,21 @@ def test_fewer_than_five_evaluations() -> None:
 def test_a_training_loss_that_does_not_fall() -> None:
     made = stuck().loss([1.0, 1.2, 1.4, 1.6, 1.8], "eval", "eval", at=[10, 50, 90, 130, 170])
     assert not made.found("overfitting")
+
+
+def test_noise_of_the_evaluation() -> None:
+    chance = np.random.default_rng(0)
+    noisy = [1.0 + 0.15 * chance.standard_normal(15) for _ in range(200)]
+    reported = sum(bool(evaluated(values.tolist()).found("overfitting")) for values in noisy)
+    assert reported <= 4  # by chance, a few rise steadily
+
+
+def test_a_rise_above_the_noise() -> None:
+    chance = np.random.default_rng(0)
+    values = np.r_[2.0, 1.3, 1.0, np.linspace(1.0, 2.2, 12)] + 0.05 * chance.standard_normal(15)
+    assert evaluated(values.tolist()).found("overfitting")
+
+
+def test_one_batch_that_is_all_the_data() -> None:
+    made = evaluated([2.0, 1.0, 1.0, 1.0, 1.1, 1.2, 1.3]).batch("repeated", 1.0)
+    assert made.found("overfitting")[0].severity == "info"

@@ -23,3 +23,9 @@ def test_nine_steps_in_ten() -> None:
 def test_fewer_than_twenty_steps() -> None:
     assert repeated(1, 20).found("repeated-batch")
     assert not repeated(1, 19).found("repeated-batch")
+
+
+def test_a_share_is_never_above_one() -> None:
+    (finding,) = Made().batch("repeated", 1.02).batch("size", 32).found("repeated-batch")
+    assert finding.evidence["share of repeated batches"].value == 1.0
+    assert finding.message.startswith("200 of 200 steps")

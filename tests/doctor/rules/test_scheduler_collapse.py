@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.doctor.ill import stuck
+from tests.doctor.ill import stuck, well
 from tests.doctor.synthetic import Made
 
 
@@ -21,9 +22,23 @@ def test_half_of_the_run_at_next_to_nothing() -> None:
     assert not scheduled(101).found("scheduler-collapse")
 
 
-def test_a_thousandth_of_the_peak() -> None:
-    assert scheduled(50, 0.9e-4).found("scheduler-collapse")
-    assert not scheduled(50, 1.1e-4).found("scheduler-collapse")
+def slow(last: float) -> Made:
+    """It does its job, and had not done it when the rate fell."""
+    made = well().loop("schedules", 1).rate(*[0.1] * 50, *[last] * 150)
+    return made.loss(np.linspace(2.3, 0.3, 200))
+
+
+def test_a_thousandth_of_the_peak_where_the_run_does_its_job() -> None:
+    assert slow(0.9e-4).found("scheduler-collapse")
+    assert not slow(1.1e-4).found("scheduler-collapse")
+
+
+def test_a_hundredth_of_the_peak_where_nothing_was_learnt() -> None:
+    (finding,) = scheduled(50, 1e-3).found("scheduler-collapse")
+    assert "to a hundredth of its peak" in finding.message
+    assert 'mode="max"' in finding.fix
+    assert not scheduled(50, 1.2e-3).found("scheduler-collapse")
+    assert not scheduled(101, 1e-3).found("scheduler-collapse")  # a usual decay by steps
 
 
 def test_a_rate_that_no_scheduler_changed() -> None:

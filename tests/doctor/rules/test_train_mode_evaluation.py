@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nethook.doctor.rules import train_mode_evaluation
-from tests.doctor.ill import ON, modes
+from tests.doctor.ill import ON, modes, stuck
 
 
 def test_two_evaluations_with_dropout_on() -> None:
@@ -27,3 +27,21 @@ def test_what_the_pre_flight_check_reports() -> None:
     finding = train_mode_evaluation.before_training(("fc/dropout#0",))
     assert "two passes over one batch differ (`fc/dropout#0`)" in finding.message
     assert finding.sites == ("fc/dropout#0",)
+
+
+def test_norms_that_are_written_in_evaluation_mode() -> None:
+    made = stuck()
+    made.info["written_in_evaluation"] = {"buffers": ["a.mean", "a.var", "b.mean"], "step": 40}
+    (finding,) = made.found("train-mode-evaluation")
+    assert finding.sites == ("a", "b")
+    assert finding.first_step == 40
+    assert "depends on the others in its batch" in finding.message
+    made.info["written_in_evaluation"] = {"buffers": [], "step": 40}
+    assert not made.found("train-mode-evaluation")
+
+
+def test_samples_one_by_one() -> None:
+    made = modes("norm", ON, calls=30)
+    made.info |= {"totals": {"evaluations": 1}, "single_samples": 160}
+    (finding,) = made.found("train-mode-evaluation")
+    assert finding.message.startswith("one evaluation ran with")

@@ -26,3 +26,15 @@ def test_two_losses_are_two_terms() -> None:
 def test_sums_are_not_means() -> None:
     made = Made().loss(falling(200)).loop("backwards", 2).record(reduction="sum")
     assert not made.found("unscaled-accumulation")
+
+
+def test_several_nets_with_optimizers_of_their_own() -> None:
+    made = well().loop("backwards", 4).loop("optimizer_steps", 4)
+    assert not made.found("unscaled-accumulation")
+    accumulates = well().loop("backwards", 16).loop("optimizer_steps", 4)
+    assert accumulates.found("unscaled-accumulation")[0].message.startswith("4 backward passes")
+
+
+def test_what_is_cleared_before_the_step_does_not_add_up() -> None:
+    made = well().loop("backwards", 2).loop("wiped_backwards", 1)
+    assert not made.found("unscaled-accumulation")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from tests.doctor.ill import decay
+from tests.doctor.ill import bad, decay
+from tests.doctor.synthetic import Made, falling, flat
 
 
 @pytest.mark.parametrize(("end", "reports"), [(0.49, True), (0.51, False)])
@@ -30,3 +33,32 @@ def test_an_optimizer_with_a_decay_that_outweighs_all_else() -> None:
         .series("fc.weight", "params", rms=np.geomspace(1.0, 0.7, 200))
         .found("weight-decay-too-strong")
     )
+
+
+def forgetting(kind: str, rate: float, course: np.ndarray[Any, Any]) -> Made:
+    """A run with a decay of 10, and weights that keep their size."""
+    made = bad(course).rate(*[rate] * 200).parameter("fc.weight").loop("update_ratio", 0.03)
+    made.event("groups", groups=[{"weight_decay": 10.0}], type=kind)
+    return made.series("fc.weight", "params", rms=1.5)
+
+
+STALLED = np.r_[falling(60, 2.3, 1.1), flat(140, 1.1)]
+
+
+def test_weights_that_forget_as_fast_as_they_learn() -> None:
+    (finding,) = forgetting("AdamW", 0.003, STALLED).found("weight-decay-too-strong")
+    assert "takes 3.00% of the weights in every step" in finding.message
+    assert "is halved in 23 steps" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate", "course"),
+    [
+        ("Adam", 0.003, STALLED),  # adds it to gradients that it brings to another size
+        ("AdamW", 1e-4, STALLED),  # a thousandth in a step
+        ("AdamW", 0.003, falling(200)),  # learns well all the same
+        ("AdamW", 0.003, falling(200, 2.3, 1.0)[:200]),  # still falls
+    ],
+)
+def test_decay_that_does_no_harm(kind: str, rate: float, course: np.ndarray[Any, Any]) -> None:
+    assert not forgetting(kind, rate, course).found("weight-decay-too-strong")

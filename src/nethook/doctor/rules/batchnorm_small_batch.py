@@ -44,7 +44,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "Use batches of 8 or more, nn.GroupNorm or nn.LayerNorm instead, or "
         "torch.nn.SyncBatchNorm across devices.",
         sites=sites,
-        first_step=0,
+        first_step=history.first_step,
         last_step=history.steps - 1,
         evidence={"largest batch": Evidence(greatest, limit.size)},
     )

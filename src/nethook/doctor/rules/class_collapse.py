@@ -1,11 +1,14 @@
 """One answer for every input.
 
-Cause: a network that has given up on telling its inputs apart: unbalanced weights of classes, too
-large steps, dead layers.
+Cause: a network that has given up on telling its inputs apart: classes of very different frequency,
+unbalanced weights of classes, too large steps, dead layers.
 Evidence: how different the predictions are, against how different the targets are, in most of the
-later losses.
+later losses; of rare classes, that not one of them is predicted although many were wanted.
 Fix: balance the classes; look at what else was found.
-Silent: where targets are of one class themselves, in the first steps, and where the run improves.
+Silent: where targets are of one class themselves, in the first steps, where the run improves, and
+where rare classes are predicted now and then. Where they are not, and the loss does fall below what
+one answer would score, it is a note: rare events may not be foreseeable better than that. Of masks,
+in which every sample has both kinds of pixels, it is a warning.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Floats, History, LossFacts
+from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
 from nethook.doctor.signals.quantiles import median
@@ -29,10 +33,18 @@ class Thresholds(NamedTuple):
     records: float = 3
     steps: float = 40  # before which one answer for all is how a network begins
     accuracy: float = 0.5  # below which a falling loss with weights of classes is not believed
+    common: float = 0.8  # share of the most frequent class, from which on the others are rare
+    rare: float = 6  # targets of rare classes that were wanted
+    predicted: float = 0.02  # how many of so many were predicted instead
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
+    found = list(_one_answer(history, limit))
+    yield from found or _rare_classes(history, limit)
+
+
+def _one_answer(history: History, limit: Thresholds) -> Iterator[Finding]:
     records = [record for record in history.records("train") if record.fact("argmax_counts")]
     records = [record for record in records if record.fact("class_counts")]
     # Records lie further and further apart: the second half is that of the steps.
@@ -50,15 +62,13 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     ratio = max(median(measured), measured[-1])
     if ratio > limit.entropy:
         return
-    every = [_ratio(record) for record in records]
-    onset = next(
-        (
-            record.step
-            for record, r in zip(records, every, strict=True)
-            if r is not None and r <= limit.entropy
-        ),
-        later[0].step,
-    )
+    # The first of those that lie together up to the end, not one in which a network just began.
+    onset = later[0].step
+    for record in reversed(records):
+        one = _ratio(record)
+        if one is not None and one > limit.entropy:
+            break
+        onset = min(onset, record.step)
     counts = _array(later[-1].fact("argmax_counts"))
     yield Finding(
         "class-collapse",
@@ -71,6 +81,65 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         last_step=later[-1].step,
         evidence={"entropy of answers by that of targets": Evidence(ratio, limit.entropy)},
     )
+
+
+def _rare_classes(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """Rare classes that are never predicted."""
+    records = [record for record in history.records("train") if _answers(record) is not None]
+    late = [record for record in records if record.step >= history.steps // 2]
+    if len(late) < limit.records or history.steps < limit.steps:
+        return
+    if len({record.name for record in late}) != 1:  # critics, and networks that play
+        return
+    answers = [answer for record in late if (answer := _answers(record)) is not None]
+    width = min(len(targets) for targets, _ in answers)
+    if any(len(targets) != width for targets, _ in answers):
+        return
+    wanted = np.sum([targets for targets, _ in answers], axis=0)
+    given = np.sum([predicted for _, predicted in answers], axis=0)
+    common, total = int(np.argmax(wanted)), float(wanted.sum())
+    rare = total - float(wanted[common])
+    predicted = float(given.sum() - given[common])
+    if wanted[common] < limit.common * total or rare < limit.rare:
+        return
+    if predicted > limit.predicted * rare:
+        return
+    went = progress(history)
+    nothing = went is not None and went.learnt_nothing
+    shape = (late[0].fact("target") or {}).get("shape") or []
+    masks = len(shape) >= 3
+    first = records[0]
+    where = source_line(first.fact("source"))
+    yield Finding(
+        "class-collapse",
+        "warning" if nothing or masks else "info",
+        f"{rare / total:.2g} of the targets of the loss{where} are not of class {common}, and the "
+        f"network has predicted {predicted:.0f} of {rare:.0f} such in the second half of the run: "
+        f"it answers {common} for nearly every {'element' if masks else 'input'}.",
+        "If the rare classes matter, weigh them: pos_weight or weight of the loss, a sampler that "
+        "draws them more often, or a loss of overlap (Dice) for masks.",
+        first_step=late[0].step,
+        last_step=late[-1].step,
+        evidence={
+            "share of the frequent class": Evidence(float(wanted[common]) / total, limit.common),
+            "rare targets": Evidence(rare, limit.rare),
+            "rare answers": Evidence(predicted, limit.predicted * rare),
+        },
+        lines=file_and_line(first.fact("source")),
+    )
+
+
+def _answers(record: LossFacts) -> tuple[Floats, Floats] | None:
+    """How often each class was wanted, and predicted; None where that is not known."""
+    wanted, given = record.fact("class_counts"), record.fact("argmax_counts")
+    if wanted and given and len(wanted) == len(given):
+        return _array(wanted), _array(given)
+    target, prediction = record.fact("target") or {}, record.fact("prediction") or {}
+    yes, said = target.get("positive_share"), prediction.get("positive_share")
+    count = record.fact("elements")
+    if yes is None or said is None or count is None or target.get("binary_share") != 1.0:
+        return None
+    return np.asarray([1 - yes, yes]) * count, np.asarray([1 - said, said]) * count
 
 
 def _is_learning(went: Progress, later: list[LossFacts], limit: Thresholds) -> bool:
@@ -109,6 +178,9 @@ RULE = Rule(
         *PROGRESS_READS,
         "loss.accuracy",
         "loss.argmax_counts",
+        "loss.elements",
+        "loss.prediction",
+        "loss.source",
         "series.@loop.forwards.mean",
     ),
     defaults=Thresholds(),

@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import NOTHING, History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.layers import activated_by, leaves, measured
+from nethook.doctor.signals.layers import activated_by, leaves, measured, weighted
+from nethook.doctor.signals.onset import first_step_of
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import OUTPUTS, PARAM_GRADS
@@ -54,11 +55,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     sites = tuple(address for address, _, _ in dead)
     address, share, units = max(dead, key=lambda layer: layer[1])
     onset = _onset(history, address, since)
-    when = f"since step {onset} or before" if onset else "since the first step"
+    when = f"since step {onset}" if onset is not None else "for the second half of the run"
+    onset = since if onset is None else onset
     yield Finding(
         "dead-units",
         "error" if share >= limit.error else "warning",
-        f"`{address}`: {round(share * units)} of {units} units have been dead {when}, for every "
+        f"`{address}`: {round(share * units)} of {units} units are dead {when}: zero for every "
         f"input{_rise(history, onset)}.",
         "Lower the learning rate or warm it up, start biases at zero, or use nn.LeakyReLU or "
         "nn.GELU.",
@@ -101,11 +103,25 @@ def _shares(history: History, since: int) -> Iterator[tuple[str, float, int]]:
 def _feeds(history: History, owners: list[str]) -> bool:
     """Whether the owner is a layer with a weight that goes into a rectifier, as far as is known."""
     kinds = {module.address: module.fact("activation") for module in leaves(history)}
-    functions = activated_by(history)
+    functions, last = activated_by(history), _last_layers(history)
     return any(
-        kinds.get(owner, "") == "linear" and functions.get(owner, "relu") == "relu"
+        kinds.get(owner, "") == "linear"
+        and functions.get(owner, "" if owner in last else "relu") == "relu"
         for owner in owners
     )
+
+
+def _last_layers(history: History) -> set[str]:
+    """Of models with several, the layer that is called last: behind it is nothing but the loss.
+
+    The bias of a critic has no gradient where its two means cancel each other.
+    """
+    names = [name for name in history.info("models", {}) if name]
+    of_model: dict[str, list[str]] = {}
+    for module in weighted(history):
+        model = module.address.partition(".")[0]
+        of_model.setdefault(model if model in names else "", []).append(module.address)
+    return {layers[-1] for layers in of_model.values() if len(layers) > 1}
 
 
 def _never_positive(history: History, address: str, since: int) -> bool:
@@ -127,14 +143,32 @@ def _rise(history: History, onset: int) -> str:
     return ""
 
 
-def _onset(history: History, address: str, since: int) -> int:
-    """The first step from which the layer's outputs are as sparse as they are at the end."""
-    zeros = history.curve(address, OUTPUTS, "zero_share")
-    if not len(zeros):
-        return 0
-    end = median(zeros.since(since).value) if len(zeros.since(since)) else 1.0
+def _onset(history: History, address: str, since: int) -> int | None:
+    """The first step from which the layer's outputs are as sparse as they are at the end.
+
+    None where nothing was kept of them that would tell.
+    """
+    kinds = {module.address: module.fact("activation") for module in leaves(history)}
+    if kinds.get(address) == "rectifier":
+        zeros = history.curve(address, OUTPUTS, "zero_share")
+    else:  # what feeds a rectifier: its biases have no gradient since then
+        zeros = max(
+            (
+                history.curve(parameter.address, PARAM_GRADS, "zero_share")
+                for parameter in history.parameters
+                if address in parameter.fact("owners", []) and len(parameter.fact("shape", [])) == 1
+            ),
+            key=len,
+            default=NOTHING,
+        )
+    if not len(zeros) or not float(zeros.value.max()) > 0:
+        return None
+    late = zeros.since(since)
+    end = median(late.value) if len(late) else float(zeros.value[-1])
     sparse = np.flatnonzero(zeros.value < 0.9 * end)
-    return int(zeros.step[min(sparse[-1] + 1, len(zeros) - 1)]) if len(sparse) else 0
+    if not len(sparse):
+        return first_step_of(zeros)
+    return first_step_of(zeros, min(int(sparse[-1]) + 1, len(zeros) - 1))
 
 
 def before_training(dead: Mapping[str, tuple[int, int]], samples: int) -> Finding:
@@ -161,10 +195,12 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "info.models",
         "info.ops",
         "module.activation",
         "module.first_call",
         "module.leaf",
+        "module.parameters",
         "parameter.owners",
         "parameter.shape",
         "parameter.with_grad",

@@ -3,7 +3,8 @@
 Cause: pixels from 0 to 255, prices, sensor readings, without mean and spread brought to about 0
 and 1.
 Evidence: size and offset of what enters, together with the trouble that it makes: activations at
-their ends, a first loss far above what it should be, or a loss that does not fall well.
+their ends, a first loss far above what it should be, or a loss that does not fall well. Or inputs
+that get many times larger in the middle of the run, and the loss with them.
 Fix: subtract the mean and divide by the spread of the training data.
 Silent: where the first layer is a norm or an embedding, and where there is no such trouble.
 """
@@ -13,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import Curve, History
 from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.first_loss import FIRST_LOSS_READS, first_loss
 from nethook.doctor.signals.layers import NEAR_READS, first_layer, saturated_layers
+from nethook.doctor.signals.onset import onset
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import INPUTS
@@ -31,6 +35,7 @@ class Thresholds(NamedTuple):
     offset: float = 5  # mean by standard deviation, where the inputs are larger than `raw`
     raw: float = 3
     loss: float = 3  # first loss by the usual one
+    grows: float = 10  # size of the inputs, by what it was before
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -39,6 +44,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     rms = history.curve("", INPUTS, "rms")
     if not len(rms) or not len(std) or first_layer(history) in ("norm", "embedding"):
         return
+    changed = _since(rms, history, limit)
+    if changed is not None:
+        yield changed
+        return
     size = median(rms.value)
     away = abs(median(mean.value)) / max(median(std.value), 1e-12)
     if not (size > limit.size or (away > limit.offset and size > limit.raw)):
@@ -46,6 +55,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     trouble = _trouble(history, limit)
     if not trouble:
         return
+    first = onset(rms, rms.value > min(limit.size, size / 2))
     yield Finding(
         "input-not-normalized",
         "warning",
@@ -53,13 +63,43 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         f"{median(std.value):.3g}, and {trouble}.",
         "Subtract the mean and divide by the standard deviation of the training data, or put a "
         "normalisation layer first.",
-        first_step=0,
+        first_step=first if first is not None else int(rms.step[0]),
         last_step=history.steps - 1,
         evidence={
             "size of the inputs": Evidence(size, limit.size),
             "mean by spread": Evidence(away, limit.offset),
         },
     )
+
+
+def _since(rms: Curve, history: History, limit: Thresholds) -> Finding | None:
+    """Inputs of another size from some step on, with a loss that is worse since."""
+    value = rms.value
+    if len(value) < 12 or not np.isfinite(value).all():
+        return None
+    for at in range(6, len(value) - 3):
+        before, after = median(value[:at]), median(value[at:])
+        if value[at] < limit.grows * before or after < limit.grows * before:
+            continue
+        step = int(rms.step[at - 1]) + 1
+        for loss in history.losses():
+            earlier, later = loss.until(step - 1).value[-20:], loss.since(step).value
+            later = later[np.isfinite(later)]
+            if len(earlier) < 5 or len(later) < 5 or median(later) < 1.5 * median(earlier):
+                continue
+            return Finding(
+                "input-not-normalized",
+                "warning",
+                f"since about step {step} inputs are {after / before:.3g} times as large as before "
+                f"(root mean square {after:.3g}, and {before:.3g} until then), and the loss went "
+                f"from {median(earlier):.3g} to {median(later):.3g}.",
+                "Look at the data that came in at that step: it needs a division of its own.",
+                first_step=step,
+                last_step=history.steps - 1,
+                evidence={"size of the inputs, by before": Evidence(after / before, limit.grows)},
+            )
+        return None
+    return None
 
 
 def _trouble(history: History, limit: Thresholds) -> str:

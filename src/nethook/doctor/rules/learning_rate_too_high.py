@@ -4,8 +4,9 @@ Cause: a learning rate that throws the weights about instead of moving them.
 Evidence: the true update by the weights, while the loss ends above its start, or does not fall, or
 is no longer finite; or leaps up in the first steps and does not do its job afterwards.
 Fix: a lower rate; warm-up.
-Silent: where the loss falls, however large the steps are, and where gradients explode with updates
-of a usual size.
+Silent: where the loss falls, however large the steps are (also until an operation makes a NaN),
+where gradients explode with updates of a usual size, and where a run had learnt before
+(`diverged` says what changed).
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import Curve, History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.progress import PROGRESS_READS, progress
-from nethook.doctor.signals.quantiles import median, quantile
-from nethook.runs.names import UPDATE_RATIO
+from nethook.doctor.signals.divergence import DIVERGENCE_READS, divergence
+from nethook.doctor.signals.one_batch import ONE_BATCH_READS, one_batch
+from nethook.doctor.signals.progress import Progress, longest_loss, progress
+from nethook.doctor.signals.quantiles import median, quantile, running_medians
+from nethook.runs.names import GRAD_NORM, UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
 
 
@@ -32,6 +35,7 @@ class Thresholds(NamedTuple):
     steps: float = 20  # before which a loss that is finite does not diverge
     first: float = 0.5  # in the first steps, where it does not fall: the start is overwritten
     thrown: float = 1.0  # in the first steps, where the loss leaps up and falls only in part
+    leap: float = 1.2  # loss after steps that are too large, by its start
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -39,11 +43,13 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     ratio = history.loop(UPDATE_RATIO)
     went = progress(history)
     finite = ratio.where(np.isfinite(ratio.value))
-    if went is None or not len(finite):
-        return
+    if went is None or not len(finite) or divergence(history) is not None:
+        return  # what changed before a run lost what it had learnt, is said there
     # A run that is not finite after two steps has no more of them.
     if len(finite) < 5 and (went.finite or finite.value.max() < limit.first):
         return
+    if not went.finite and not _grew(history, len(finite)):
+        return  # it learnt, and one operation made a NaN: the steps are not the cause
     early = finite.value[:10]
     usual, peak = median(finite.value), quantile(early, 0.9)
     beginning = float(early.max())
@@ -56,26 +62,78 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     overwritten = (not went.improves and beginning > limit.first) or (
         not went.does_its_job and thrown
     )
-    if not (worse or stuck or overwritten):
+    # A rate that was warmed up: the steps became too large, the loss leapt up, and it was over.
+    leapt = None if went.improves else _leapt(history, went, finite, limit)
+    if not (worse or stuck or overwritten or leapt):
         return
-    large = max(usual, peak) if worse else usual if stuck else beginning
-    threshold = limit.ratio if worse else limit.stuck if stuck else limit.first
-    over = finite.where(finite.value > threshold)
-    first = int(over.step[0]) if len(over) else 0
+    if worse or stuck or overwritten:
+        large = max(usual, peak) if worse else usual if stuck else beginning
+        threshold = limit.ratio if worse else limit.stuck if stuck else limit.first
+        over = finite.where(finite.value > threshold)
+        first = int(over.step[0]) if len(over) else int(finite.step[0])
+    else:
+        first, large = leapt or (0, 0.0)
+        threshold = limit.stuck
     rate = history.largest_rate()
+    tried = one_batch(history)
+    shown = tried if tried is not None and tried.own_fails and tried.adam_learns else None
     ends = f"ends at {went.end:.3g}" if went.finite else "is not finite at the end"
     changed = f"{large:.1%} of their size" if large < 10 else f"{large:.1g} times their size"
     yield Finding(
         "learning-rate-too-high",
         "error",
         f"a step changes the weights by {changed} (0.1 % is usual); the loss began at "
-        f"{went.start:.3g} and {ends}. The learning rate is {number(rate)}.",
+        f"{went.start:.3g} and {ends}. The learning rate is {number(rate)}."
+        + ("" if shown is None else f" {shown.words}"),
         f"Lower the learning rate, to about {number(rate * 0.003 / large)}, or warm it up over the "
         "first steps.",
         first_step=first,
         last_step=int(finite.step[-1]),
-        evidence={"update by weights": Evidence(large, threshold)},
+        evidence={
+            "update by weights": Evidence(large, threshold),
+            **({} if shown is None else shown.evidence),
+        },
     )
+
+
+def _grew(history: History, steps: int) -> bool:
+    """Whether loss or gradients grew before they were no longer finite.
+
+    A loss that fell until then did not diverge. Of a few steps nothing is known.
+    """
+    named = longest_loss(history)
+    if named is None or steps < 5:
+        return True
+    value = named[1].value
+    bad = np.flatnonzero(~np.isfinite(value))
+    before = value[: bad[0]] if len(bad) else value
+    before = before[np.isfinite(before)]
+    if len(before) < 5:
+        return True
+    norm = history.loop(GRAD_NORM, "max").until(int(named[1].step[bad[0]]) if len(bad) else 0)
+    norm = norm.where(np.isfinite(norm.value) & (norm.value > 0))
+    explodes = len(norm) >= 5 and norm.value[-3:].max() > 10 * median(norm.value)
+    fell = median(before[-3:]) < 0.9 * float(np.max(before[:3]))
+    return not fell or bool(explodes)
+
+
+def _leapt(
+    history: History, went: Progress, ratio: Curve, limit: Thresholds
+) -> tuple[int, float] | None:
+    """The step and the size of an update of a tenth of the weights, after which the loss leapt."""
+    named = longest_loss(history)
+    over = ratio.where(ratio.value > limit.stuck)
+    if named is None or not len(over):
+        return None
+    begins = int(over.step[0] - over.steps[0] + 1)
+    values = named[1].since(begins).value[: max(30, history.steps // 5)]
+    values = values[np.isfinite(values)]
+    if len(values) < 5:
+        return None
+    top = float(running_medians(values, 5).max())
+    if top < limit.leap * abs(went.start) or top - went.start < 3 * went.noise:
+        return None
+    return begins, float(over.value.max())
 
 
 RULE = Rule(
@@ -83,9 +141,9 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
-        *PROGRESS_READS,
-        "scalar.lr",
-        "series.@loop.forwards.mean",
+        *DIVERGENCE_READS,
+        *ONE_BATCH_READS,
+        "series.@loop.grad_norm.max",
         "series.@loop.update_ratio.mean",
     ),
     defaults=Thresholds(),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
-from nethook.doctor.phrases import source_line
+from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
@@ -50,6 +50,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         first_step=first.step,
         last_step=bad[-1].step,
         evidence={"losses made so": Evidence(len(bad), limit.records)},
+        lines=file_and_line(first.fact("source")),
     )
 
 

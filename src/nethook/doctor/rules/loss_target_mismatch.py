@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
-from nethook.doctor.phrases import source_line
+from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -51,6 +51,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "different targets": Evidence((first.fact("target") or {}).get("distinct") or 0),
             "losses made so": Evidence(len(told), limit.records),
         },
+        lines=file_and_line(first.fact("source")),
     )
 
 

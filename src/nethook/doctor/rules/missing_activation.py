@@ -45,7 +45,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "Put an activation between them, such as nn.ReLU(); if the pair is meant, nothing is "
         "wrong.",
         sites=tuple(dict.fromkeys(site for pair in pairs for site in pair)),
-        first_step=0,
+        first_step=history.first_step,
         last_step=history.steps - 1,
         evidence={"linear layers in a row": Evidence(len(pairs), limit.pairs)},
     )

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import backward_line
+from nethook.doctor.phrases import backward_line, call_lines
 from nethook.doctor.rule import Cause, Rule
-from nethook.runs.names import BACKWARDS, OLD_GRADIENTS
+from nethook.runs.names import BACKWARDS, OLD_GRADIENTS, ZERO_GRADS
 
 
 class Thresholds(NamedTuple):
@@ -43,11 +43,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "missing-zero-grad",
             "error",
             f"{often:.0f} of {seen:.0f} steps used gradients that were added to those of the step "
-            f"before: nobody clears them{backward_line(history)}, and they pile up since step "
-            f"{first}.",
+            f"before: {_cleared(history, first)}{backward_line(history)}, and they pile up since "
+            f"step {first}.",
             "Call optimizer.zero_grad() once per step, before loss.backward().",
             first_step=first,
             last_step=int(bad.step[-1]),
+            lines=call_lines(history, "zero_grad"),
             evidence={
                 "steps on piled-up gradients": Evidence(often, limit.steps),
                 "share of steps": Evidence(share, limit.share),
@@ -55,10 +56,24 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         )
 
 
+def _cleared(history: History, first: int) -> str:
+    """How often gradients are cleared, in words."""
+    times = history.loop(ZERO_GRADS).since(first).total
+    if times < 0.5:
+        return "nobody clears them"
+    return f"they are cleared {times:.0f} time{'s' * (times > 1.5)} only"
+
+
 RULE = Rule(
     "missing-zero-grad",
     Cause.LOOP,
     look,
-    reads=("loss.source", "series.@loop.backwards.mean", "series.@loop.old_gradients.mean"),
+    reads=(
+        "event.order",
+        "loss.source",
+        "series.@loop.backwards.mean",
+        "series.@loop.old_gradients.mean",
+        "series.@loop.zero_grads.mean",
+    ),
     defaults=Thresholds(),
 )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
-from nethook.doctor.phrases import source_line
+from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.runs.names import GROUPS
 
@@ -50,6 +50,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         first_step=first.step,
         last_step=last.step,
         evidence={"value of the loss": Evidence(float(last.fact("value")), 0.0)},
+        lines=file_and_line(first.fact("source")),
     )
 
 
@@ -80,6 +81,7 @@ def _maximised(history: History, limit: Thresholds) -> Iterator[Finding]:
         first_step=first.step,
         last_step=last.step,
         evidence={"value of the loss": Evidence(float(last.fact("value", 0)), 0.0)},
+        lines=file_and_line(first.fact("source")),
     )
 
 

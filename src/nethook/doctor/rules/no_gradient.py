@@ -1,26 +1,33 @@
 """Parameters are used in the forward, and no gradient ever arrives.
 
-Cause: a `.detach()`, `.data`, `torch.no_grad()` or a conversion to numpy cut the graph, or
-`requires_grad=False` was set by accident.
-Evidence: the module was called in training, its parameters never had a gradient, an optimizer has
-them, and other parameters did get gradients.
-Fix: find what cuts the graph behind the named layer.
+Cause: a `.detach()`, `.data`, `.item()`, `torch.no_grad()`, a new tensor or a conversion to numpy
+cut the graph, or `requires_grad=False` was set by accident.
+Evidence: one of three. The module was called in training, its parameters never had a gradient, an
+optimizer has them, and other parameters did get gradients. Or backward passes ran, the optimizers
+stepped, and no graph had a parameter of the model in it: the loss is a tensor that no operation
+made, or leads to something else. Or the last layer is frozen at the random weights that its
+constructor gave it, behind layers that learn.
+Fix: find what cuts the graph behind the named layer, or at the line of the loss.
 Silent: for parameters that no optimizer has, for frozen layers before those that learn (a backbone)
 where the run does learn, for modules that were not called (`unused-module`), for experts that are
-idle, for gradients that are sparse, and for whole models without gradients, which another rule
-explains.
+idle, for layers whose output goes nowhere (the last residual branch of a WaveNet: a note), for
+gradients that are sparse, for weights that move all the same, for a part that was loaded
+and is run without gradients, and for a bias that a gradient of a gradient does not depend on
+(forces as gradients of an energy).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
-from nethook.doctor.phrases import some
+from nethook.doctor.phrases import backward_line, some
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.graph import Graph, graph_of
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
 
 
 class Thresholds(NamedTuple):
@@ -35,16 +42,29 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     parameters = history.parameters
     fed = [parameter for parameter in parameters if parameter.fact("with_grad", 0) > 0]
     if not fed:
+        yield from _nothing_learns(history, limit)
         return
+    graph = graph_of(history)
     calls = {module.address: _training_calls(module) for module in history.modules}
     cut = [parameter for parameter in parameters if _is_cut_off(parameter, calls, limit)]
-    if not cut:
-        return
+    if graph.second_order:
+        learning = {owner for parameter in fed for owner in parameter.fact("owners", [])}
+        cut = [one for one in cut if not learning & set(one.fact("owners", []))]
     frozen = [parameter for parameter in cut if parameter.fact("requires_grad") is False]
-    if frozen and _is_frozen_on_purpose(history, frozen, fed):
+    if frozen and _is_meant(history, frozen, fed):
         cut = [parameter for parameter in cut if parameter.fact("requires_grad") is not False]
         frozen = []
+    loaded = [parameter for parameter in cut if parameter.fact("filled")]
+    if loaded and _is_meant(history, loaded, fed):
+        cut = [parameter for parameter in cut if not parameter.fact("filled")]
+    ends = _dead_ends(history)
+    nowhere = [one for one in cut if ends & set(one.fact("owners", []))]
+    if nowhere and len(nowhere) == len(cut):
+        yield _goes_nowhere(history, nowhere)
+        return
+    cut = [one for one in cut if one not in nowhere]
     if not cut:
+        yield from _frozen_end(history, fed, calls, limit)
         return
     sites = tuple(parameter.address for parameter in cut)
     steps = max(int(parameter.fact("steps", 0)) for parameter in cut)
@@ -72,6 +92,139 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _dead_ends(history: History) -> set[str]:
+    """Modules whose results reach nothing that the first pass has returned.
+
+    A graph that was cut is no dead end: `detach` is an operation as well, and behind `.data` there
+    is one that takes a tensor from nowhere.
+    """
+    ops = [op for op in history.info("ops", []) if isinstance(op, dict)]
+    reach: set[int] = {len(ops) - 1} if ops else set()
+    from_nowhere = max((at for at, op in enumerate(ops) if not op.get("from")), default=-1)
+    for at in range(len(ops) - 1, -1, -1):
+        if at in reach:
+            reach.update(one for one in ops[at].get("from") or [] if isinstance(one, int))
+    alive = {str(ops[at].get("site")) for at in reach if 0 <= at < len(ops)}
+    return {str(op.get("site")) for op in ops[from_nowhere + 1 :]} - alive
+
+
+def _goes_nowhere(history: History, parameters: list[SiteFacts]) -> Finding:
+    sites = tuple(parameter.address for parameter in parameters)
+    return Finding(
+        "no-gradient",
+        "info",
+        f"{some(sites, 'parameter')} never got a gradient: what the layer computes is not used.",
+        "Leave the layer out, or use its output.",
+        sites=sites,
+        first_step=history.first_step,
+        last_step=history.steps - 1,
+        evidence={"parameters whose output is not used": Evidence(len(parameters))},
+    )
+
+
+def _nothing_learns(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """No parameter has ever had a gradient, although backward passes ran and optimizers stepped."""
+    graph = graph_of(history)
+    held = [
+        parameter
+        for parameter in history.parameters
+        if parameter.fact("groups") and parameter.fact("requires_grad") is not False
+    ]
+    passes = history.loop(BACKWARDS).total
+    steps = history.loop(OPTIMIZER_STEPS).total
+    still = not any((parameter.fact("moved") or [0])[0] for parameter in held)
+    cut = graph.looks > 0 and graph.without == graph.looks
+    if not (held and still and cut and min(passes, steps) >= limit.steps):
+        return
+    lines = tuple(graph.leaf_roots)
+    sites = tuple(parameter.address for parameter in held)
+    yield Finding(
+        "no-gradient",
+        "error",
+        f"{passes:.0f} backward passes{backward_line(history)} brought no gradient to any of the "
+        f"{len(held)} parameters that the optimizer has: {_why(graph)}.",
+        "Look between the model's output and the loss for .data, .detach(), .item(), .numpy(), "
+        "torch.tensor(...) or torch.no_grad(); a loss that is wrapped anew, or given "
+        "requires_grad, has forgotten how it was made.",
+        sites=sites,
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={
+            "backward passes": Evidence(passes, limit.steps),
+            "parameters with gradients": Evidence(0, 1),
+        },
+        lines=lines or _sources(history),
+    )
+
+
+def _why(graph: Graph) -> str:
+    if graph.leaf_roots:
+        return "the loss is a tensor that no operation has made"
+    return "the loss does not depend on the model"
+
+
+def _sources(history: History) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(record.name.partition("#")[0] for record in history.records()))
+
+
+def _frozen_end(
+    history: History, fed: list[SiteFacts], calls: dict[str, int], limit: Thresholds
+) -> Iterator[Finding]:
+    """The last layer is frozen as its constructor made it, and what learns stands before it."""
+    learning = {str(owner) for parameter in fed for owner in parameter.fact("owners", [])}
+    frozen = [
+        parameter
+        for parameter in history.parameters
+        if parameter.fact("requires_grad") is False
+        and parameter.fact("untouched")
+        and not parameter.fact("groups")
+        and not (parameter.fact("moved") or [0])[0]
+        and len(parameter.fact("shape", [])) >= 2
+        and not learning & set(parameter.fact("owners", []))
+        and any(calls.get(owner, 0) >= limit.steps for owner in parameter.fact("owners", []))
+    ]
+    ends = _behind_all(history, learning)
+    last = [one for one in frozen if ends & set(one.fact("owners", []))]
+    if not last:
+        return
+    sites = tuple(parameter.address for parameter in last)
+    yield Finding(
+        "no-gradient",
+        "warning",
+        f"{some(sites, 'parameter')}, behind all layers that learn, has requires_grad=False and "
+        "stays at the random weights that its constructor gave it.",
+        "Was a layer before it to be frozen? Set requires_grad_(True) on this one, and give it to "
+        "the optimizer.",
+        sites=sites,
+        first_step=0,
+        last_step=history.steps - 1,
+        evidence={"layers that are frozen at random": Evidence(len(last), 1)},
+    )
+
+
+def _behind_all(history: History, learning: set[str]) -> set[str]:
+    """Modules that use what a learning one has made, and whose results no learning one uses."""
+    given = history.info("ops", [])
+    ops: list[dict[str, Any]] = (
+        [op for op in given if isinstance(op, dict)] if isinstance(given, list) else []
+    )
+    before: list[set[int]] = []
+    used: set[int] = set()
+    after: set[int] = set()
+    for index, op in enumerate(ops):
+        sources = [
+            source for source in op.get("from") or [] if isinstance(source, int) and source < index
+        ]
+        behind = set(sources).union(*(before[source] for source in sources))
+        before.append(behind)
+        if str(op.get("site")) in learning:
+            used |= behind
+        elif any(str(ops[source].get("site")) in learning for source in behind):
+            after.add(index)
+    left = {str(ops[index].get("site")) for index in after - used}
+    return left - {str(ops[index].get("site")) for index in used}
+
+
 def _is_cut_off(parameter: SiteFacts, calls: dict[str, int], limit: Thresholds) -> bool:
     steps = int(parameter.fact("steps", 0))
     if parameter.fact("with_grad", 0) > 0 or steps < limit.steps:
@@ -86,8 +239,8 @@ def _is_cut_off(parameter: SiteFacts, calls: dict[str, int], limit: Thresholds) 
     return any(calls.get(owner, 0) >= limit.called * steps for owner in owners)
 
 
-def _is_frozen_on_purpose(history: History, frozen: list[SiteFacts], fed: list[SiteFacts]) -> bool:
-    """Whether what is frozen lies before all that learns, in a run that learns: a backbone."""
+def _is_meant(history: History, idle: list[SiteFacts], fed: list[SiteFacts]) -> bool:
+    """Whether what does not learn lies before all that does, in a run that learns: a backbone."""
     calls = {
         module.address: int(module.fact("first_call"))
         for module in history.modules
@@ -100,7 +253,7 @@ def _is_frozen_on_purpose(history: History, frozen: list[SiteFacts], fed: list[S
             for owner in parameter.fact("owners", [])
             if owner in calls
         ]
-        for group in (frozen, fed)
+        for group in (idle, fed)
     ]
     went = progress(history)
     learns = went is None or went.improves
@@ -121,17 +274,29 @@ RULE = Rule(
     "no-gradient",
     Cause.LOOP,
     look,
-    reads=(
-        *PROGRESS_READS,
-        "module.calls",
-        "module.first_call",
-        "parameter.groups",
-        "parameter.moved",
-        "parameter.owners",
-        "parameter.requires_grad",
-        "parameter.steps",
-        "parameter.with_grad",
-        "series.@loop.forwards.mean",
+    reads=tuple(
+        dict.fromkeys(
+            (
+                *PROGRESS_READS,
+                "info.graph",
+                "info.ops",
+                "loss.source",
+                "module.calls",
+                "module.first_call",
+                "parameter.filled",
+                "parameter.groups",
+                "parameter.moved",
+                "parameter.owners",
+                "parameter.requires_grad",
+                "parameter.shape",
+                "parameter.steps",
+                "parameter.untouched",
+                "parameter.with_grad",
+                "series.@loop.backwards.mean",
+                "series.@loop.forwards.mean",
+                "series.@loop.optimizer_steps.mean",
+            )
+        )
     ),
     defaults=Thresholds(),
 )

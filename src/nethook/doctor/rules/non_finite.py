@@ -33,6 +33,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     for event in history.events(NON_FINITE)[:1]:
         site = event.address or str(event.data.get("site") or "")
         reason = str(event.data.get("reason") or event.message).rstrip(".")
+        replayed = event.data.get("replayed")
+        made = replayed if isinstance(replayed, dict) else {}
+        operation = str(made.get("operation") or "")
+        if operation:  # it was found when it happened, on a copy
+            reason = f"`{operation}` made it. {made.get('reason') or reason}".rstrip(".")
+        source = str(made.get("source") or "").partition(" in ")[0]
         yield Finding(
             "non-finite",
             "error",
@@ -43,6 +49,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             first_step=event.step,
             last_step=history.steps - 1,
             evidence={"step": Evidence(event.step)},
+            lines=(source,) if source else (),
         )
         return
     for name, curve in history.named_losses():

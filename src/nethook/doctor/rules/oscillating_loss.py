@@ -54,7 +54,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not undone and (onward or len(swings) < limit.swings):
         return
     how = f"; successive updates undo each other (cosine {cosine:.2f})" if undone else ""
-    first = 0 if undone or not swings else swings[0]
+    first = history.first_step if undone or not swings else swings[0]
     evidence = {
         "swing of the loss": Evidence(swing, limit.noise),
         "swings by half and back": Evidence(len(swings), limit.swings),

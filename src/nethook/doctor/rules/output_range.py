@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
-from nethook.doctor.phrases import source_line
+from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 
 
@@ -51,6 +51,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         evidence={"least target": Evidence(least, low), "greatest target": Evidence(greatest, high)}
         if kept
         else {"error": Evidence(greatest, high - low)},
+        lines=file_and_line(first.fact("source")),
     )
 
 
@@ -63,8 +64,14 @@ _BOUNDS = {
     "Hardtanh": (-1.0, 1.0),
     "Hardsigmoid": (0.0, 1.0),
     "Softplus": (0.0, math.inf),
+    "Exp": (0.0, math.inf),
+    "LogSoftmax": (-math.inf, 0.0),
+    "LogSigmoid": (-math.inf, 0.0),
 }
-_MOVES = ("View", "Reshape", "Squeeze", "Unsqueeze", "T", "Transpose", "Permute", "Expand")
+_MOVES = (
+    "View", "Reshape", "Squeeze", "Unsqueeze", "T", "Transpose", "Permute", "Expand", "Select",
+    "Slice", "UnsafeView", "ReshapeAlias", "Clone", "Alias", "ToCopy",
+)  # fmt: skip
 
 
 def _out_of_reach(
@@ -82,6 +89,10 @@ def _out_of_reach(
     low, high = _BOUNDS[last]
     if least is None or greatest is None:
         return _too_far(record, last, low, high)
+    prediction = record.fact("prediction") or {}
+    least_given, greatest_given = prediction.get("min", low), prediction.get("max", high)
+    if least_given < low - 1e-3 or greatest_given > high + 1e-3:
+        return None  # another function of the same node: relu6 is a hardtanh to torch
     slack = limit.outside * (std or 0.0)
     if least >= low - slack and greatest <= high + slack:
         return None
@@ -111,6 +122,7 @@ RULE = Rule(
         "loss.factor",
         "loss.inside",
         "loss.kind",
+        "loss.prediction",
         "loss.reduction",
         "loss.source",
         "loss.target",

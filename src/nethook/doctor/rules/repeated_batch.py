@@ -31,12 +31,15 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     size = history.batch(BATCH_SIZE)
     if repeated.steps.sum() < limit.steps or not len(size):
         return
-    share = repeated.total / int(repeated.steps.sum())
+    steps = int(repeated.steps.sum())
+    # A model that is called several times in a step is asked about its first batch.
+    same = min(repeated.total, float(steps))
+    share = same / steps
     if share >= limit.share:
         yield Finding(
             "repeated-batch",
             "info",
-            f"{repeated.total:.0f} of {repeated.steps.sum():.0f} steps used the batch of the step "
+            f"{same:.0f} of {steps} steps used the batch of the step "
             f"before: the network sees {size.value[-1]:.0f} samples and no others.",
             "Iterate over the loader (for x, y in loader: …) instead of calling next(iter(loader)) "
             "in every step; if the batch is all the data there is, nothing is wrong.",

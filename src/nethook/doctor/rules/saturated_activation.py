@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
@@ -24,6 +22,7 @@ from nethook.doctor.signals.layers import (
     near_ends,
     saturated_layers,
 )
+from nethook.doctor.signals.onset import onset
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 
@@ -50,7 +49,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     module = next(layer for layer in called if layer.address == worst)
     early = near_ends(history, module, activated_by(history))
-    full = np.flatnonzero(early.value >= limit.share)
+    began = onset(early, early.value >= limit.share)
     yield Finding(
         "saturated-activation",
         "warning",
@@ -59,7 +58,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "Normalise the inputs, start with smaller weights (nethook.init), lower the learning rate, "
         "or put a norm before the activation.",
         sites=tuple(near),
-        first_step=int(early.step[full[0]]) if len(full) else 0,
+        first_step=history.steps // 2 if began is None else began,
         last_step=history.steps - 1,
         evidence={"share near the ends": Evidence(near[worst], limit.share)},
     )

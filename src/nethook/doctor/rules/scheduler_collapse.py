@@ -3,7 +3,8 @@
 Cause: a scheduler that counts epochs is stepped every batch, or its schedule is much shorter than
 the run.
 Evidence: the rate fell below a thousandth of its peak before half of the run was over, stayed
-there, and the loss hardly fell afterwards.
+there, and the loss hardly fell afterwards. A hundredth is enough where little was learnt at all: a
+scheduler that watches a score as if it were a loss cuts the rate at every gain.
 Fix: step the scheduler once an epoch, or give it the number of batches.
 Silent: for schedules that end near the end of the run (linear decay, cosine, one cycle), for
 warm-up and restarts, and where the loss was at its floor already.
@@ -19,7 +20,7 @@ import numpy as np
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Curve, History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.progress import progress_of
+from nethook.doctor.signals.progress import PROGRESS_READS, progress, progress_of
 from nethook.runs.names import SCHEDULES
 from nethook.text.numbers import ascii_number as number
 
@@ -28,6 +29,7 @@ class Thresholds(NamedTuple):
     """What may be changed."""
 
     fall: float = 1e-3  # of the peak
+    little: float = 1.1e-2  # the same, in a run that does not do its job
     part: float = 0.5  # of the run that must be left when it is reached
 
 
@@ -35,10 +37,13 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding: the rate that collapsed first."""
     if not history.loop(SCHEDULES).total:
         return
+    went = progress(history)
+    is_ill = went is not None and not went.does_its_job
+    fall = limit.little if is_ill else limit.fall
     fell = [
         (step, peak, last)
         for curve in history.rates().values()
-        if (collapse := _collapse(curve, history.steps, limit)) is not None
+        if (collapse := _collapse(curve, history.steps, fall, limit.part)) is not None
         for step, peak, last in [collapse]
     ]
     if not fell:
@@ -50,29 +55,32 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "scheduler-collapse",
         "warning",
-        f"the learning rate fell from {number(peak)} to {number(last)}: below a thousandth of its "
-        f"peak at step {step}, with {left:.0%} of the run still to come.",
+        f"the learning rate fell from {number(peak)} to {number(last)}: to a "
+        f"{'hundredth' if is_ill else 'thousandth'} of its peak or less by step {step}, with "
+        f"{left:.0%} of the run still to come.",
         "Call scheduler.step() once an epoch instead of once a batch, or give the scheduler the "
-        "number of batches as its length.",
+        'number of batches as its length; ReduceLROnPlateau needs mode="max" for a score.',
         first_step=step,
         last_step=history.steps - 1,
         evidence={
-            "rate by its peak": Evidence(last / peak, limit.fall),
+            "rate by its peak": Evidence(last / peak, fall),
             "part of the run that was left": Evidence(left, limit.part),
         },
     )
 
 
-def _collapse(curve: Curve, steps: int, limit: Thresholds) -> tuple[int, float, float] | None:
+def _collapse(
+    curve: Curve, steps: int, fall: float, part: float
+) -> tuple[int, float, float] | None:
     """When a rate fell below its limit for good, its peak, and its last value."""
     if len(curve) < 3:
         return None
     peak = float(curve.value.max())
-    high = np.flatnonzero(curve.value > limit.fall * peak)
+    high = np.flatnonzero(curve.value > fall * peak)
     if peak <= 0 or high[-1] + 1 >= len(curve):
         return None
     step = int(curve.step[high[-1] + 1])
-    if step > (1 - limit.part) * steps:
+    if step > (1 - part) * steps:
         return None
     return step, peak, float(curve.value[-1])
 
@@ -88,10 +96,10 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
+        *PROGRESS_READS,
         "scalar.lr",
         "series.@loop.forwards.mean",
         "series.@loop.schedules.mean",
-        "series.@loss.loss.mean",
     ),
     defaults=Thresholds(),
 )

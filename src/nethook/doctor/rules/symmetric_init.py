@@ -40,7 +40,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "Start with random weights: torch.nn.init.kaiming_normal_(layer.weight), or "
         "nethook.init.apply_ for the whole model.",
         sites=tuple(symmetric),
-        first_step=0,
+        first_step=history.first_step,
         last_step=history.steps - 1,
         evidence={"weights with equal rows": Evidence(len(symmetric), 1)},
     )

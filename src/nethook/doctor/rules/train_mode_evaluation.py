@@ -1,13 +1,14 @@
 """The model is evaluated with dropout or batch statistics on.
 
-Cause: `model.eval()` is missing before the evaluation.
+Cause: `model.eval()` is missing before the evaluation, or a layer normalises by its batch whatever
+the mode is (`F.batch_norm(..., training=True)`).
 Evidence: passes without gradient in which a loss was taken, or which went over a run of different
 batches with no step between, while batch norm or dropout was in training mode; and that in all of
-them.
-Fix: call `model.eval()` before, `model.train()` after.
+them. Or running statistics that were written while the model was in evaluation mode.
+Fix: call `model.eval()` before, `model.train()` after; pass `training=self.training`.
 Silent: for passes over one batch in which no loss is taken (Monte-Carlo dropout, a momentum
-teacher, a GAN's generator pass), for a single pass over many (`update_bn`), and for models without
-such modules.
+teacher, a GAN's generator pass), for a single pass over many (`update_bn`) unless its samples come
+one by one, and for models without such modules.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
-from nethook.doctor.phrases import some
+from nethook.doctor.phrases import one_or_many, some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules.eval_mode_training import MODAL
 from nethook.doctor.signals.layers import mode_changes
@@ -35,7 +36,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     passes = [len(curve) for curve in history.losses("eval")]
     passes.append(int(totals.get("evaluations", 0)) if isinstance(totals, dict) else 0)
     evaluations = max(passes)
-    if evaluations < limit.passes:
+    written = history.info("written_in_evaluation", {})
+    if isinstance(written, dict) and written.get("buffers"):
+        yield _writes(history, list(written["buffers"]), int(written.get("step") or 0))
+        return
+    singles = history.info("single_samples")
+    if evaluations < limit.passes and singles is None:
         return
     wrong = [
         (module, since)
@@ -46,16 +52,33 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     sites = tuple(module.address for module, _ in wrong)
     kinds = {module.fact("activation") for module, _ in wrong}
+    count = "one evaluation" if evaluations == 1 else f"{evaluations} evaluations"
     what = " and ".join(text for kind, text in _EFFECTS.items() if kind in kinds)
     yield Finding(
         "train-mode-evaluation",
         "warning",
-        f"{evaluations} evaluations ran with {some(sites, 'module')} in training mode: {what}.",
+        f"{count} ran with {some(sites, 'module')} in training mode: {what}.",
         "Call model.eval() before an evaluation and model.train() after it.",
         sites=sites,
         first_step=int(min(step for _, step in wrong)),
         last_step=history.steps - 1,
         evidence={"evaluations in training mode": Evidence(evaluations, limit.passes)},
+    )
+
+
+def _writes(history: History, written: list[str], step: int) -> Finding:
+    layers = tuple(dict.fromkeys(name.rpartition(".")[0] or name for name in written))
+    return Finding(
+        "train-mode-evaluation",
+        "warning",
+        f"in evaluation mode {some(layers, 'layer')} {one_or_many(layers, 'has', 'have')} written "
+        f"running statistics ({some(written, 'buffer')}): what the model says of a sample depends "
+        "on the others in its batch.",
+        "Give the norm the mode of its module: F.batch_norm(..., training=self.training).",
+        sites=layers,
+        first_step=min(step, max(0, history.steps - 1)),
+        last_step=history.steps - 1,
+        evidence={"statistics written in evaluation mode": Evidence(len(written), 0)},
     )
 
 
@@ -95,7 +118,9 @@ RULE = Rule(
     Cause.LOOP,
     look,
     reads=(
+        "info.single_samples",
         "info.totals",
+        "info.written_in_evaluation",
         "module.activation",
         "module.calls",
         "module.modes",

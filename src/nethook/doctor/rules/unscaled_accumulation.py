@@ -4,8 +4,9 @@ Cause: `loss.backward()` is called several times per step on means over micro-ba
 gradient is that many times too large.
 Evidence: backward passes per step, and a mean that was not divided.
 Fix: divide the loss by the number of micro-batches.
-Silent: for one backward pass per step, for losses that were divided, for sums, and for several
-different losses (a GAN's). It is information; a warning where the loss does not fall.
+Silent: for one backward pass per step of an optimizer (several nets may each have one), for losses
+that were divided, for sums, and for several different losses (a GAN's). It is information; a
+warning where the loss does not fall.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from nethook.doctor.phrases import backward_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median
-from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
+from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS, WIPED
 
 
 class Thresholds(NamedTuple):
@@ -38,7 +39,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     if len({record.name for record in records}) != 1:  # several losses per step are several terms
         return
-    a_step = median(passes.value)
+    # Of each optimizer: several nets with optimizers of their own have a pass each. What is cleared
+    # before the step does not add up.
+    wiped = history.loop(WIPED)
+    per_loop = stepped.where(stepped.value > 0)
+    kept = median(passes.value) - (median(wiped.value) if len(wiped) else 0.0)
+    a_step = kept / max(1.0, median(per_loop.value))
     whole = [record for record in records if record.fact("reduction") == "mean"]
     undivided = [record for record in whole if record.fact("divided_by") is None]
     if a_step < limit.passes or not whole or len(undivided) < len(whole):
@@ -68,6 +74,7 @@ RULE = Rule(
         "series.@loop.backwards.mean",
         "series.@loop.optimizer_steps.mean",
         "series.@loop.forwards.mean",
+        "series.@loop.wiped_backwards.mean",
     ),
     defaults=Thresholds(),
 )

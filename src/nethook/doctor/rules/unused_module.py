@@ -32,11 +32,17 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     trained = {
         parameter.address for parameter in history.parameters if parameter.fact("requires_grad")
     }
+    # Of a model without an optimizer, gradients are not looked at.
+    looked = {
+        parameter.address
+        for parameter in history.parameters
+        if parameter.fact("steps", 0) >= limit.steps
+    }
     idle = []
     for module in history.modules:
         own = set(module.fact("parameters", []))
         called = module.fact("first_call") is not None
-        if module.fact("leaf") and own & trained and not called and not own & fed:
+        if module.fact("leaf") and own & trained & looked and not called and not own & fed:
             idle.append(module.address)
     if not idle:
         return
@@ -64,6 +70,7 @@ RULE = Rule(
         "module.leaf",
         "module.parameters",
         "parameter.requires_grad",
+        "parameter.steps",
         "parameter.with_grad",
         "series.@loop.forwards.mean",
         "series.@loss.loss.mean",

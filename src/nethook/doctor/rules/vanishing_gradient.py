@@ -15,11 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import Curve, History
 from nethook.doctor.phrases import KEEP_GRADIENT
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import gradient_profile
+from nethook.doctor.signals.onset import onset
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.runs.names import GRADS
 from nethook.text.numbers import ascii_number as number
 
 
@@ -48,19 +50,40 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     falls = float((slope > 0).mean())
     if falls < 0.6 and early > 0:
         return
+    began = _began(history, first, last, limit.ratio)
+    late = began - history.first_step > max(5, steps // 10)
     weak = [address for address, value in sizes if value < limit.ratio * end]
     yield Finding(
         "vanishing-gradient",
         "error",
         f"the gradient is {_times(end, early)} smaller at `{first}` than at `{last}`: over "
-        f"{len(sizes)} layers nothing is left of it, and the loss stays at {went.end:.3g}.",
-        "Use ReLU or GELU instead of sigmoid and tanh, start with nethook.init.apply_, add norms "
-        "or skip connections.",
+        f"{len(sizes)} layers nothing is left of it, and the loss stays at {went.end:.3g}."
+        + (f" Before step {began} it was not so: this is a symptom." if late else ""),
+        _LATE if late else _FIX,
         sites=tuple(weak),
-        first_step=0,
+        first_step=began,
         last_step=steps - 1,
         evidence={"first layer by last": Evidence(early / end, limit.ratio)},
     )
+
+
+def _began(history: History, first: str, last: str, ratio: float) -> int:
+    """Since when the one gradient is so much smaller than the other."""
+    early, end = history.curve(first, GRADS, "rms"), history.curve(last, GRADS, "rms")
+    _, ours, theirs = np.intersect1d(early.step, end.step, return_indices=True)
+    both = Curve(early.step[ours], early.value[ours], early.steps[ours])
+    began = onset(both, both.value <= ratio * end.value[theirs])
+    return history.first_step if began is None else began
+
+
+_FIX = (
+    "Use ReLU or GELU instead of sigmoid and tanh, start with nethook.init.apply_, add norms or "
+    "skip connections."
+)
+_LATE = (
+    "Look at what happened at that step: a learning rate that rose, units that died, activations "
+    "at their ends; lower the rate or clip gradients."
+)
 
 
 def _times(large: float, small: float) -> str:

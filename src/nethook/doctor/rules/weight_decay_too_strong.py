@@ -2,20 +2,23 @@
 
 Cause: a weight decay that outweighs the gradients.
 Evidence: what decay takes in a step by what the step changes, weights that shrink over the run, and
-a loss that does not fall well.
+a loss that does not fall well; or decay that takes so much of the weights in a step that they soon
+forget what they have learnt, and a loss that has stopped well above zero.
 Fix: a smaller decay.
 Silent: where the run does its job, and for decay that is balanced by gradients.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.onset import first_step_of
+from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import GROUPS, PARAMS, UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
@@ -27,58 +30,90 @@ class Thresholds(NamedTuple):
     shrink: float = 0.5  # size of the weights at the end, by that at the start
     taken: float = 0.5  # what decay alone would have taken over the run
     part: float = 0.7  # of a step's change that is decay, from which on weights need not shrink so
+    forgets: float = 5e-3  # of the weights that decay takes in a step: they last 200 steps or fewer
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     went = progress(history)
-    decay = _decay(history)
-    if went is None or went.does_its_job or not went.finite or decay <= 0:
+    decay, direct = _decay(history)
+    if went is None or not went.finite or decay <= 0:
         return
     rates = [median(curve.value) for curve in history.rates().values() if len(curve)]
-    taken = 1 - (1 - min(1.0, decay * max(rates, default=0.0))) ** history.steps
-    shrunk = []
+    a_step = min(1.0, decay * max(rates, default=0.0))
+    taken = 1 - (1 - a_step) ** history.steps
+    sizes = {}
     for parameter in history.parameters:
         size = history.curve(parameter.address, PARAMS, "rms")
         if len(parameter.fact("shape", [])) >= 2 and parameter.fact("groups") and len(size) >= 5:
-            shrunk.append((size.value[-1] / max(size.value[0], 1e-30), parameter.address))
-    if not shrunk or taken < limit.taken:
+            sizes[parameter.address] = size.value[-1] / max(size.value[0], 1e-30)
+    if not sizes or taken < limit.taken:
         return
-    middle = median([share for share, _ in shrunk])
+    middle = median(list(sizes.values()))
     ratio = history.loop(UPDATE_RATIO)
     update = median(ratio.value) if len(ratio) else 0.0
-    by_decay = min(1.0, decay * max(rates, default=0.0) / update) if update > 0 else 0.0
-    if middle > limit.shrink and (by_decay < limit.part or middle > 1):
+    by_decay = min(1.0, a_step / update) if update > 0 else 0.0
+    shrinks = middle <= limit.shrink or (by_decay >= limit.part and middle <= 1)
+    # What was learnt is taken away as fast as it comes, and the loss has long stopped to fall.
+    forgets = direct and a_step >= limit.forgets and taken > 0.99 and _has_stalled(went)
+    if forgets:
+        said = (
+            f"what a step has learnt is halved in {max(1, round(math.log(2) / a_step))} steps, and "
+            f"the loss has stopped at {went.end:.3g}"
+        )
+    elif shrinks and not went.does_its_job:
+        said = (
+            f"weights have shrunk to {number(100 * middle)} % of their size at the start, and the "
+            f"loss stays at {went.end:.3g}"
+        )
+    else:
         return
-    sites = tuple(address for share, address in shrunk if share <= max(limit.shrink, middle))
+    least = max(limit.shrink, middle)
     yield Finding(
         "weight-decay-too-strong",
         "warning",
-        f"weights have shrunk to {number(100 * middle)} % of their size at the start: weight decay "
-        f"{number(decay)} at a rate of {number(max(rates, default=0.0))} takes "
-        f"{decay * max(rates, default=0.0):.2%} of them in every step, more than the gradients "
-        f"give, and the loss stays at {went.end:.3g}.",
+        f"weight decay {number(decay)} at a rate of {number(max(rates, default=0.0))} takes "
+        f"{a_step:.2%} of the weights in every step: {said}.",
         f"Lower the weight decay, to {number(min(decay / 100, 0.01))} or less.",
-        sites=sites,
-        first_step=0,
+        sites=tuple(address for address, share in sizes.items() if share <= least),
+        first_step=_first_step(history, sizes),
         last_step=history.steps - 1,
         evidence={
             "weights at the end by those at the start": Evidence(middle, limit.shrink),
             "what decay alone would take": Evidence(taken, limit.taken),
             "decay by the whole update": Evidence(by_decay, limit.part),
+            "what decay takes in a step": Evidence(a_step, limit.forgets),
         },
     )
 
 
-def _decay(history: History) -> float:
-    """The largest weight decay of any group."""
-    largest = 0.0
+def _has_stalled(went: Progress) -> bool:
+    """Whether a loss no longer falls, well above zero and above what it would be if it were fit."""
+    if went.constant is not None and went.end < 0.3 * went.constant:
+        return False
+    return went.still < 2 and not went.fell > 0.7
+
+
+def _first_step(history: History, sizes: Mapping[str, float]) -> int:
+    """The first step of the decay: that of the first measured weight."""
+    curves = [history.curve(address, PARAMS, "rms") for address in sizes]
+    return min(first_step_of(curve) for curve in curves)
+
+
+def _decay(history: History) -> tuple[float, bool]:
+    """The largest weight decay of any group, and whether the optimizer takes it off directly.
+
+    Adam and its like add it to the gradient, which they bring to another size.
+    """
+    largest, direct = 0.0, False
     for event in history.events(GROUPS):
         for group in event.data.get("groups") or []:
             value = group.get("weight_decay") if isinstance(group, dict) else None
-            if isinstance(value, int | float):
-                largest = max(largest, float(value))
-    return largest
+            if isinstance(value, int | float) and value > largest:
+                largest = float(value)
+                kind = str(event.data.get("type"))
+                direct = kind in ("SGD", "AdamW") or bool(group.get("decoupled_weight_decay"))
+    return largest, direct
 
 
 RULE = Rule(

@@ -139,13 +139,25 @@ def progress(history: History) -> Progress | None:
     return history.once("progress", _progress)
 
 
-def _progress(history: History) -> Progress | None:
+def longest_loss(history: History) -> tuple[str, Curve] | None:
+    """The name and curve of the run's training loss, the longest of several phases.
+
+    None where there are too few values, and where several losses are trained at once: they may play
+    against each other.
+    """
     curves = [(name, curve) for name, curve in history.named_losses() if len(curve) >= ENOUGH]
     curves.sort(key=lambda named: int(named[1].step[0]))
     apart = all(a.step[-1] < b.step[0] for (_, a), (_, b) in itertools.pairwise(curves))
     if not curves or not apart:
         return None
-    name, curve = max(curves, key=lambda named: len(named[1]))  # of several phases the longest
+    return max(curves, key=lambda named: len(named[1]))
+
+
+def _progress(history: History) -> Progress | None:
+    named = longest_loss(history)
+    if named is None:
+        return None
+    name, curve = named
     went = progress_of(curve, constant_score(history, name))
     if went is None or went.improves or _has_a_meaning(history, name, went):
         return went
@@ -248,10 +260,15 @@ def _variance(records: list[LossFacts]) -> float | None:
 
 def medians(values: Floats, width: int) -> Floats:
     """The median of each stretch of `width` values, the last one full."""
-    starts = range(0, max(1, len(values) - width + 1), max(1, width // 2))
+    return medians_at(values, width)[1]
+
+
+def medians_at(values: Floats, width: int) -> tuple[list[int], Floats]:
+    """The same, and the place in the middle of each stretch."""
+    starts = [*range(0, max(1, len(values) - width + 1), max(1, width // 2))]
+    starts[-1] = max(0, len(values) - width)
     smooth = [median(values[begin : begin + width]) for begin in starts]
-    smooth[-1] = median(values[-width:])
-    return np.asarray(smooth)
+    return [min(begin + width // 2, len(values) - 1) for begin in starts], np.asarray(smooth)
 
 
 def _trend(values: Floats, width: int) -> Floats:

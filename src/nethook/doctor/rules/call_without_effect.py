@@ -1,0 +1,141 @@
+"""A line of the script does nothing: a call that comes too late, or a switch that torch has not.
+
+Cause: gradients are clipped after the step that used them, or after they were cleared. Or an
+attribute was misspelt, `parameter.require_grad = False`, or set on a module, which has no such
+switch: `model.features.requires_grad = False`. Python makes a new attribute of it.
+Evidence: the order of the loop's calls: at no clipping there are gradients of a backward pass that
+a step is still to use. Of an attribute: it is there, its name is one slip away from a switch of
+torch's, and the switch itself says the opposite.
+Fix: the call goes between `backward` and `step`; write the name that torch knows: `requires_grad`,
+or `module.requires_grad_(False)`.
+Silent: where one order of the loop has the call in the right place, where another optimizer steps
+after it, and where gradients are not cleared before the next pass, which then adds to the clipped
+ones; where the switch has the same value, for attributes that a class sets itself, and for names
+that are further away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.phrases import call_lines, some
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.graph import graph_of
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.runs.names import CLIPS, ORDER
+
+_STEPS = ("step", "skipped-step")
+
+
+class Thresholds(NamedTuple):
+    """What may be changed."""
+
+    clips: float = 3  # clippings: one may be a probe
+    attributes: float = 1  # that mean nothing
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """The findings of every kind of such a line."""
+    yield from _clipping(history, limit)
+    for attribute in graph_of(history).attributes:
+        if int(attribute.get("count", 0)) >= limit.attributes:
+            yield _attribute(attribute, history, limit)
+
+
+def _clipping(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """Gradients that are clipped too late."""
+    orders = [(event.step, [*map(str, event.data.get("calls") or [])])
+              for event in history.events(ORDER)]  # fmt: skip
+    clipping = [
+        (step, calls)
+        for step, calls in orders
+        if "clip" in calls and "backward" in calls and any(call in _STEPS for call in calls)
+    ]
+    clips = history.loop(CLIPS)
+    # What came before the watch did is missing in the first of them.
+    judged = clipping[1:] or clipping
+    if clips.total < limit.clips or not judged:
+        return
+    if not all(clips_too_late(calls) for _, calls in judged):
+        return
+    went = progress(history)
+    ill = went is not None and not went.does_its_job
+    first = int(clips.where(clips.value > 0).step[0])
+    yield Finding(
+        "call-without-effect",
+        "error" if ill else "warning",
+        f"gradients were clipped {clips.total:.0f} times, each time after the step that used them "
+        "or after they were cleared: no step has ever used a clipped gradient.",
+        "Call torch.nn.utils.clip_grad_norm_ between loss.backward() and optimizer.step().",
+        first_step=first,
+        last_step=history.steps - 1,
+        evidence={
+            "clippings": Evidence(clips.total, limit.clips),
+            "clippings that a step has used": Evidence(0, 1),
+        },
+        lines=call_lines(history, "clip"),
+    )
+
+
+def clips_too_late(calls: Sequence[str]) -> bool:
+    """Whether in this order, which repeats itself, no clipping is of use."""
+    fresh = cleared = False  # whether gradients are there that no step has used; or none at all
+    for place, call in enumerate(calls):
+        if call == "backward":
+            fresh, cleared = True, False
+        elif call in _STEPS:
+            fresh = False
+        elif call == "zero_grad":
+            fresh, cleared = False, True
+        elif call == "clip":
+            # Up to the next pass: another optimizer may step on them, or nobody clears them.
+            after = [*calls[place + 1 :], *calls]
+            until = after[: after.index("backward")]
+            if fresh or any(step in until for step in _STEPS):
+                return False
+            if not (cleared or "zero_grad" in until):
+                return False
+    return True
+
+
+def _attribute(attribute: Mapping[str, Any], history: History, limit: Thresholds) -> Finding:
+    name, meant = str(attribute.get("name", "")), str(attribute.get("meant", ""))
+    count, value = int(attribute.get("count", 0)), bool(attribute.get("value"))
+    kind = str(attribute.get("of", "parameter"))
+    sites = tuple(str(site) or "the model" for site in attribute.get("sites") or ())
+    if meant.endswith("()"):
+        said = f"a module has no switch of that name, and its parameters go on with {not value}"
+        fix = f"Write module.{meant[:-2]}({value})."
+    else:
+        said = f"torch knows `{meant}`, which is still {not value}"
+        fix = f"Write {kind}.{meant} = {value}."
+    line = str(attribute.get("line", ""))
+    return Finding(
+        "call-without-effect",
+        "warning",
+        f"`{name} = {value}` was set on {some(sites, kind)}, and does nothing: {said}.",
+        fix,
+        sites=tuple(site for site in sites if site != "the model"),
+        first_step=0,
+        last_step=max(history.steps - 1, 0),
+        evidence={"attributes that mean nothing": Evidence(count, limit.attributes)},
+        lines=(line,) if line else (),
+    )
+
+
+RULE = Rule(
+    "call-without-effect",
+    Cause.LOOP,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        "event.order",
+        "info.graph",
+        "series.@loop.clips.mean",
+        "series.@loop.forwards.mean",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,90 @@
+"""Most of what the loss is taken of is padding.
+
+Cause: sequences are padded to one length, and nothing tells the loss to leave the padding out.
+Evidence: at most of the positions that are scored the input repeats the value that its rows end in,
+and the target is one class there; in every record.
+Fix: `ignore_index`, or a mask.
+Silent: where a class is merely frequent (the inputs under it differ), where padding is left out, or
+weighed by class or mask, and below warning where the rest is predicted as well as the padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History, LossFacts
+from nethook.doctor.phrases import file_and_line, source_line
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.quantiles import median
+
+
+class Thresholds(NamedTuple):
+    """What may be changed."""
+
+    share: float = 0.5  # of the targets that count
+    records: float = 4
+    accuracy: float = 0.98  # of the rest, by that of padding: from here on it does no harm
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    records = [record for record in history.records("train") if record.fact("padding")]
+    shares = [_number(record, "share") for record in records]
+    if len(records) < limit.records or min(shares) < 0.5 * limit.share:
+        return
+    share = median(shares)
+    if share < limit.share or any(_weighed(record) for record in records):
+        return
+    values = {_number(record, "target") for record in records}
+    if len(values) != 1:
+        return
+    late = records[-max(3, len(records) // 4) :]
+    right, rest = [
+        median([_number(record, name) for record in late])
+        for name in ("accuracy", "accuracy_elsewhere")
+    ]
+    first = records[0]
+    harmless = rest >= limit.accuracy * right
+    known = right == right and rest == rest  # not NaN
+    told = (
+        f", {right:.0%} of which is predicted rightly, and {rest:.0%} of the rest" if known else ""
+    )
+    evidence = {"share of padding": Evidence(share, limit.share)}
+    if known:
+        evidence["accuracy elsewhere, by that of padding"] = Evidence(
+            rest / max(right, 1e-12), limit.accuracy
+        )
+    yield Finding(
+        "padding-dominates",
+        "info" if known and harmless else "warning",
+        f"{share:.0%} of the targets that the loss{source_line(first.fact('source'))} averages "
+        f"over are {values.pop():g} at positions where the inputs are padded{told}: the loss is "
+        "mostly about padding.",
+        "Leave padding out: CrossEntropyLoss(ignore_index=...), with targets of padding set to "
+        "that number, or a mask on the losses of positions.",
+        first_step=first.step,
+        last_step=records[-1].step,
+        evidence=evidence,
+        lines=file_and_line(first.fact("source")),
+    )
+
+
+def _number(record: LossFacts, name: str) -> float:
+    value = (record.fact("padding") or {}).get(name)
+    return float("nan") if value is None else float(value)
+
+
+def _weighed(record: LossFacts) -> bool:
+    options = record.fact("options") or {}
+    return bool(options.get("weight") or options.get("pos_weight"))
+
+
+RULE = Rule(
+    "padding-dominates",
+    Cause.LOSS,
+    look,
+    reads=("loss.options", "loss.padding", "loss.source"),
+    defaults=Thresholds(),
+)

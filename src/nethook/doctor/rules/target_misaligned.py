@@ -1,0 +1,88 @@
+"""Predictions stand beside the targets of other samples or positions.
+
+Cause: `view` or `reshape` where `transpose` or `permute` was meant, in the model or before the
+loss; one side time first and the other batch first.
+Evidence: on a copy, one sample was replaced, and the predictions that moved stood beside targets of
+several samples; or autograd shows that the prediction beside position t is made of outputs at other
+positions.
+Fix: bring the dimensions into one order before they are laid flat.
+Silent: where the layout of the target is not known, where samples depend on each other, and where
+whole samples are in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.examined import first, lines, number, numbers, since
+
+EXAMINED = "predictions line up with targets"
+
+
+class Thresholds(NamedTuple):
+    """What may be changed."""
+
+    beside: float = 1  # samples beside whose targets the predictions of one may stand
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    result = first(history, EXAMINED)
+    if result is None or result.outcome != "found":
+        return
+    beside = number(result, "samples_beside", 0)
+    if beside > limit.beside:
+        sample, samples = number(result, "sample", 0), number(result, "samples", 0)
+        said = (
+            f"what the model computes from sample {sample:.0f} of {samples:.0f} is compared with "
+            f"the targets of {beside:.0f} samples ({_listed(numbers(result, 'beside'))})"
+        )
+        evidence = {"samples beside one": Evidence(beside, limit.beside)}
+    else:
+        position, made = number(result, "position", 0), numbers(result, "made_of")
+        said = (
+            f"the prediction beside the target of position {position:.0f} is made of the model's "
+            f"output at {_listed(made)} of {number(result, 'positions', 0):.0f}"
+        )
+        evidence = {"position": Evidence(position, None)}
+    yield Finding(
+        "target-misaligned",
+        "error",
+        f"{said}: predictions and targets do not line up.",
+        "Use transpose or permute, not view or reshape, to bring (batch, class, time) and "
+        "(batch, time) into one order: view keeps the order of the numbers in memory.",
+        first_step=since(result),
+        last_step=max(since(result), history.steps - 1),
+        evidence=evidence,
+        lines=lines(result),
+    )
+
+
+def _listed(places: list[int]) -> str:
+    shown = [str(place) for place in places[:4]]
+    return ", ".join(shown) + (", …" if len(places) > 4 else "") if shown else "other places"
+
+
+RULE = Rule(
+    "target-misaligned",
+    Cause.LOSS,
+    look,
+    reads=(
+        "examined.predictions line up with targets",
+        "examined.predictions line up with targets.beside",
+        "examined.predictions line up with targets.lines",
+        "examined.predictions line up with targets.made_of",
+        "examined.predictions line up with targets.position",
+        "examined.predictions line up with targets.positions",
+        "examined.predictions line up with targets.sample",
+        "examined.predictions line up with targets.samples",
+        "examined.predictions line up with targets.samples_beside",
+        "series.@loop.forwards.mean",
+        "series.@loss.loss.mean",
+    ),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,82 @@
+"""Layers lie in a Python list or dict of a module, which does not know that it has them.
+
+Cause: `self.blocks = [nn.Linear(…), …]`. A module registers what is assigned to it, and what is
+in an `nn.ModuleList`, `nn.ModuleDict` or `nn.ParameterList`; what lies in a list, dict, tuple or
+function is in no `parameters()`, no `state_dict()`, and no `.to(device)` moves it.
+Evidence: leaves of the graph that no model lists and no optimizer has, found in an attribute of a
+module; they got gradients at several looks, and their weights stayed what they were.
+Fix: put them into an `nn.ModuleList` or `nn.ModuleDict`, before the optimizer is made.
+Silent: where an optimizer has them all the same, where other code moves them, for weights that were
+loaded or trained before (a fixed network that is hidden from the optimizer on purpose), for what
+gets no gradient, and where no optimizer steps at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.phrases import some
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.graph import IN_CONTAINERS, Loose, graph_of
+
+_INSTEAD = {
+    "dict": "nn.ModuleDict (its keys are strings)",
+    "function": "an attribute of the module",
+}
+
+
+class Thresholds(NamedTuple):
+    """What may be changed."""
+
+    parameters: float = 1  # that lie in containers
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding, with every container."""
+    graph = graph_of(history)
+    hidden = [one for one in graph.loose if one.how in IN_CONTAINERS and not one.filled]
+    count = sum(one.parameters for one in hidden)
+    if count < limit.parameters or not hidden or not any(one.steps for one in graph.optimizers):
+        return
+    places = {one.where: one for one in hidden}
+    elements = sum(one.elements for one in hidden)
+    kinds = ", ".join(dict.fromkeys(one.kind for one in hidden))
+    first = hidden[0]
+    lines = [one.line for one in hidden] + [one.line for one in graph.optimizers]
+    yield Finding(
+        "unregistered-layers",
+        "error",
+        f"{some(tuple(places), 'attribute')} {_is_a(tuple(places.values()))}: the {count} "
+        f"parameters in it ({kinds}) get gradients, but model.parameters() does not list them, so "
+        f"no optimizer has them and their {elements:,} weights never move.",
+        f"Put them into {_instead(first)} instead of a Python {first.how}, before the optimizer "
+        "is made.",
+        sites=tuple(places),
+        first_step=min(one.since for one in hidden),
+        last_step=max(history.steps - 1, 0),
+        evidence={"parameters in no optimizer": Evidence(count, limit.parameters)},
+        lines=tuple(dict.fromkeys(line for line in lines if line)),
+    )
+
+
+def _is_a(places: tuple[Loose, ...]) -> str:
+    kinds = sorted({one.how for one in places})
+    return f"is a Python {kinds[0]}" if len(places) == 1 else f"are Python {' and '.join(kinds)}s"
+
+
+def _instead(first: Loose) -> str:
+    if first.kind in ("Parameter", "Tensor"):
+        return "nn.ParameterDict" if first.how == "dict" else "nn.ParameterList"
+    return _INSTEAD.get(first.how, "nn.ModuleList")
+
+
+RULE = Rule(
+    "unregistered-layers",
+    Cause.LOOP,
+    look,
+    reads=("info.graph", "series.@loop.forwards.mean", "series.@loss.loss.mean"),
+    defaults=Thresholds(),
+)

@@ -1,0 +1,55 @@
+"""What experiments on a copy have shown: results, as rules read them."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from nethook.doctor.history import Examined, History
+
+EARLY: Final = 16
+"""What the code of a model or loss shows within so many steps has been so from the start."""
+
+
+def first(history: History, experiment: str, **facts: object) -> Examined | None:
+    """The first result that shows a fault, or else asks a question; with these facts, if any."""
+    results = [
+        result
+        for result in history.examined(experiment)
+        if all(result.fact(name) == value for name, value in facts.items())
+    ]
+    for outcome in ("found", "question"):
+        for result in results:
+            if result.outcome == outcome:
+                return result
+    return None
+
+
+def number(result: Examined, name: str, default: float = math.nan) -> float:
+    """A fact that is a number."""
+    value = result.fact(name, default)
+    return float(value) if isinstance(value, int | float) else default
+
+
+def text(result: Examined, name: str) -> str:
+    """A fact that is text; "" where there is none."""
+    value = result.fact(name, "")
+    return value if isinstance(value, str) else ""
+
+
+def numbers(result: Examined, name: str) -> list[int]:
+    """A fact that is a list of whole numbers."""
+    value = result.fact(name, ())
+    return [one for one in value if isinstance(one, int)] if isinstance(value, list) else []
+
+
+def lines(result: Examined) -> tuple[str, ...]:
+    """The lines of the script that a result names; that of its backward pass where it has none."""
+    value = result.fact("lines", ())
+    named = tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+    return named or ((result.loss,) if result.loss else ())
+
+
+def since(result: Examined) -> int:
+    """The step from which on it has been so."""
+    return 0 if result.step <= EARLY else result.step

@@ -1,0 +1,131 @@
+"""The rule `stale-optimizer`: when it reports, and when it does not."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from tests.doctor.ill import graph, loose, orphaned, stuck
+from tests.doctor.small_runs import STEPS, Net, batch, codes, findings, train
+
+
+def test_the_finding_has_the_line_of_the_optimizer() -> None:
+    made = graph(stuck(), unheld=[loose(address="fc.weight", since=40)], optimizers=orphaned())
+    (finding,) = made.found("stale-optimizer")
+    assert finding.message.startswith("2 of the 6 tensors that SGD (train.py:9) steps on are not")
+    assert finding.sites == ("fc.weight",)
+    assert finding.lines == ("train.py:9",)
+    assert finding.first_step == 40
+
+
+def test_a_head_that_was_replaced(tmp_path: Path) -> None:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    model.last = nn.Linear(6, 3)
+    (first, *_) = findings(tmp_path, model, train, optimizer)
+    assert first.code == "stale-optimizer"
+    assert set(first.sites) == {"last.weight", "last.bias"}
+
+
+def test_a_head_that_is_replaced_while_it_trains(tmp_path: Path) -> None:
+    model = Net()
+    steps = []
+
+    def replace() -> None:
+        steps.append(1)
+        if len(steps) == STEPS // 3:
+            model.last = nn.Linear(6, 3)
+
+    (first, *_) = findings(tmp_path, model, train, after=replace)
+    assert first.code == "stale-optimizer"
+    assert first.first_step >= STEPS // 3 - 1
+
+
+def test_an_optimizer_of_the_model_before(tmp_path: Path) -> None:
+    old = Net()
+    optimizer = torch.optim.SGD(old.parameters(), 0.1)
+    assert codes(tmp_path, Net(), train, optimizer)[0] == "stale-optimizer"
+
+
+def two_optimizers(model: Any, optimizer: Any, after: Any) -> None:
+    """The new head has an optimizer of its own; the first one still holds the old head."""
+    head = torch.optim.SGD(model.last.parameters(), 0.1)
+    for _ in range(STEPS):
+        x, y = batch()
+        optimizer.zero_grad()
+        head.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        head.step()
+
+
+class Experts(nn.Module):
+    """Only one of three is ever used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.experts = nn.ModuleList(Net() for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.experts[0](x)
+
+
+def test_hard_negatives(tmp_path: Path) -> None:
+    # The new head has an optimizer of its own.
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    model.last = nn.Linear(6, 3)
+    assert "stale-optimizer" not in codes(tmp_path / "a", model, two_optimizers, optimizer)
+
+    # The new head was added to the optimizer.
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    model.last = nn.Linear(6, 3)
+    optimizer.add_param_group({"params": model.last.parameters()})
+    assert "stale-optimizer" not in codes(tmp_path / "b", model, train, optimizer)
+
+    # Experts that are idle are in the optimizer and in no graph.
+    assert "stale-optimizer" not in codes(tmp_path / "c", Experts(), train)
+
+    # The new head is frozen on purpose.
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    model.last = nn.Linear(6, 3).requires_grad_(False)
+    assert "stale-optimizer" not in codes(tmp_path / "d", model, train, optimizer)
+
+    # Other code moves the new head.
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    model.last = nn.Linear(6, 3)
+
+    def by_hand() -> None:
+        for parameter in model.last.parameters():
+            parameter.data -= 0.1 * parameter.grad
+
+    assert "stale-optimizer" not in codes(tmp_path / "e", model, train, optimizer, after=by_hand)
+
+
+def first_order_maml(model: Any, optimizer: Any, after: Any) -> None:
+    """Gradients come from a copy, which takes steps of its own; the model is in no graph."""
+    for _ in range(STEPS):
+        model(batch()[0])
+        inner = copy.deepcopy(model)
+        for _ in range(2):
+            x, y = batch()
+            inner.zero_grad()
+            nn.functional.cross_entropy(inner(x), y).backward()
+            with torch.no_grad():
+                for parameter in inner.parameters():
+                    parameter -= 0.1 * parameter.grad
+        for own, other in zip(model.parameters(), inner.parameters(), strict=True):
+            own.grad = other.grad.clone()
+        optimizer.step()
+
+
+def test_gradients_of_a_copy(tmp_path: Path) -> None:
+    found = codes(tmp_path, Net(), first_order_maml)
+    assert not {"stale-optimizer", "optimizer-misses-parameters", "no-gradient"} & set(found)

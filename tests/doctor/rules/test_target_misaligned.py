@@ -1,0 +1,34 @@
+"""The rule `target-misaligned`: when it reports, and what it says."""
+
+from __future__ import annotations
+
+from tests.doctor.synthetic import Made
+
+NAME = "predictions line up with targets"
+
+
+def test_samples_beside_the_targets_of_others() -> None:
+    made = Made().examined(
+        NAME, sample=8, samples=32, samples_beside=4, beside=[0, 1, 2, 3], lines=["train.py:30"]
+    )
+    (finding,) = made.found("target-misaligned")
+    assert "from sample 8 of 32 is compared with the targets of 4 samples (0, 1, 2, 3)" in (
+        finding.message
+    )
+    assert finding.lines == ("train.py:30",)
+    assert finding.severity == "error"
+
+
+def test_positions_beside_the_targets_of_others() -> None:
+    made = Made().examined(NAME, positions=40, position=6, made_of=[18, 19, 20])
+    (finding,) = made.found("target-misaligned")
+    assert "beside the target of position 6 is made of the model's output at 18, 19, 20 of 40" in (
+        finding.message
+    )
+
+
+def test_what_was_examined_late_did_not_begin_before() -> None:
+    early = Made().examined(NAME, step=2, positions=40, position=6, made_of=[1])
+    late = Made().examined(NAME, step=150, positions=40, position=6, made_of=[1])
+    assert early.found("target-misaligned")[0].first_step == 0
+    assert late.found("target-misaligned")[0].first_step == 150

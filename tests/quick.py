@@ -60,6 +60,7 @@ SLOW: Final = {
         "running/test_saving.py",
         "running/test_scripts.py",
         "running/test_tracebacks.py",
+        "running/trying",
         "runs/test_faults.py",
         "stats/native/test_readable.py::test_the_guard_may_be_imported_in_any_mode",
         "test_import_is_light.py",

@@ -35,9 +35,12 @@ def test_the_watch_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_records_is_handed_in_and_read_before_its_file_goes() -> None:
     paths: list[Path] = []
 
-    def record(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> Watch:
+    def record(
+        model: nn.Module, optimizer: torch.optim.Optimizer, path: Path, *, examine: bool
+    ) -> Watch:
         paths.append(path)
-        begun = watch(model, optimizer, path, budget=None, batches=1)
+        assert examine == (path.name == "look.db")
+        begun = watch(model, optimizer, path, budget=None, batches=1, examine=examine)
         begun.be_silent()
         return begun
 

@@ -25,7 +25,7 @@ from tests.running.both import under
 from tests.watching.patient import patient  # noqa: F401 - used by every test
 
 SCRIPTS = Path(__file__).with_name("scripts")
-COMMANDS = ("run", "diagnose", "report", "diff", "export", "ui", "sites", "demo")
+COMMANDS = ("run", "diagnose", "replay", "report", "diff", "export", "ui", "sites", "demo")
 # What training decides: numbers with a point or an exponent.
 FRACTIONS = {r"-?\d[\d,]*(\.\d+(e[+-]?\d+)?|e[+-]?\d+)": "#"}
 
@@ -114,7 +114,9 @@ def test_a_checkup(golden: Golden) -> None:
     optimizer = torch.optim.SGD(model.parameters(), 0.125)
     found = nethook.checkup(model, batch(), nn.CrossEntropyLoss(), optimizer, steps=12)
     # Tables are as wide as what is in them.
-    golden("checkup", replaced(repr(found), {**FRACTIONS, "─{5,}": "─────", " {3,}": "   "}))
+    made = {r"\d+ made, nothing found.*": "# made, nothing found"}
+    wide = {"─{5,}": "─────", " {3,}": "   "}
+    golden("checkup", replaced(repr(found), {**FRACTIONS, **made, **wide}))
 
 
 def test_an_edit_and_the_hooks_of_a_model(golden: Golden) -> None:
@@ -194,7 +196,9 @@ def test_the_verdict_of_a_script(golden: Golden, script: str, code: int, tmp_pat
     }
     # In a run this short there may be no steady step.
     cost = r"watching cost ((less than )?[\d.,]+ % per step and )?(less than )?[\d.]+ s in all"
-    costs = {cost: "watching cost # s in all"}
+    # How many experiments there is time for depends on the machine.
+    examined = r"(?s)examined in (less than )?[\d.]+ s: \d+ experiments? on copies.*?\n(?=\S)"
+    costs = {cost: "watching cost # s in all", examined: "examined in # s: # experiments\n"}
     text = unwrapped(replaced(done.closing, names))
     golden(f"verdict_{script}", replaced(text, {**costs, **FRACTIONS, r"\b\d+ %": "# %"}))
 

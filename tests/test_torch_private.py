@@ -308,3 +308,13 @@ def test_nethook_works_the_plain_way(tmp_path: Path) -> None:
         (tmp_path / "run.db").unlink()
     assert said[0] == said[1]
     assert len(said[0].splitlines()) > 12
+
+
+def test_what_was_saved_in_several_tensors_is_read_without_hooks() -> None:
+    x = torch.randn(5, 3, requires_grad=True)
+    index = torch.tensor([1, 2])
+    (saved,) = torch_private.saved_without_hooks(x[index].grad_fn, "indices")
+    assert torch.equal(saved, index)
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
+        hooked = x[index].grad_fn
+    assert torch_private.saved_without_hooks(hooked, "indices") is None

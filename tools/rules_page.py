@@ -46,9 +46,13 @@ def _shown(rule: Rule) -> list[str]:
     limits = [f"`{name}` {getattr(rule.defaults, name):g}" for name in rule.threshold_names]
     reads = [f"`{field}`" for field in sorted(rule.reads)]
     for label, names in (("Thresholds", limits), ("Reads", reads)):
-        lines += textwrap.wrap(
-            f"- {label}: {', '.join(names)}", 100, subsequent_indent="  ", break_on_hyphens=False
+        whole = [name.replace(" ", "\0") if name in reads else name for name in names]
+        wrapped = textwrap.wrap(
+            f"- {label}: {', '.join(whole)}", 100, subsequent_indent="  ", break_on_hyphens=False
         )
+        lines += [
+            line.replace("\0", " ") for line in wrapped
+        ]  # the name of a field stays on a line
     return lines
 
 

@@ -55,8 +55,10 @@ def checkup(
     return check_up(model, batch, loss_fn, optimizer, steps=steps, record=_silent_watch)
 
 
-def _silent_watch(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> Watch:
+def _silent_watch(
+    model: nn.Module, optimizer: torch.optim.Optimizer, path: Path, *, examine: bool
+) -> Watch:
     """Records every step in full, and prints nothing."""
-    begun = watch(model, optimizer, path, budget=None, batches=1)
+    begun = watch(model, optimizer, path, budget=None, batches=1, examine=examine)
     begun.be_silent()
     return begun

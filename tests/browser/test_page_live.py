@@ -126,7 +126,7 @@ def test_the_page_of_a_script_that_trains(visit, tmp_path):
         page.wait_for_selector(".state.finished", timeout=60_000)
         assert page.evaluate("window.mine")  # the same page all along
         assert page.evaluate(STEP) == 199
-        page.wait_for_selector("text=Healthy")
+        page.wait_for_selector("text=No problems found")
         opened.picture("page-of-a-script")
         rest = process.stderr.read()
         assert process.wait(30) == 0  # the script's process has ended, with its own code

@@ -36,7 +36,8 @@ def test_json(ill: Path) -> None:
     code, out, _ = check(ill, "--json")
     data = json.loads(out)
     assert code == 1
-    assert sorted(data) == ["findings", "run"]
+    assert sorted(data) == ["findings", "run", "verdict"]
+    assert data["verdict"] == {"state": "findings", "text": "1 error"}
     assert data["run"] == str(ill)
     assert [each["code"] for each in data["findings"]] == ["gradient-wiped"]
 
@@ -44,7 +45,7 @@ def test_json(ill: Path) -> None:
 def test_what_is_ignored_or_less_severe_ends_with_0(ill: Path) -> None:
     code, out, _ = check(ill, "--ignore", "gradient-wiped", "--ignore", "not-learning")
     assert code == 0
-    assert "healthy: nothing was found that is wrong with it." in out
+    assert "no problems found (" in out
     ignored = ("--ignore", "gradient-wiped", "--ignore", "not-learning")
     assert check(ill, "--fail-on", "info", *ignored)[0] == 0
 
@@ -83,8 +84,8 @@ def test_a_run_without_a_step_is_not_called_healthy(tmp_path: Path) -> None:
         watch.be_silent()
     code, out, _ = check(path)
     assert code == 0
-    assert "no step was recorded, so there is nothing to judge." in out
-    assert "healthy" not in out
+    assert "not judged: no step was recorded" in out
+    assert "no problems" not in out
 
 
 def test_a_run_that_cannot_be_read_ends_with_2(tmp_path: Path) -> None:

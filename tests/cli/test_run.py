@@ -63,6 +63,8 @@ def test_everything_after_the_script_is_the_scripts(
         (("--step", "5", "a.py"), "--step needs --resume"),
         (("--resume", "--step", "-5", "a.py"), "must be a step number; got '-5'. Example: 5000."),
         (("--resume", "--step", "x", "a.py"), "must be a step number; got 'x'. Example: 5000."),
+        (("--try-fix", "--try-steps", "0", "a.py"), "must be 1 or more; got '0'. Example: 100."),
+        (("--try-seconds", "long", "a.py"), "must be 1 or more; got 'long'. Example: 100."),
     ],
 )
 def test_a_wrong_call_is_said_before_the_script_runs(
@@ -82,7 +84,14 @@ def test_help_names_every_option(tmp_path: Path) -> None:
         assert option in done.out
     for option in ("--fail-on", "--live", "--open", "--quiet", "torchrun"):
         assert option in done.out
-    for option in ("--resume", "--step", "--keep-args"):
+    for option in (
+        "--resume",
+        "--step",
+        "--keep-args",
+        "--try-fix",
+        "--try-steps",
+        "--try-seconds",
+    ):
         assert option in done.out
     assert max(map(len, done.out.splitlines())) <= 80
 

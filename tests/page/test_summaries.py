@@ -36,7 +36,11 @@ def test_a_run_with_findings() -> None:
 
 @pytest.mark.parametrize(
     ("info", "verdict"),
-    [({}, ("not diagnosed", "quiet")), ({"diagnosis": {"rules": 40}}, ("healthy", "good"))],
+    [
+        ({}, ("not judged", "quiet")),
+        ({"diagnosis": {"checks": 40}}, ("not judged", "quiet")),  # of no step
+        ({"diagnosis": {"checks": 40}, "totals": {"steps": 99}}, ("no problems found", "good")),
+    ],
 )
 def test_a_run_without_findings(
     tmp_path: Path, info: dict[str, object], verdict: tuple[str, str]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -98,12 +99,23 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
         (Outcome("ValueError: x"), "The script ended with ValueError: x before it had trained a"),
     ],
 )
-def test_without_a_run_it_says_why(tmp_path: Path, outcome: Outcome, line: str) -> None:
+def test_without_a_run_it_says_why(
+    tmp_path: Path, outcome: Outcome, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A script that has imported torch, whatever the tests before this one have.
+    monkeypatch.setitem(sys.modules, "torch", sys.modules.get("torch", ModuleType("torch")))
     shown = closing_text(session(tmp_path / "a.db"), outcome).replace("\n  ", " ")
     assert line in shown
     # A note of the session says it better.
     noted = closing_text(session(tmp_path / "a.db", notes=["Nothing could be written."]), outcome)
     assert noted.splitlines()[1:] == ["Nothing could be written."]
+
+
+def test_without_torch_there_was_nothing_to_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    assert "did not import torch" in closing_text(session(tmp_path / "a.db"), OK)
 
 
 def test_severities_of_all_files(tmp_path: Path) -> None:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import copy
 import sys
 import weakref
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
-from nethook.running.discover import Census, census_of, name_of, trainees
+from nethook.running.discover import (
+    Census,
+    census_of,
+    leaves_behind,
+    name_of,
+    trainees,
+    unheld,
+)
+from nethook.watching.loose_tensors import LooseTensors
 
 
 class Whole(nn.Module):
@@ -48,6 +57,13 @@ def test_several_models_are_found_at_once_and_the_one_that_is_called_first() -> 
     alive = census(one, other, sgd(one), sgd(other))
     assert trainees(alive, one, set()) == [one, other]
     assert trainees(alive, other[0], set()) == [other, one]
+
+
+def test_a_parametrization_that_is_called_while_it_is_made_is_no_model() -> None:
+    layer = torch.nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2))
+    (part,) = layer.parametrizations.children()
+    assert trainees(census(part), part, set()) == []
+    assert trainees(census(layer), part, set()) == [layer]
 
 
 def test_what_is_followed_already_is_not_found_again() -> None:
@@ -150,3 +166,40 @@ def test_a_model_that_was_made_anew_after_its_optimizer() -> None:
     # A picture that is being optimised is no model, and what looks at it is not trained.
     picture = torch.optim.Adam([nn.Parameter(torch.zeros(1, 3, 8, 8))])
     assert trainees(census(new, picture), new, set()) == []
+
+
+def loss_of(model: nn.Module) -> torch.Tensor:
+    return model(torch.ones(2, 3)).sum()
+
+
+def test_a_model_that_no_optimizer_holds_is_behind_its_backward_pass() -> None:
+    model, other = Whole(net=net()), net()
+    model.forward = model.net.forward  # type: ignore[assignment, operator]
+    leaves = leaves_behind([loss_of(model)])
+    assert leaves.keys() == {id(parameter) for parameter in model.parameters()}
+    old = torch.optim.SGD([nn.Parameter(torch.ones(2))], lr=0.1)
+    assert list(unheld(census(model, other, old), leaves).values()) == [model]
+
+
+def test_where_an_optimizer_has_a_leaf_nothing_is_found() -> None:
+    model, image = net(), torch.ones(2, 3, requires_grad=True)
+    leaves = leaves_behind([model(image).sum()])
+    assert unheld(census(model, torch.optim.SGD([image], lr=0.1)), leaves) == {}
+    assert unheld(census(model, sgd(model)), leaves) == {}
+
+
+def test_tensors_of_no_module_are_one_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    w, b = torch.ones(3, 2, requires_grad=True), torch.zeros(2, requires_grad=True)
+    main = SimpleNamespace(w=w, x=torch.ones(4, 3), each=w)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    found = unheld(census(), leaves_behind([(main.x @ w + b).sum()]))
+    assert list(found) == ["tensors"]
+    assert isinstance(found["tensors"], LooseTensors)
+    named = dict(found["tensors"].named_parameters())
+    assert named["w"] is w
+    assert any(tensor is b for tensor in named.values())
+    assert len(named) == 2
+
+
+def test_a_loss_that_is_a_leaf_has_nothing_behind_it() -> None:
+    assert leaves_behind([torch.ones(1, requires_grad=True)]) == {}

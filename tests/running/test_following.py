@@ -356,3 +356,47 @@ def test_a_lazy_model_whose_parameters_are_never_made_is_named(
     assert "Not followed: Lazy; no forward gave its parameter second.weight a shape." in (
         session.notes
     )
+
+
+def test_a_model_that_no_optimizer_holds_is_followed_from_its_backward_pass(
+    session: Session, alive: list[object]
+) -> None:
+    """Its layers were made anew after the optimizer was: what that holds is in no module."""
+    model = nn.Sequential(nn.Linear(3, 2))
+    old = torch.optim.SGD([nn.Parameter(torch.ones(7))], lr=0.1)
+    alive += [model, old]
+    step(model, old)
+    assert given(session) == [[model]]
+    step(model, old)
+    assert given(session) == [[model]]
+
+
+def test_an_image_that_is_optimized_is_not_the_network_that_judges_it(
+    session: Session, alive: list[object]
+) -> None:
+    model, image = nn.Sequential(nn.Linear(3, 2)), torch.ones(5, 3, requires_grad=True)
+    alive += [model, optimizer := torch.optim.SGD([image], lr=0.1)]
+    for _ in range(3):
+        model(image).sum().backward()
+        optimizer.step()
+    assert given(session) == []
+
+
+def test_tensors_of_no_module_are_followed(session: Session, alive: list[object]) -> None:
+    w = torch.ones(3, 2, requires_grad=True)
+    for _ in range(3):
+        (torch.ones(2, 3) @ w).sum().backward()
+        w.data -= 0.1 * w.grad
+    ((tensors,),) = given(session)
+    assert next(tensors.parameters()) is w
+
+
+def test_backward_passes_are_looked_at_a_few_times_only(
+    session: Session, alive: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr(discover, "leaves_behind", lambda _: looked.append(1) or {})
+    x = torch.ones(1, requires_grad=True)
+    for _ in range(20):
+        (2 * x).sum().backward()
+    assert len(looked) == 8

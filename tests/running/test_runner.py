@@ -22,7 +22,7 @@ from nethook.running.runner import run_program
 class Session:
     mine = True
     def begin(self): print("session begins")
-    def end(self): print("session ends")
+    def end(self, error="", *, interrupted=False): print("session ends")
 
 def close(outcome): print("closed", repr(outcome.error), outcome.interrupted)
 def code_of(outcome): return {code}

@@ -26,13 +26,17 @@ def test_what_ran_the_loss_and_the_cost(tmp_path: Path) -> None:
     assert text(made(tmp_path / "run.db")).splitlines() == [
         "Net, 3 layers, 3 steps, watching cost 2.1 %",
         "loss 2.5 → 0.25  (train.py:7, mean over batches)",
+        "not judged: no diagnosis is recorded in this run",
     ]
 
 
-def test_nobody_is_called_healthy_unless_somebody_looked(tmp_path: Path) -> None:
-    assert "healthy" not in text(made(tmp_path / "one.db"))
-    looked = made(tmp_path / "two.db", info={"diagnosis": {"rules": 40}})
-    assert text(looked).endswith("healthy: nothing was found that is wrong with it.")
+def test_nothing_is_called_fine_unless_somebody_looked_at_enough(tmp_path: Path) -> None:
+    assert "no problems" not in text(made(tmp_path / "one.db"))
+    looked = made(tmp_path / "two.db", info={"diagnosis": {"checks": 40}})
+    assert "too early to tell: 3 steps" in text(looked)
+    enough = {"diagnosis": {"checks": 40}, "totals": {"steps": 300}}
+    long = made(tmp_path / "three.db", info=enough)
+    assert text(long).endswith("no problems found (40 checks, 300 steps)")
 
 
 FINDING = {
@@ -77,6 +81,7 @@ def test_the_first_nan_and_what_failed_are_named(tmp_path: Path) -> None:
         "  off: ValueError: x",
         "first NaN or infinity: step 2 at 'fc2', log(0) in loss",
         "1 step left out by the loss scaler",
+        "not judged: no diagnosis is recorded in this run",
     ]
 
 
@@ -84,7 +89,7 @@ def test_units_that_are_silent_for_long_are_counted(tmp_path: Path) -> None:
     longer = [0.2] * 20
     assert "never active" not in text(made(tmp_path / "one.db", longer=longer))
     assert "never active" not in text(made(tmp_path / "short.db", silent=True))
-    line = text(made(tmp_path / "two.db", longer=longer, silent=True)).splitlines()[-1]
+    line = text(made(tmp_path / "two.db", longer=longer, silent=True)).splitlines()[-2]
     assert line == "units that were dead all through the last quarter: 3 of 4 of 'relu'"
 
 

@@ -143,6 +143,21 @@ def test_equal_bytes_have_equal_fingerprints():
     assert fingerprint(x.expand(2, 1000)) is None
 
 
+@pytest.mark.parametrize("kernel", [True, False])
+@pytest.mark.parametrize("batch", [1, 64, 128, 256, 512])
+def test_a_border_that_all_images_share_does_not_make_them_equal(batch, kernel, monkeypatch):
+    if not kernel:
+        monkeypatch.setattr(binding, "functions", None)
+    marks = set()
+    for seed in range(12):
+        images = torch.zeros(batch, 1, 28, 28)
+        chance = torch.Generator().manual_seed(seed)
+        images[:, :, 4:24, 4:24] = torch.rand(batch, 1, 20, 20, generator=chance)
+        marks.add(fingerprint(images))
+        assert fingerprint(images.clone()) in marks
+    assert len(marks) == 12
+
+
 def test_memory_of_other_numbers_has_no_fingerprint(monkeypatch):
     shown = torch.randn(3, dtype=torch.complex64).conj()
     for _ in range(2):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nethook.text.finding_lines import HEALTHY, MOST, finding_lines, healthy_line
+from nethook.text.finding_lines import MOST, finding_lines
 from nethook.text.paragraphs import WIDTH, Style
 
 FINDING: dict[str, Any] = {
@@ -35,6 +35,11 @@ def test_one_finding_in_full() -> None:
         "    leads to: not-learning",
         "    fix: Lower the learning rate.",
     ]
+
+
+def test_lines_of_the_script_stand_below_the_message() -> None:
+    told = lines_of({**FINDING, "lines": ["train.py:42", "net.py:7", "a.py:1", "b.py:2"]})
+    assert told[3] == "    at: train.py:42, net.py:7, a.py:1"
 
 
 @pytest.mark.parametrize(
@@ -79,8 +84,3 @@ def test_lines_fit_a_terminal() -> None:
 
 def test_the_severity_has_its_colour() -> None:
     assert lines_of(FINDING, colour=True)[1].startswith("  \x1b[31merror\x1b[0m: dead-units")
-
-
-def test_the_line_of_a_healthy_run() -> None:
-    assert healthy_line(Style()) == f"healthy: {HEALTHY}"
-    assert healthy_line(Style(colour=True)) == f"\x1b[32mhealthy\x1b[0m: {HEALTHY}"

@@ -21,7 +21,7 @@ plain = st.recursive(
 )
 FIELDS = (
     *("code", "severity", "sites", "first_step", "last_step"),
-    *("evidence", "message", "fix", "consequences"),
+    *("evidence", "message", "fix", "consequences", "lines"),
 )
 
 

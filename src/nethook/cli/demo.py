@@ -1,4 +1,4 @@
-"""`nethook demo`: the ten-second answer to "what is this?"."""
+"""`nethook demo`: the half-minute answer to "what is this?"."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ def demo(
         Path, typer.Option("--to", help="The folder for the runs and the report.")
     ] = Path("runs"),
 ) -> None:
-    """Train a small network twice, once with a fault, and show both verdicts."""
+    """Train a small network twice, once with a fault, and show verdicts and a proven fix."""
     from nethook.running.demo.demo import RUNS, train
 
     paths = []
     for run in RUNS:
-        command = ["nethook run --budget none digits.py", *run.arguments]
+        options = "--budget none --try-fix" if run.try_fix else "--budget none"
+        command = [f"nethook run {options} digits.py", *run.arguments]
         typer.secho(f"\n$ {' '.join(command)}", bold=True)
         path, verdict = train(run, to)
         typer.echo(verdict, nl=False)

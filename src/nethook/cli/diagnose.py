@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from nethook.doctor.finding import Finding
+    from nethook.doctor.verdict import Verdict
 
 
 class FailOn(enum.StrEnum):
@@ -61,7 +62,13 @@ def diagnose(
         typer.echo(f"nethook diagnose: {error}", err=True)
         raise typer.Exit(2) from None
     if as_json:
-        data = {"run": str(run), "findings": [finding.to_dict() for finding in findings]}
+        rows = [finding.to_dict() for finding in findings]
+        verdict = _verdict(run, rows)
+        data = {
+            "run": str(run),
+            "verdict": {"state": verdict.state, "text": str(verdict)},
+            "findings": rows,
+        }
         typer.echo(json.dumps(data, indent=2))
     else:
         typer.echo("\n".join(_lines(run, findings)))
@@ -69,12 +76,13 @@ def diagnose(
         raise typer.Exit(1)
 
 
-def _is_empty(run: Path) -> bool:
-    """Whether nothing was recorded: the run has just begun, or was killed in its first second."""
+def _verdict(run: Path, findings: list[dict[str, Any]]) -> Verdict:
+    from nethook.doctor.rules import all_rules
+    from nethook.doctor.verdict import verdict_of
     from nethook.runs.reading.run import open_run
 
     with open_run(run) as opened:
-        return all(rank.last_step < 0 for rank in opened.ranks) and not opened.losses
+        return verdict_of(opened, findings, checks=sum(1 for _ in all_rules()))
 
 
 def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
@@ -99,13 +107,11 @@ def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
 
 def _lines(run: Path, findings: list[Finding]) -> list[str]:
     from nethook.runs.format.texts import clean_name
-    from nethook.text.finding_lines import finding_lines, healthy_line
-    from nethook.text.paragraphs import Style
+    from nethook.text.finding_lines import finding_lines
+    from nethook.text.paragraphs import Style, wrapped
 
     style = Style(colour=sys.stdout.isatty())
     head = clean_name(str(run))
-    if not findings:
-        empty = "no step was recorded, so there is nothing to judge."
-        return [head, empty if _is_empty(run) else healthy_line(style)]
     rows: list[dict[str, Any]] = [finding.to_dict() for finding in findings]
-    return [head, *finding_lines(rows, style)]
+    lines = [head, *wrapped(str(_verdict(run, rows)), style)]
+    return [*lines, *finding_lines(rows, style)] if rows else lines

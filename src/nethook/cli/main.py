@@ -4,6 +4,7 @@
     nethook --version
     nethook run train.py
     nethook diagnose runs/train.db
+    nethook replay runs/train.db
     nethook demo
     nethook report RUN
     nethook ui runs
@@ -19,7 +20,7 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import demo, diagnose, diff, export, report, run, sites, ui
+from nethook.cli import demo, diagnose, diff, export, replay, report, run, sites, ui
 
 # Tracebacks stay Python's own.
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -55,6 +56,7 @@ def root(
 app.command("run", add_help_option=False)(run.listed)
 app.command("diagnose")(diagnose.diagnose)
 app.command("check", hidden=True)(diagnose.diagnose)  # what it was called in 0.1
+app.command("replay")(replay.replay)
 app.command("demo")(demo.demo)
 app.command("report")(report.report)
 app.command("ui")(ui.ui)

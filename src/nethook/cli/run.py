@@ -25,6 +25,7 @@ SEVERITIES: Final = ("info", "warning", "error")
 _COMMANDS: Final = frozenset({"diagnose", "report"})  # that are recommended at the end
 _WITH_VALUE: Final = (
     *("--to", "--step", "--name", "--budget", "--include", "--exclude", "--fail-on"),
+    *("--try-steps", "--try-seconds"),
 )
 
 _HELP: Final = """\
@@ -63,7 +64,8 @@ def main(arguments: Sequence[str]) -> None:
         _start_page(chosen, show=options.open)
     children = Children(chosen, program)
     live = _live(session) if options.live else None
-    closing = _Closing(session, options, children, live)
+    trials = _trials(program, options) if options.try_fix else None
+    closing = _Closing(session, options, children, live, trials)
     run_program(program, session, closing.show, code_of=closing.code if options.fail_on else None)
 
 
@@ -147,6 +149,11 @@ def _parser() -> argparse.ArgumentParser:
         help="store no batches; `nethook.replay` needs them to rerun a step with a NaN",
     )
     add(
+        "--no-examine",
+        action="store_true",
+        help="run no experiments on copies of the model",
+    )
+    add(
         "--keep-args",
         action="store_true",
         help="record the script's arguments unchanged; without this option, values that "
@@ -156,6 +163,26 @@ def _parser() -> argparse.ArgumentParser:
         "--fail-on",
         choices=SEVERITIES,
         help="exit with code 3 if there is a finding of this severity or above",
+    )
+    add(
+        "--try-fix",
+        action="store_true",
+        help="run the script again for some steps, as it is and with fixes of what was found, in "
+        "processes that can change nothing outside a scratch folder; show which fix helped",
+    )
+    add(
+        "--try-steps",
+        metavar="N",
+        type=_count,
+        default=200,
+        help="with --try-fix: the steps of each trial (default: 200)",
+    )
+    add(
+        "--try-seconds",
+        metavar="SECONDS",
+        type=_count,
+        default=30,
+        help="with --try-fix: the time of each trial, its start included (default: 30)",
     )
     add("--ui", action="store_true", help="serve a web page that shows the run while it trains")
     add("--live", action="store_true", help="print a status line to standard error while it trains")
@@ -171,6 +198,12 @@ def _parser() -> argparse.ArgumentParser:
 def _step(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"must be a step number; got {text!r}. Example: 5000.")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more; got {text!r}. Example: 100.")
     return int(text)
 
 
@@ -213,6 +246,7 @@ def _chosen(options: Any, program: Program) -> RunOptions:
         keep_args=options.keep_args,
         resume=options.resume,
         step=options.step,
+        examine=not options.no_examine,
     )
 
 
@@ -230,11 +264,14 @@ def _start_page(chosen: RunOptions, *, show: bool) -> None:
 class _Closing:
     """What is said at the end, and the code that the process ends with."""
 
-    def __init__(self, session: Session, options: Any, children: Any, live: Any) -> None:
+    def __init__(
+        self, session: Session, options: Any, children: Any, live: Any, trials: Any = None
+    ) -> None:
         self._session = session
         self._options = options
         self._children = children
         self._live = live
+        self._trials = trials
 
     def code(self, outcome: Outcome) -> int | None:
         """3 where a finding is as severe as `--fail-on` says; None keeps the script's code."""
@@ -257,6 +294,12 @@ class _Closing:
         with _suppressed():
             if sys.stdout is not None:
                 sys.stdout.flush()  # what the script printed comes before
+        if self._trials is not None and not outcome.interrupted:
+            with _suppressed():
+                from nethook.running.trying.progress import try_at_end
+
+                shown = None if self._options.quiet else stream
+                try_at_end(self._session, self._trials, shown)
         with _suppressed():
             colour = stream.isatty() and not os.environ.get("NO_COLOR")
             text = closing_text(
@@ -272,6 +315,13 @@ class _Closing:
         if self._options.open and not self._options.ui:
             with _suppressed():
                 _open_report(self._session)
+
+
+def _trials(program: Program, options: Any) -> Any:
+    """What trials need to know of the script before it runs."""
+    from nethook.running.trying.try_fixes import Trials
+
+    return Trials(program, options.try_steps, options.try_seconds)
 
 
 def _live(session: Session) -> Any:

@@ -117,7 +117,7 @@ def _findings(run: Run) -> Columns:
     }
     for name in ("first_step", "last_step"):
         columns[name] = [_step(finding.get(name)) for finding in findings]
-    for name in ("sites", "evidence", "consequences"):
+    for name in ("sites", "lines", "evidence", "consequences"):
         columns[name] = [_json(finding.get(name)) for finding in findings]
     return columns
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nethook.doctor.verdict import verdict_of
 from nethook.drawing.data import Floats
 from nethook.errors import RunFileError
 from nethook.page.folder import Entry, Stamp, stamp_of
 from nethook.runs.reading.run import Run, open_run
 from nethook.runs.reading.shown_losses import shown_losses
-from nethook.text.findings import SEVERITIES, read_findings, verdict
 from nethook.text.numbers import number
 
 _POINTS = 120
@@ -80,13 +80,10 @@ def summary_of(entry: Entry) -> Summary:
 
 
 def _verdict(run: Run) -> tuple[str, str]:
-    findings = read_findings(run.findings)
-    worst = next(
-        (severity for severity in SEVERITIES if any(f.severity == severity for f in findings)), ""
-    )
-    if worst:
-        return verdict(findings), worst
-    return ("healthy", "good") if run.info.get("diagnosis") else ("not diagnosed", "quiet")
+    verdict = verdict_of(run)
+    if verdict.state == "findings":
+        return verdict.why, verdict.severity
+    return verdict.state, verdict.severity
 
 
 def spark_line(values: Floats) -> str:

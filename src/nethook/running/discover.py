@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.nn.utils.parametrize import ParametrizationList
 from torch.optim import Optimizer
 
 from nethook.addresses.wrappers import unwrap
+from nethook.hooks.autograd.leaves import leaves_of
 from nethook.hooks.process.optimizers import objects_by_age, with_subclasses
 from nethook.torch_private import CHILDREN
+from nethook.watching.loose_tensors import LooseTensors
 
 
 class Census(NamedTuple):
@@ -124,6 +127,39 @@ def trainees(census: Census, called: nn.Module | None, covered: set[int]) -> lis
     return sorted(chosen, key=lambda root: (id(root) not in mine, made[id(root)]))
 
 
+def leaves_behind(roots: Sequence[torch.Tensor]) -> dict[int, torch.Tensor]:
+    """The tensors that a backward pass brings gradients to, by id; not its own roots."""
+    ends = {id(root) for root in roots}
+    return {id(leaf): leaf for leaf in leaves_of(roots).tensors if id(leaf) not in ends}
+
+
+def unheld(census: Census, leaves: Mapping[int, torch.Tensor]) -> dict[str, nn.Module]:
+    """The networks that have leaves of a graph, where no optimizer has any of these.
+
+    Their weights may be moved by hand, or their optimizer may hold what they had before. Returns
+    them by name; tensors of no module are one network, `LooseTensors`.
+    """
+    if leaves.keys() & census.trained():
+        return {}
+    owners = [
+        root
+        for root in census.roots
+        if not _cannot_be_followed(root) and _parameters(root) & leaves.keys()
+    ]
+    if owners:
+        return {name_of(root): root for root in owners}
+    # Of two names the first one that was given: the other may be the variable of a loop.
+    names = {
+        id(value): name
+        for name, value in reversed(list(vars(sys.modules["__main__"]).items()))
+        if isinstance(value, torch.Tensor) and name.isidentifier()
+    }
+    named: dict[str, torch.Tensor] = {}
+    for number, (key, tensor) in enumerate(leaves.items()):
+        named[names.get(key, f"tensor{number}")] = tensor
+    return {"tensors": LooseTensors(named)}
+
+
 def name_of(root: nn.Module) -> str:
     """What a network is called: its variable in the script, its attribute, or else its class.
 
@@ -184,7 +220,8 @@ def _could_train(root: nn.Module) -> bool:
 
 
 def _cannot_be_followed(root: nn.Module) -> bool:
-    return isinstance(root, torch.jit.ScriptModule)
+    """A script has no hooks, and a parametrization is called when it is made, before it is used."""
+    return isinstance(root, torch.jit.ScriptModule | ParametrizationList)
 
 
 def _of(root: nn.Module) -> Iterator[nn.Parameter]:

@@ -10,7 +10,8 @@ model that is not watched yet, and off otherwise, since it costs something at ev
 While it is on, the first call of each module leads to `_judge`: a census of the process (modules
 and optimizers among all objects) says which models are trained. They go to the watcher; what was
 looked at is remembered in `_judged`, so that a second call of the same module costs a look into a
-dict.
+dict. A backward pass through models of which no optimizer holds anything, and which nobody follows,
+is enough as well (`_judge_pass`): then they are followed from their second step on.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
     from torch.optim import Optimizer
 
     from nethook.hooks.attachment import Attachment
@@ -44,6 +45,8 @@ _FREE: Final = 1.0
 _SHARE: Final = 0.005
 # Models in one run: a script that copies its model a thousand times is followed through these.
 _MOST: Final = 16
+# Backward passes that are looked at since a module was last given a parameter.
+_PASSES: Final = 8
 # Steps of an optimizer after which its parameters count as those of no module that is called.
 _PATIENCE: Final = 3
 
@@ -56,6 +59,9 @@ class Watcher(Protocol):
 
     def settle(self, trained: AbstractSet[int]) -> None:
         """End the runs of models that no optimizer holds; `trained` are ids of what one does."""
+
+    def ended_with(self, error: str, *, interrupted: bool) -> None:
+        """The script has ended with an error, in one line; Ctrl-C is one as well."""
 
     def close(self) -> None:
         """Follow nothing any more."""
@@ -107,6 +113,7 @@ class Session:
         self._always: Attachment | None = None
         self._began = time.monotonic()
         self._spent = 0.0
+        self._passes = 0
         self._ended = False
         # By id, with a weak reference to be sure that it is the same object: ids are used again.
         # A module is judged anew where gradients are on that were off: without an optimizer, that
@@ -126,23 +133,26 @@ class Session:
             from nethook.hooks.hook import Owner
             from nethook.hooks.process.discovery import Discovery
             from nethook.hooks.process.export import export_without_hooks
+            from nethook.hooks.process.origins import note_origins
             from nethook.torch_private import COMPILER_CALLBACKS
 
             self._always = Attachment(Owner("nethook run"))
             export_without_hooks(self._always)
+            note_origins(self._always)
             # From the start: a watch may begin while its model is being compiled.
             check_hooks_in_graphs(self._always)
             self._newcomers = Discovery(
-                "nethook run", called=self._called, stepped=self._stepped, built=self._built
-            )
+                "nethook run", called=self._called, passed=self._passed,
+                stepped=self._stepped, built=self._built,
+            )  # fmt: skip
             self._newcomers.turn_on()
             when_imported(COMPILER_CALLBACKS, self._see_compiling)
             os.register_at_fork(after_in_child=self.abandon)
         except Exception as error:
             self._give_up(error)
 
-    def end(self) -> None:
-        """The script has ended: close what is open. A second call does nothing."""
+    def end(self, error: str = "", *, interrupted: bool = False) -> None:
+        """The script has ended, maybe with an error: close what is open, once."""
         if os.getpid() != self._pid:
             return
         self._take_off()
@@ -151,6 +161,8 @@ class Session:
         if self.watcher is not None and not self._ended:
             self._ended = True
             try:
+                if error:
+                    self.watcher.ended_with(error, interrupted=interrupted)
                 self.watcher.close()
                 self.notes += self.watcher.problems
             except Exception as error:
@@ -180,7 +192,19 @@ class Session:
         """A module got a parameter: there may be a new model soon."""
         if self._newcomers is not None and len(self.models) < _MOST:
             self._judged.clear()
+            self._passes = 0
             self._newcomers.turn_on()
+
+    def _passed(self, roots: list[Tensor]) -> None:
+        """A backward pass begins."""
+        if self._passes >= _PASSES or self._busy.locked():
+            return
+        self._passes += 1
+        with self._busy:
+            try:
+                self._judge_pass(roots)
+            except Exception as error:
+                self._give_up(error)
 
     def _stepped(self, optimizer: Optimizer) -> None:
         reference, steps = self._optimizers.get(id(optimizer), (None, 0))
@@ -246,6 +270,25 @@ class Session:
                 # A model that waits is judged again when this call of it is over: at the next.
                 if member is not module or id(owner) not in self._unmade:
                     self._judged[self._key(member)] = weakref.ref(member)
+
+    def _judge_pass(self, roots: list[Tensor]) -> None:
+        """Is a model behind this backward pass that nobody follows, and no optimizer holds?"""
+        from nethook.running.discover import leaves_behind, take_census, unheld
+
+        if self._spent > _FREE + _SHARE * (time.monotonic() - self._began):
+            return
+        began = time.thread_time()
+        leaves = leaves_behind(roots)
+        if not leaves or leaves.keys() & self._live_parameters():
+            return
+        census = take_census()
+        found = unheld(census, leaves)
+        self._spent += time.thread_time() - began
+        named: dict[str, nn.Module] = {}
+        for name, root in list(found.items())[: _MOST - len(self.models)]:
+            named[self._free_name(name, named)] = root
+        if named:
+            self._follow(named, census.optimizers)
 
     def _made(self, roots: list[nn.Module]) -> list[nn.Module]:
         """Those whose parameters have shapes; the others wait for their first forward."""

@@ -18,6 +18,7 @@ class RunOptions(NamedTuple):
         keep_args: whether the script's arguments are kept as they are.
         resume: whether it goes on in the run that is there.
         step: with which step; None for the one after the last that is kept.
+        examine: whether steps are examined on copies.
     """
 
     to: str
@@ -29,6 +30,7 @@ class RunOptions(NamedTuple):
     keep_args: bool = False
     resume: bool = False
     step: int | None = None
+    examine: bool = True
 
     def to_json(self) -> str:
         """The options as text."""

@@ -61,7 +61,7 @@ def run_program(
         if os.getpid() == pid:
             outcome.seconds = outcome.seconds or time.monotonic() - outcome.began
             with world_of_ours():
-                session.end()
+                session.end(outcome.error, interrupted=outcome.interrupted)
                 close(outcome)
             if outcome.interrupted:
                 _mark_as_interrupted()
@@ -100,7 +100,7 @@ def _end_with(
     outcome.seconds = time.monotonic() - outcome.began
     if code_of is None or not session.mine:
         return
-    session.end()
+    session.end(outcome.error, interrupted=outcome.interrupted)
     code = code_of(outcome)
     if code is not None:
         raise SystemExit(code)

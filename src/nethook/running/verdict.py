@@ -2,8 +2,8 @@
 
     for line in verdict_lines(run, style): print(line)
 
-Findings are listed as they stand in the run file. Whether a run is healthy is not said unless
-somebody looked: `run.info["diagnosis"]` is there when the doctor has.
+Findings are listed as they stand in the run file; before them stands what may be said of the run as
+a whole (`doctor/verdict.py`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from nethook.doctor.verdict import Verdict, verdict_of
 from nethook.runs import names
 from nethook.runs.reading.rank_file import Site
 from nethook.runs.reading.results import EventRecord
 from nethook.runs.reading.run import Run
 from nethook.runs.reading.shown_losses import LOGGED, shown_losses
-from nethook.text.finding_lines import finding_lines, healthy_line
+from nethook.text.examined import examined_lines
+from nethook.text.finding_lines import finding_lines
 from nethook.text.numbers import ascii_number as number
 from nethook.text.numbers import count as counted
 from nethook.text.paragraphs import Style, wrapped
+from nethook.text.tried_lines import tried_by_code
 from nethook.text.watch_cost import watch_cost
 
 _MANY: Final = 0.5  # share of dead units from which a layer is named ...
 _BATCHES: Final = 4  # ... where at least this many batches were looked at
+_SAID: Final = ("no problems found", "too early to tell", "not judged")
+"""States that have a line of their own; of the others other lines tell."""
 
 
 def verdict_lines(
@@ -40,18 +45,24 @@ def verdict_lines(
     # Each is read from the file whenever it is asked for.
     info, sites = run.info, run.sites
     steps = _steps(run, info)
-    lines = [*_what(run, info, sites, steps), *_numbers(run)]
+    lines = [*_what(run, info, sites, steps), *_numbers(run), *examined_lines(info)]
     if error:
         lines += _ending(run, error, interrupted, steps)
     lines += _events(run, style)
     lines += _unseen(sites, steps)
     lines += _silent(run, sites)
     findings = run.findings
+    verdict = verdict_of(run)
+    if verdict.state in _SAID and not error:
+        lines += _verdict(verdict, style)
     if findings:
-        lines += finding_lines(findings, style)
-    elif info.get("diagnosis"):
-        lines.append(healthy_line(style))
+        lines += finding_lines(findings, style, tried_by_code(info.get("tried")))
     return lines
+
+
+def _verdict(verdict: Verdict, style: Style) -> Iterator[str]:
+    """What may be said of the run as a whole."""
+    yield from wrapped(str(verdict), style, "good" if verdict.is_fine else "")
 
 
 def course(run: Run) -> str:
@@ -172,12 +183,24 @@ def _event(event: EventRecord) -> str:
         return (
             f"a part of watching failed at step {event.step} and was switched off: {event.message}"
         )
+    if made := _operation(event):
+        return f"first NaN or infinity: step {event.step}, {made}"
     # The message of the flight recorder names step and place.
     has_step = event.message.startswith(f"step {event.step}")
     where = f" at {event.address!r}" if event.address else ""
     return (
         f"first NaN or infinity: {'' if has_step else f'step {event.step}{where}, '}{event.message}"
     )
+
+
+def _operation(event: EventRecord) -> str:
+    """The operation that made it, where it was found when that happened."""
+    replayed = event.data.get("replayed")
+    if not isinstance(replayed, Mapping) or not replayed.get("operation"):
+        return ""
+    source = str(replayed.get("source") or "").partition(" in ")[0]
+    where = f" at {source}" if source else ""
+    return f"{replayed['operation']}{where}: {replayed.get('reason', '')}. nethook replay shows it."
 
 
 def _unseen(sites: Sequence[Site], steps: int) -> Iterator[str]:

@@ -101,6 +101,7 @@ class Watches:
                     budget=options.budget,
                     batches=options.batches,
                     keep_args=options.keep_args,
+                    examine=options.examine,
                 )
             except RunExistsError:  # another process, or the run before
                 continue
@@ -133,6 +134,13 @@ class Watches:
             if watch.problem is not None:
                 what = "Not all" if watch.path.exists() else "Nothing"
                 self._problems.append(f"{what} of the run could be written: {watch.problem}.")
+
+    def ended_with(self, error: str, *, interrupted: bool) -> None:
+        """Keeps what the script has ended with in the runs that are open."""
+        from nethook.watching.watch import ending
+
+        for watch, _ in self._open:
+            watch.keep(**ending(error, interrupted))
 
     def close(self) -> None:
         """Ends all runs."""

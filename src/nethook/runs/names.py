@@ -204,13 +204,16 @@ INTERRUPTED: Final = "interrupted"
 """An exception, caught by the script or not, cut a call of the loop short."""
 NON_FINITE: Final = "non-finite"
 """The first NaN or infinity, and what made it."""
+WIPED_PASSES: Final = "wiped-passes"
+"""What was seen of a few steps in which gradients of a backward pass were cleared before the step:
+whether these were lost, or used in some other way."""
 
 RESUMED: Final = "resumed"
 """The run went on: when it had stopped, with which step it goes on, and what has changed."""
 
 EVENTS: Final = (
     ORDER, MODE, GROUPS, PARAMETERS, MODEL_CHANGED, THREAD, STEP_SKIPPED, SCALE_CHANGED, CLOCK,
-    THINNED, FAILED, INTERRUPTED, CLOSED, NON_FINITE, RESUMED,
+    THINNED, FAILED, INTERRUPTED, CLOSED, NON_FINITE, WIPED_PASSES, RESUMED,
 )  # fmt: skip
 """Every kind of event that watching writes."""
 

@@ -30,6 +30,8 @@ from nethook.torch_private import data_address
 _LINE: Final = np.dtype(LineStruct)
 SAMPLE: Final = 64
 """Coordinates of a tensor that `Follower` looks at."""
+MARKED: Final = 4096
+"""Words of 8 bytes that make the fingerprint of a tensor; one with fewer is read as a whole."""
 
 
 def lies_flat(tensor: torch.Tensor) -> bool:
@@ -291,7 +293,13 @@ def _fingerprint_by_hash(tensor: torch.Tensor) -> float | None:
 
     data = tensor.detach().reshape(-1).view(torch.uint8).numpy()
     words = len(data) // 8
-    step = 1 if words <= 512 else words // 512
-    some = data[: words * 8].reshape(-1, 8)[::step].tobytes() + data[words * 8 :].tobytes()
+    step = 1 if words <= MARKED else words // MARKED
+    first = np.arange(0, words, step)
+    # At places that differ from stretch to stretch, as the kernel does it.
+    jitter = (first.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)).astype(
+        np.int64
+    )
+    places = first + jitter % np.minimum(step, words - first)
+    some = data[: words * 8].reshape(-1, 8)[places].tobytes() + data[words * 8 :].tobytes()
     marks = blake2b(some, digest_size=6, key=str(len(data)).encode())
     return float(int.from_bytes(marks.digest(), "little"))

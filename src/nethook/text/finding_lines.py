@@ -14,12 +14,15 @@ from nethook.text.paragraphs import Style, wrapped
 
 MOST: Final = 12
 """Findings that are listed; a report has them all."""
-HEALTHY: Final = "nothing was found that is wrong with it."
-"""What is said of a run that was diagnosed and has no findings."""
 
 
-def finding_lines(findings: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
-    """How many there are, and of each: what, where, since when, how it is known, what to change."""
+def finding_lines(
+    findings: Sequence[Mapping[str, Any]], style: Style, tried: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """How many there are, and of each: what, where, since when, how it is known, what to change.
+
+    `tried` is what came of trying a fix, by the code of its finding.
+    """
     yield count(len(findings), "finding") + ":"
     for finding in map(read_finding, findings[:MOST]):
         yield from wrapped(
@@ -27,22 +30,19 @@ def finding_lines(findings: Sequence[Mapping[str, Any]], style: Style) -> Iterat
         )
         for label, text in (
             ("", finding.message),
+            ("at: ", ", ".join(finding.lines[:3])),
             ("evidence: ", ", ".join(map(_evidence, finding.evidence[:6]))),
             (
                 "leads to: ",
                 ", ".join(effect.code for effect in finding.consequences if effect.code),
             ),
             ("fix: ", finding.fix),
+            ("tried: ", (tried or {}).get(finding.code, "")),
         ):
             if text:
                 yield from wrapped(f"{label}{text}", indent=4)
     if len(findings) > MOST:
         yield f"  and {len(findings) - MOST} more"
-
-
-def healthy_line(style: Style) -> str:
-    """The line of a run without findings."""
-    return style("good", "healthy") + f": {HEALTHY}"
 
 
 def _headline(finding: Finding) -> str:

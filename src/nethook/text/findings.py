@@ -46,6 +46,7 @@ class Finding(NamedTuple):
     evidence: tuple[Evidence, ...]
     consequences: tuple[Consequence, ...]
     anchor: str
+    lines: tuple[str, ...] = ()
 
 
 def read_findings(stored: Sequence[Mapping[str, Any]]) -> list[Finding]:
@@ -72,6 +73,7 @@ def read_finding(stored: Mapping[str, Any], number: int = 0) -> Finding:
         tuple(read_evidence(stored.get("evidence"))),
         tuple(_consequence(value) for value in _list(stored.get("consequences")))[:100],
         f"finding-{number}",
+        tuple(_text(line) for line in _list(stored.get("lines")))[:20],
     )
 
 

@@ -22,6 +22,11 @@ class Style(NamedTuple):
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text
 
 
+def capitalized(text: str) -> str:
+    """With a capital letter first; all else stays, names of classes among it."""
+    return text[:1].upper() + text[1:]
+
+
 def wrapped(
     text: str, style: Style | None = None, kind: str = "", *, indent: int = 0
 ) -> Iterator[str]:

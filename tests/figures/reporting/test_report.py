@@ -104,10 +104,10 @@ def test_a_healthy_run_says_so(tmp_path):
 
     run = write_training(tmp_path / "a.db", 12, findings=[])
     page = Page(nethook.figures.report(run, tmp_path / "a.html").read_text(encoding="utf-8"))
-    assert "No findings" in page.text
+    assert "Not judged" in page.text
     assert "No diagnosis is recorded" in page.text  # nobody has looked
     with RunWriter(run, resume=True) as writer:
-        writer.info(diagnosis={"failed": []})
+        writer.info(diagnosis={"failed": []}, totals={"steps": 300})
     page = Page(nethook.figures.report(run, tmp_path / "a.html").read_text(encoding="utf-8"))
     assert "No diagnosis" not in page.text
     assert {"class": "card verdict good", "id": "verdict", "aria-label": "Verdict"} in [

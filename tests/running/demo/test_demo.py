@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ def test_one_run_is_as_the_script_is_and_the_others_have_a_fault() -> None:
 def test_a_run_leaves_a_file_a_verdict_and_the_script(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    gc.collect()  # models of other tests would be followed as well
     path, text = train(DemoRun("short", ("--epochs", "1")), tmp_path / "new")
     assert path.parent == tmp_path / "new"
     assert path.name.startswith("short-20")

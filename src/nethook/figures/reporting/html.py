@@ -220,6 +220,9 @@ def _finding(
     time = f'<span class="when">{html_text(when(finding))}</span>'
     parts = [f'<div class="head">{_badge(finding)}{time}</div>']
     parts.append(f"<p>{_lines(finding.message)}</p>")
+    if finding.lines:
+        where = ", ".join(f"<code>{html_text(place)}</code>" for place in finding.lines[:3])
+        parts.append(f'<p class="note">{where}</p>')
     if finding.sites:
         shown = [_site(site, places) for site in finding.sites[:12]]
         if len(finding.sites) > 12:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from nethook.doctor.verdict import verdict_of
 from nethook.drawing.data import Grid, Mark, Spec
 from nethook.drawing.decimate import COLUMNS
 from nethook.drawing.heatmap import heatmap
@@ -24,8 +25,9 @@ from nethook.figures.runs import AnyRun, overview_spec
 from nethook.figures.site_order import tree_rows
 from nethook.figures.writing import write_whole
 from nethook.text.escape import script_json
-from nethook.text.findings import SEVERITIES, Finding, verdict
+from nethook.text.findings import Finding
 from nethook.text.numbers import share
+from nethook.text.paragraphs import capitalized
 
 SIZE: Final = 8_000_000
 """Bytes of a report at most, with plotly.js."""
@@ -97,17 +99,14 @@ def contents(reading: Reading, room: int) -> Report:
 def _texts(reading: Reading) -> Report:
     """A report without its figures and layers."""
     findings = reading.findings
-    worst = next(
-        (severity for severity in SEVERITIES if any(f.severity == severity for f in findings)), ""
-    )
-    if not worst and reading.run.info.get("diagnosis"):
-        worst = "good"
+    verdict = verdict_of(reading.run)
+    is_found = verdict.state == "findings"
     return Report(
         title=reading.run.path.stem,
         subtitle=subtitle_of(reading),
-        verdict=verdict(findings).capitalize(),
-        severity=worst,
-        note=_note(reading),
+        verdict=capitalized(verdict.why if is_found else verdict.state),
+        severity="" if verdict.severity == "quiet" else verdict.severity,
+        note=_note(reading, "" if is_found else verdict.why),
         facts=facts_of(reading),
         findings=[(finding, []) for finding in findings[:_MOST_FINDINGS]],
         overview=None,
@@ -139,13 +138,10 @@ def weight(spec: Spec) -> int:
     return len(script_json(payload(spec))) + 300
 
 
-def _note(reading: Reading) -> str:
+def _note(reading: Reading, why: str) -> str:
     """What to know before the verdict is believed."""
     states = [rank.state for rank in reading.run.ranks]
-    said = []
-    if not reading.findings and not reading.run.info.get("diagnosis"):
-        # An empty table is what a healthy run has, and what one has that nobody looked at.
-        said.append("No diagnosis is recorded in this run.")
+    said = [f"{capitalized(why)}."] if why else []
     if len(reading.findings) > _MOST_FINDINGS:
         said.append(f"Of {len(reading.findings):,} findings the first {_MOST_FINDINGS} are shown.")
     if "open" in states:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dash import html
 
+from nethook.doctor.verdict import verdict_of
 from nethook.drawing.data import Spec
 from nethook.figures.evidence import finding_specs
 from nethook.figures.reading import Reading
@@ -28,8 +29,10 @@ from nethook.page.html import (
 )
 from nethook.page.sections.overview import layer_link
 from nethook.page.urls import Place
-from nethook.text.findings import Evidence, Finding, verdict
+from nethook.text.findings import Evidence, Finding
+from nethook.text.findings import verdict as counted
 from nethook.text.numbers import number
+from nethook.text.paragraphs import capitalized
 
 _DRAWN: Final = 12  # findings whose evidence is drawn
 _MOST: Final = 200
@@ -73,19 +76,14 @@ def findings(opened: Opened, reading: Reading, where: Place) -> Shown:
 
 def _head(reading: Reading) -> Node:
     if not reading.findings:
-        diagnosed = bool(reading.run.info.get("diagnosis"))
-        word = "Healthy" if diagnosed else "Not diagnosed"
-        text = (
-            "Nothing was found that is wrong with it."
-            if diagnosed
-            else "No diagnosis is recorded in this run yet: nethook diagnose RUN makes one."
-        )
-        kind = "card verdict good" if diagnosed else "card verdict"
+        verdict = verdict_of(reading.run)
+        word, text = capitalized(verdict.state), capitalized(verdict.why) + "."
+        kind = "card verdict good" if verdict.is_fine else "card verdict"
         return html.Div([html.Div(word, className="word"), note(text)], className=kind)
     more = ""
     if len(reading.findings) > _MOST:
         more = f"; the first {_MOST} are shown"
-    return html.P(f"{verdict(reading.findings).capitalize()}{more}.", className="sub")
+    return html.P(f"{capitalized(counted(reading.findings))}{more}.", className="sub")
 
 
 def _drawer(reading: Reading, finding: Finding, index: int) -> Callable[[], Any]:
@@ -106,6 +104,9 @@ def told(opened: Opened, reading: Reading, finding: Finding) -> Node:
         html.Div([severity_badge(finding), time_of(finding)], className="head"),
         html.P(lines(finding.message)),
     ]
+    if finding.lines:
+        places = [html.Code(said(place, 300)) for place in finding.lines[:3]]
+        nodes.append(html.Div(places, className="chips"))
     if finding.sites:
         step = finding.first_step
         chips = [

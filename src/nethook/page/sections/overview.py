@@ -7,6 +7,7 @@ from typing import Final
 
 from dash import html
 
+from nethook.doctor.verdict import verdict_of
 from nethook.drawing.data import Spec
 from nethook.drawing.heatmap import heatmap
 from nethook.drawing.quantities import QUANTITIES
@@ -35,8 +36,8 @@ from nethook.page.sections.folding import first_folds, fold_grid, groups_of, vis
 from nethook.page.urls import Place, run_link, site_link
 from nethook.runs import names
 from nethook.text.escape import shorten
-from nethook.text.findings import SEVERITIES, verdict
 from nethook.text.numbers import share
+from nethook.text.paragraphs import capitalized
 
 _POINTS: Final = 500  # of a line
 _TALL: Final = 68  # pixels of a panel: all of them and the heatmap below fit a large screen
@@ -119,16 +120,9 @@ def offered_quantities(reading: Reading) -> list[str]:
 def verdict_strip(opened: Opened, reading: Reading) -> Node:
     """What is wrong, in a few lines, each leading to its place; and the numbers of the run."""
     findings = reading.findings
-    worst = next(
-        (severity for severity in SEVERITIES if any(f.severity == severity for f in findings)), ""
-    )
-    diagnosed = bool(reading.run.info.get("diagnosis"))
-    word, said = (
-        ("Healthy", "Nothing was found that is wrong with it.")
-        if diagnosed
-        else ("Not diagnosed", "No diagnosis is recorded in this run yet.")
-    )
-    word = verdict(findings).capitalize() if findings else word
+    verdict = verdict_of(reading.run)
+    is_found = verdict.state == "findings"
+    word = capitalized(verdict.why if is_found else verdict.state)
     rows = [
         html.Li(
             way(
@@ -146,12 +140,12 @@ def verdict_strip(opened: Opened, reading: Reading) -> Node:
         more = f"and {len(findings) - _MOST_FINDINGS:,} more"
         rows.append(html.Li(way(more, run_link(opened.entry.id, "findings"))))
     gone = [rank for rank in reading.ranks if rank.state in ("missing", "unreadable")]
-    notes: list[Node] = [] if findings else [note(said)]
+    notes: list[Node] = [] if is_found else [note(capitalized(verdict.why) + ".")]
     if opened.state == "died":
         notes.append(note("The writer has gone: its process ended without closing the run."))
     if gone:
         notes.append(note(f"{len(gone)} of {len(reading.ranks)} ranks are missing."))
-    kind = worst or ("good" if diagnosed else "")
+    kind = "" if verdict.severity == "quiet" else verdict.severity
     inside = [html.Div(word, className="word"), *notes]
     inside += [html.Ol(rows)] if rows else []
     return html.Section(

@@ -12,22 +12,26 @@ from nethook.running.closing import closing_text, written_files
 from nethook.running.following import Session
 from nethook.running.options import RunOptions
 from nethook.running.paths import run_file
+from nethook.running.program import Program
 from nethook.running.runner import Outcome
+from nethook.running.trying.progress import try_at_end
+from nethook.running.trying.try_fixes import Trials
 from nethook.running.watches import start_watching
 
 
 @dataclass(frozen=True)
 class DemoRun:
-    """One of the runs: its name, and the arguments of the script."""
+    """One of the runs: its name, the arguments of the script, and whether fixes are tried."""
 
     name: str
     arguments: tuple[str, ...] = ()
+    try_fix: bool = False
 
 
 RUNS: Final = (
     DemoRun("demo-healthy"),
     # A hundred times too much: after a few steps hardly a unit of `relu3` is ever active.
-    DemoRun("demo-dead-units", ("--lr", "0.1")),
+    DemoRun("demo-dead-units", ("--lr", "0.1"), try_fix=True),
 )
 
 
@@ -48,6 +52,9 @@ def train(run: DemoRun, folder: Path) -> tuple[Path, str]:
         main(run.arguments)
     finally:
         session.end()
+    if run.try_fix:
+        trials = Trials(Program(str((folder / "digits.py").absolute()), run.arguments))
+        try_at_end(session, trials, sys.stderr)
     text = closing_text(session, Outcome(), colour=sys.stdout.isatty())
     return written_files(session)[0], text
 

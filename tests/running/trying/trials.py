@@ -13,6 +13,7 @@ from nethook.running.trying.comparing import Losses, read_losses
 from nethook.running.trying.process import TrialEnd, run_trial
 from nethook.running.trying.try_fixes import Trials, environment_of, prepared
 from tests.running.both import environment
+from tests.running.trying.warm_trials import run_warm_trial
 
 # A script that trains; a test puts its fault in the place of a line.
 TRAINING = """
@@ -64,17 +65,21 @@ def trial(
     change: Change | None = None,
     steps: int = 40,
     seconds: float = 60,
+    warm: bool = False,
 ) -> Made:
-    """Runs a script of this text as a trial, in the folder `work` of a folder."""
+    """Runs a script of this text as a trial, in the folder `work` of a folder.
+
+    With `warm` its process is a fork that has torch already.
+    """
     work = folder / "work"
     trials = Trials(program(work, source, *args), steps, seconds, str(work), environment())
     scratch = folder / "scratch"
     plan, inside = prepared(trials, scratch, change or Change())
-    end = run_trial(
-        plan,
-        folder=inside,
-        environment=environment_of(trials, scratch, inside),
-    )
+    variables = environment_of(trials, scratch, inside)
+    if warm:
+        end = run_warm_trial(plan, inside, variables)
+    else:
+        end = run_trial(plan, folder=inside, environment=variables)
     return Made(end, scratch, Path(inside))
 
 
@@ -88,11 +93,11 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 def both(folder: Path, source: str, change: Change, *, steps: int = 40) -> tuple[Made, Made]:
-    """A script as it is, and with a change."""
+    """A script as it is, and with a change, each in a fork that has torch already."""
     as_it_is = Change(judged_by=change.judged_by)
     return (
-        trial(folder / "before", source, change=as_it_is, steps=steps),
-        trial(folder / "after", source, change=change, steps=steps),
+        trial(folder / "before", source, change=as_it_is, steps=steps, warm=True),
+        trial(folder / "after", source, change=change, steps=steps, warm=True),
     )
 
 

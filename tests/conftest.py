@@ -78,6 +78,18 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """What is left after the tests of a file stays: compilers and libraries that they imported.
+
+    Those are millions of objects, and many tests collect garbage.
+    """
+    yield
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     """Compares a text with a file in tests/golden: `golden("tape", repr(tape))`."""

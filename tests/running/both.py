@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nethook
+from tests.processes import next_line, run_whole
 
 RULE = "── nethook ──"
 
@@ -96,16 +97,7 @@ def _without_greetings(out: str) -> str:
 
 
 def _run(command: list[str], cwd: Path, stdin: str) -> Done:
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment(),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = run_whole(command, cwd=cwd, env=environment(), input=stdin)
     err, rule, closing = done.stderr.partition(RULE)
     return Done(done.returncode, _without_greetings(done.stdout), err, rule + closing)
 
@@ -122,6 +114,7 @@ class Warm:
             stdout=pipe,
             env=environment(),
             text=True,
+            start_new_session=True,
         )
 
     def run(self, *words: str, cwd: Path) -> Done:
@@ -133,7 +126,7 @@ class Warm:
         job = {"folder": str(cwd), "words": words, "out": str(out), "err": str(err)}
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
-        code = int(self._process.stdout.readline())
+        code = int(next_line(self._process))
         printed = _without_leaks_of_triton(err.read_text(encoding="utf-8"))
         error, rule, closing = printed.partition(RULE)
         return Done(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from nethook.running.children import Children
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
 from nethook.runs.reading.run import open_run
+from tests.processes import run_whole
 from tests.running.both import RULE, environment
 
 
@@ -122,14 +122,10 @@ dist.destroy_process_group()
 def test_ranks_of_torchrun_write_one_run_and_the_first_speaks(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(RANKS)
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    done = subprocess.run(
+    done = run_whole(
         [sys.executable, *launcher, "-m", "nethook", "run", "train.py"],
         cwd=tmp_path,
         env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count(RULE) == 1

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import run_whole
 from tests.running.both import environment
 
 # A session that says when it ends, and a verdict that says what it was told.
@@ -35,14 +36,10 @@ def run(
     folder: Path, script: str, code: int | None = None, *, with_code: bool = False
 ) -> subprocess.CompletedProcess[str]:
     (folder / "script.py").write_text(script, encoding="utf-8")
-    return subprocess.run(
+    return run_whole(
         [sys.executable, "-c", AROUND.format(code=code, with_code=with_code)],
         cwd=folder,
         env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
     )
 
 

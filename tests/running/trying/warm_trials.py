@@ -1,8 +1,8 @@
 """Trials in forks of a Python that has imported torch already: importing takes longer than most.
 
 A request is a line of JSON on the standard input: the plan of a trial, its folder, its environment,
-and the path of the pipe that it reports to. The answer is two lines: the number of the process, and,
-when it has ended, an empty one. What depends on how a process begins is tested in `test_trial.py`
+and the path of the pipe that it reports to. The answer is two lines: the number of the process, and
+an empty one when it has ended. What depends on how a process begins is tested in `test_trial.py`
 and in `sandbox/`, with processes that start from nothing.
 """
 
@@ -22,6 +22,7 @@ from time import monotonic
 
 from nethook.running.trying.process import TrialEnd, _wait
 from nethook.running.trying.trial import TrialPlan
+from tests.processes import next_line
 from tests.running.both import environment
 
 _SECONDS = 120.0
@@ -31,7 +32,6 @@ def run_warm_trial(plan: TrialPlan, folder: str, variables: Mapping[str, str]) -
     """Runs a trial to its end, as `run_trial` does, in a fork."""
     server = _server()
     assert server.stdin is not None
-    assert server.stdout is not None
     reading, writing = os.pipe()
     try:
         job = {
@@ -42,7 +42,7 @@ def run_warm_trial(plan: TrialPlan, folder: str, variables: Mapping[str, str]) -
         }
         server.stdin.write(json.dumps(job) + "\n")
         server.stdin.flush()
-        process = int(server.stdout.readline())  # it has the pipe
+        process = int(next_line(server))  # it has the pipe
     finally:
         os.close(writing)
     try:
@@ -51,7 +51,7 @@ def run_warm_trial(plan: TrialPlan, folder: str, variables: Mapping[str, str]) -
         os.close(reading)
         with suppress(OSError):
             os.killpg(process, signal.SIGKILL)
-        server.stdout.readline()
+        next_line(server)
 
 
 @cache
@@ -63,6 +63,7 @@ def _server() -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         env=environment(),
         text=True,
+        start_new_session=True,
     )
 
     def stop() -> None:

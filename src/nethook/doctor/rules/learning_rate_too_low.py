@@ -21,6 +21,7 @@ from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import STOPPED_READS, fades, stopped_layers
 from nethook.doctor.signals.one_batch import ONE_BATCH_READS, one_batch
+from nethook.doctor.signals.onset import first_step_of
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median, quantile
 from nethook.runs.names import GRAD_NORM, UPDATE_RATIO
@@ -68,7 +69,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         f"learning rate is {number(rate)}." + ("" if shown is None else f" {shown.words}"),
         f"Raise the learning rate; {number(rate * min(factor, 1e6))} would make steps of a usual "
         "size.",
-        first_step=history.first_step,
+        first_step=first_step_of(ratio),
         last_step=history.steps - 1,
         evidence={
             "update by weights": Evidence(largest, limit.ratio),

@@ -19,6 +19,7 @@ import numpy as np
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.onset import since
 from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
 from nethook.doctor.signals.quantiles import median, running_medians
 from nethook.runs.names import UPDATE_COSINE
@@ -54,7 +55,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not undone and (onward or len(swings) < limit.swings):
         return
     how = f"; successive updates undo each other (cosine {cosine:.2f})" if undone else ""
-    first = history.first_step if undone or not swings else swings[0]
+    first = swings[0] if swings and not undone else _undone_since(history, limit)
     evidence = {
         "swing of the loss": Evidence(swing, limit.noise),
         "swings by half and back": Evidence(len(swings), limit.swings),
@@ -93,6 +94,17 @@ def _cosine(history: History) -> float | None:
         if len(curve := history.curve(parameter.address, UPDATE_COSINE)) >= 5
     ]
     return median(cosines) if cosines else None
+
+
+def _undone_since(history: History, limit: Thresholds) -> int:
+    """The step from which on the updates of most parameters undid each other."""
+    began = [
+        since(curve, opposite)
+        for parameter in history.parameters
+        if len(curve := history.curve(parameter.address, UPDATE_COSINE)) >= 5
+        and (opposite := curve.value <= limit.cosine).any()
+    ]
+    return int(median(began)) if began else history.first_step
 
 
 def _swings(history: History, limit: Thresholds) -> list[int]:

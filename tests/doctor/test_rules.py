@@ -170,6 +170,25 @@ def test_no_onset_before_the_record_begins(code: str, made: Run, by: int) -> Non
         assert "step 0 " not in finding.message
 
 
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("adam-instability", "train.py:5"),
+        ("learning-rate-too-high", "train.py:5"),
+        ("learning-rate-too-low", "train.py:5"),
+        ("oscillating-loss", "train.py:5"),
+        ("weight-decay-too-strong", "train.py:5"),
+        ("scheduler-collapse", "train.py:6"),
+        ("clipping-too-tight", "train.py:7"),
+    ],
+)
+def test_findings_about_settings_name_the_line_that_sets_them(code: str, line: str) -> None:
+    made = ILL[code]().event("order", calls=["clip"], lines={"clip": "train.py:7"})
+    made.event("groups", optimizer="0", line="train.py:5", schedulers=["train.py:6"])
+    assert made.found(code)[0].lines == (line,)
+    assert ILL[code]().found(code)[0].lines == ()  # nobody saw it being made
+
+
 def test_messages_have_the_numbers_and_addresses_of_the_run() -> None:
     texts = {code: ILL[code]().found(code)[0].message for code in CODES}
     assert texts["dead-units"].startswith("`act`: 80 of 100 units are dead since step 0")

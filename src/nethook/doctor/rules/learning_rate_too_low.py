@@ -18,6 +18,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.phrases import optimizer_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import STOPPED_READS, fades, stopped_layers
 from nethook.doctor.signals.one_batch import ONE_BATCH_READS, one_batch
@@ -76,6 +77,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "norm of the gradient": Evidence(gradient, limit.gradient),
             **({} if shown is None else shown.evidence),
         },
+        lines=optimizer_lines(history),
     )
 
 
@@ -103,6 +105,7 @@ def _warming(history: History, limit: Thresholds) -> Finding | None:
             first_step=int(curve.step[0]),
             last_step=history.steps - 1,
             evidence={"changes, all upward": Evidence(rises, limit.rises)},
+            lines=optimizer_lines(history),
         )
     return None
 
@@ -115,6 +118,7 @@ RULE = Rule(
         *STOPPED_READS,
         *ONE_BATCH_READS,
         *PROGRESS_READS,
+        "event.groups",
         "module.parameters",
         "scalar.lr",
         "series.@loop.forwards.mean",

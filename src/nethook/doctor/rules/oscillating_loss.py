@@ -18,6 +18,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.phrases import optimizer_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.onset import since
 from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
@@ -70,6 +71,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         first_step=first,
         last_step=history.steps - 1,
         evidence=evidence,
+        lines=optimizer_lines(history),
     )
 
 
@@ -139,6 +141,7 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "event.groups",
         "series.@loop.forwards.mean",
         "series.update_cosine.mean",
     ),

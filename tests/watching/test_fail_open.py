@@ -120,7 +120,10 @@ ELSEWHERE = (
     "flight.at_once",
     # Runs that are examined: `test_examinations`.
     "examinations.batches",
+    "examinations.chosen",
+    "examinations.keeper",
     "examinations.recorder",
+    "examinations.time_left",
     "examinations.turns",
 )
 

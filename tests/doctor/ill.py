@@ -97,7 +97,8 @@ def orphaned(orphans: int = 2, steps: int = 200) -> list[dict[str, Any]]:
 def misspelt(**facts: Any) -> Made:
     """A run in which somebody has written `require_grad`."""
     usual = {"of": "parameter", "name": "require_grad", "meant": "requires_grad", "value": False,
-             "count": 2, "sites": ["a.weight", "a.bias"], "line": "train.py:8"}  # fmt: skip
+             "count": 2, "sites": ["a.weight", "a.bias"], "line": "train.py:8",
+             "since": 0}  # fmt: skip
     return graph(stuck(), attributes=[{**usual, **facts}])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -69,6 +69,7 @@ class Made:
 
     def __init__(self, steps: int = 200) -> None:
         self.count = steps
+        self.began = 0
         self.info: dict[str, Any] = {}
         self.sites: list[SimpleNamespace] = []
         self.events: list[EventRecord] = []
@@ -216,6 +217,32 @@ class Made:
                 series.seen = np.where(chosen, series.seen, 0)
         return self
 
+    def later(self, by: int) -> Self:
+        """As a run whose record begins so many steps later: what has a step has a later one."""
+        self.began += by
+        for series in self._series.values():
+            series.last_step = series.last_step + by
+        self.events = [replace(event, step=event.step + by) for event in self.events]
+        for record in self.losses:
+            record.step += by
+        for scalars in (self.scalars, *self._rank_scalars.values()):
+            for scalar in scalars.values():
+                scalar.step = scalar.step + by
+        for site in self.sites:
+            facts = site.info
+            if "modes" in facts:
+                facts["modes"] = [[step + by, *rest] for step, *rest in facts["modes"]]
+            for name in ("distinct_rows", "distinct_grad_rows"):
+                if name in facts:
+                    facts[name] = {str(int(step) + by): n for step, n in facts[name].items()}
+        graph = self.info.get("graph", {})
+        for entry in (one for facts in graph.values() if isinstance(facts, list) for one in facts):
+            if "since" in entry:
+                entry["since"] += by
+        for result in self.info.get("examined", ()):
+            result["step"] += by
+        return self
+
     # -- what `History` asks ------------------------------------------------------------------
 
     @property
@@ -242,7 +269,7 @@ class Made:
     def units_of(self, address: str) -> Any:
         """Which units were active."""
         active = self._active.get(address, np.zeros((0, 0), dtype=bool))
-        ends = np.asarray([self.count // 2 - 1, self.count - 1])[: len(active)]
+        ends = self.began + np.asarray([self.count // 2 - 1, self.count - 1])[: len(active)]
         return SimpleNamespace(active=active, last_step=ends)
 
     def without(self, field: str) -> Self:

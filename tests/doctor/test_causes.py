@@ -38,6 +38,16 @@ def test_what_begins_earlier_stands_by_itself() -> None:
     assert codes(root_causes(early, slack=100)) == [("learning-rate-too-high", ["dead-units"])]
 
 
+def test_what_an_early_examination_shows_explains_what_began_just_before_it() -> None:
+    symptom = (Cause.SYMPTOM, finding("dead-units", 0))
+    early = (Cause.LOSS, finding("target-misaligned", 12))
+    assert codes(root_causes([symptom, early])) == [("target-misaligned", ["dead-units"])]
+    late = (Cause.LOSS, finding("target-misaligned", 100))
+    assert len(root_causes([symptom, late])) == 2
+    other = (Cause.LOSS, finding("loss-broadcast", 12))  # a record is made at every loss
+    assert len(root_causes([symptom, other])) == 2
+
+
 def test_information_explains_nothing() -> None:
     found = root_causes(
         [

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from nethook.doctor.phrases import backward_line, call_lines, one_or_many, some, source_line
+from nethook.doctor.phrases import (
+    backward_line,
+    call_lines,
+    one_or_many,
+    optimizer_lines,
+    scheduler_lines,
+    some,
+    source_line,
+)
 from tests.doctor.synthetic import Made
 
 
@@ -50,3 +58,12 @@ def test_the_line_of_a_call() -> None:
     made = Made().event("order", 0, calls=["clip"]).event("order", 1, lines={"clip": "train.py:9"})
     assert call_lines(made.history(), "clip") == ("train.py:9",)
     assert call_lines(made.history(), "zero_grad") == ()
+
+
+def test_lines_of_optimizers_and_schedulers() -> None:
+    made = Made().event("groups", optimizer="0", line="train.py:5", schedulers=["train.py:6"])
+    made.event("groups", 9, optimizer="0", line="train.py:5", schedulers=["train.py:6", "a.py:1"])
+    made.event("groups", optimizer="1", line="", groups=[])  # not seen when it was made
+    assert optimizer_lines(made.history()) == ("train.py:5",)
+    assert scheduler_lines(made.history(), "0") == ("train.py:6", "a.py:1")
+    assert scheduler_lines(made.history(), "1") == ()

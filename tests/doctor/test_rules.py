@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from nethook.doctor.rules import own_rules
-from tests.doctor.ill import HEALTHY, ILL
-from tests.doctor.synthetic import Made, rule_of
+from tests.doctor.ill import CLASSES, HEALTHY, ILL, Run, bad, frozen_end, misspelt, modes
+from tests.doctor.synthetic import Made, flat, rule_of
 
 CODES = sorted(rule.code for rule in own_rules())
 SILENT = [(code, at) for code in CODES for at in range(len(HEALTHY[code]))]
@@ -141,6 +142,51 @@ def test_a_rule_alone_speaks_of_its_fault(code: str) -> None:
         history = made.history()
         list(rule.look(history, rule.defaults))
         assert history.read <= set(rule.reads), (other, history.read - set(rule.reads))
+
+
+BRANCHES = {  # of rules that say more than one thing
+    "call-without-effect": misspelt,
+    "no-gradient": frozen_end,
+    "not-learning": lambda: Made().loss(flat(200, 2.1, 0.02)).record(**CLASSES),
+    "oscillating-loss": lambda: bad(np.tile(np.repeat([0.5, 3.0], 10), 10)),
+    "train-mode-evaluation": lambda: modes("norm", [0, "eval", True], calls=30).loss(
+        [2.0, 1.9, 1.8], "e", "eval"
+    ),
+}
+DATED = [*ILL.items(), *BRANCHES.items()]
+
+
+@pytest.mark.parametrize("by", [12, 1000])
+@pytest.mark.parametrize(("code", "made"), DATED, ids=[code for code, _ in DATED])
+def test_no_onset_before_the_record_begins(code: str, made: Run, by: int) -> None:
+    """A run that was recorded from a later step on: nothing is known of the steps before."""
+    (usual,) = made().found(code)
+    found = made().later(by).found(code)
+    # Where the beginning is all but the whole run, some rules have seen too little of it.
+    assert found or by == 1000
+    for finding in found:
+        assert by <= finding.first_step <= finding.last_step
+        assert finding.first_step >= by + usual.first_step or finding.first_step >= by + 100
+        assert "step 0 " not in finding.message
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("adam-instability", "train.py:5"),
+        ("learning-rate-too-high", "train.py:5"),
+        ("learning-rate-too-low", "train.py:5"),
+        ("oscillating-loss", "train.py:5"),
+        ("weight-decay-too-strong", "train.py:5"),
+        ("scheduler-collapse", "train.py:6"),
+        ("clipping-too-tight", "train.py:7"),
+    ],
+)
+def test_findings_about_settings_name_the_line_that_sets_them(code: str, line: str) -> None:
+    made = ILL[code]().event("order", calls=["clip"], lines={"clip": "train.py:7"})
+    made.event("groups", optimizer="0", line="train.py:5", schedulers=["train.py:6"])
+    assert made.found(code)[0].lines == (line,)
+    assert ILL[code]().found(code)[0].lines == ()  # nobody saw it being made
 
 
 def test_messages_have_the_numbers_and_addresses_of_the_run() -> None:

@@ -99,7 +99,7 @@ def _doubled(name: str) -> dict[str, torch.Tensor]:
 
 
 def _parameters_stay() -> Any:
-    return patched("nethook.watching.measuring.rebinding.Resolver.changed", lambda self: False)
+    return patched("nethook.watching.loop.rebinding.Resolver.changed", lambda self: False)
 
 
 @contextmanager
@@ -245,7 +245,7 @@ def _by_place() -> Any:
             for each, module, key in self._places
         }
 
-    return patched("nethook.watching.measuring.rebinding.Resolver.find", find)
+    return patched("nethook.watching.loop.rebinding.Resolver.find", find)
 
 
 @cell("watch", PARAMETRISED, "mlp", guard=_by_place, without="a parameter seems to be gone")

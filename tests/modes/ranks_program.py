@@ -87,7 +87,7 @@ def shards_are_asked() -> Iterator[None]:
 
 def parameters_stay() -> Any:
     """What a parameter was when the watch began is what it is for ever."""
-    return patched("nethook.watching.measuring.rebinding.Resolver.changed", lambda self: False)
+    return patched("nethook.watching.loop.rebinding.Resolver.changed", lambda self: False)
 
 
 def taps_stay() -> Any:

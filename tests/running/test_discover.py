@@ -19,7 +19,7 @@ from nethook.running.discover import (
     trainees,
     unheld,
 )
-from nethook.watching.loose_tensors import LooseTensors
+from nethook.watching.loop.loose_tensors import LooseTensors
 
 
 class Whole(nn.Module):

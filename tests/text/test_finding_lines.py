@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,6 +57,22 @@ def test_lines_of_the_script_stand_below_the_message() -> None:
 )
 def test_where_and_when(changes: dict[str, Any], headline: str) -> None:
     assert lines_of({**FINDING, **changes})[1] == f"  error: {headline}"
+
+
+def test_lines_below_this_folder_are_told_as_one_would_type_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here, elsewhere = f"{tmp_path / 'src' / 'train.py'}:42", f"{tmp_path}-2{os.sep}net.py:7"
+    told = lines_of({**FINDING, "lines": [here, elsewhere]})
+    assert "".join(told[3:5]).split() == ["at:", f"src{os.sep}train.py:42,", elsewhere]
+
+
+def test_a_fix_that_was_tried_is_told_under_it() -> None:
+    tried = [{"code": "dead-units", "change": "rate / 10", "helped": None, "why": "no steps"}]
+    told = list(finding_lines([FINDING, {**FINDING, "code": "other"}], Style(), tried))
+    assert told[6] == "    tried: rate / 10: not judged: no steps."
+    assert sum("tried:" in line for line in told) == 1
 
 
 def test_what_a_finding_lacks_has_no_line() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nethook.runs.reading.show import findings_table
 from nethook.text.findings import Evidence, read_evidence, read_findings, verdict, when
+from nethook.text.tried_lines import tried_line
 from tests.figures.made import FINDINGS
 
 plain = st.recursive(
@@ -62,6 +63,14 @@ def test_the_verdict_in_words():
     assert verdict(read_findings(FINDINGS)) == "1 error, 1 warning, 1 note"
     assert verdict([]) == "no findings"
     assert verdict(read_findings([{"severity": "error"}] * 2)) == "2 errors"
+
+
+def test_what_came_of_a_fix_stands_with_its_finding():
+    tried = [{"code": "b", "change": "half the rate", "helped": True, "train": [2.0, 1.0]}, "odd"]
+    first, second = read_findings([{"code": "a"}, {"code": "b"}], tried)
+    assert first.tried == ""
+    assert second.tried == "half the rate: training loss 2 → 1. It helped."
+    assert second.tried == tried_line(tried[0])
 
 
 def test_when():

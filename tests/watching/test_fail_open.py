@@ -49,7 +49,7 @@ ROOMS = (
     "measuring.parameter_numbers.one_by_one",
     "measuring.parameter_numbers.parameter_slots",
     "loop.passes",
-    "measuring.rebinding",
+    "loop.rebinding",
     "session",
     "measuring.snapshots",
     "measuring.taps",
@@ -113,14 +113,17 @@ ELSEWHERE = (
     "facts.holders",
     "facts.loose_leaves",
     "facts.start",
-    "loose_tensors",
+    "loop.loose_tensors",
     # Gradients that are cleared before a step: see loop/test_wiped_passes.py.
     "loop.wiped_passes",
     # Runs with a NaN: see flight/test_at_once.py.
     "flight.at_once",
     # Runs that are examined: `test_examinations`.
     "examinations.batches",
+    "examinations.chosen",
+    "examinations.keeper",
     "examinations.recorder",
+    "examinations.time_left",
     "examinations.turns",
 )
 

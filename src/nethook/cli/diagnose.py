@@ -114,4 +114,12 @@ def _lines(run: Path, findings: list[Finding]) -> list[str]:
     head = clean_name(str(run))
     rows: list[dict[str, Any]] = [finding.to_dict() for finding in findings]
     lines = [head, *wrapped(str(_verdict(run, rows)), style)]
-    return [*lines, *finding_lines(rows, style)] if rows else lines
+    return [*lines, *finding_lines(rows, style, _tried(run))] if rows else lines
+
+
+def _tried(run: Path) -> object:
+    """The fixes that `nethook run --try-fix` has tried."""
+    from nethook.runs.reading.run import open_run
+
+    with open_run(run) as opened:
+        return opened.info.get("tried")

@@ -45,6 +45,21 @@ LEADS_TO: Final[dict[str, frozenset[str]]] = {
     "input-collapsed": frozenset({"input-ignored"}),
 }
 """Which symptoms, or settings, explain others of their own kind."""
+EXAMINED: Final = frozenset(
+    {
+        "input-ignored",
+        "random-evaluation",
+        "samples-mixed",
+        "sees-the-future",
+        "target-is-input",
+        "target-misaligned",
+        "target-shifted",
+    }
+)
+"""Findings that may be dated by the step that was examined: what the code does in it, it did in the
+few steps before as well, and their consequences may have begun there."""
+EARLY: Final = 16
+"""Steps before an examined one that count as few."""
 
 
 def root_causes(findings: Sequence[tuple[Cause, Finding]], slack: int = 0) -> list[Finding]:
@@ -91,6 +106,8 @@ def _explains(above: float, root: Finding, cause: float, finding: Finding, slack
         return above < cause
     if finding.code == "non-finite" and above == cause:
         slack = 0  # its step is known, and not dated by patience
+    elif root.code in EXAMINED and root.first_step <= EARLY:
+        slack = EARLY
     if finding.first_step + slack < root.first_step:
         return False
     if above < cause:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from nethook.doctor.history import History
-from nethook.runs.names import ORDER
+from nethook.runs.names import GROUPS, ORDER
 
 KEEP_GRADIENT: Final = (
     "Start with nethook.init.apply_(model, nethook.init.plan(model, inputs)), use ReLU or GELU "
@@ -47,6 +47,22 @@ def call_lines(history: History, call: str) -> tuple[str, ...]:
         if place:
             return (str(place),)
     return ()
+
+
+def optimizer_lines(history: History) -> tuple[str, ...]:
+    """The lines that made the optimizers, `train.py:42`; () where they are not known."""
+    made = [str(event.data.get("line") or "") for event in history.events(GROUPS)]
+    return tuple(line for line in dict.fromkeys(made) if line)
+
+
+def scheduler_lines(history: History, optimizer: str) -> tuple[str, ...]:
+    """The lines that made the schedulers of an optimizer; () where they are not known."""
+    of_it = [
+        event.data.get("schedulers") or ()
+        for event in history.events(GROUPS)
+        if event.data.get("optimizer") == optimizer
+    ]
+    return tuple(dict.fromkeys(str(line) for lines in of_it for line in lines))
 
 
 def file_and_line(source: object) -> tuple[str, ...]:

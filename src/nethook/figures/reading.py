@@ -65,7 +65,7 @@ class Reading:
     @cached_property
     def findings(self) -> list[Finding]:
         """The findings, the worst first."""
-        return read_findings(self.run.findings)
+        return read_findings(self.run.findings, self.run.info.get("tried"))
 
     @cached_property
     def gaps(self) -> list[Mark]:

@@ -23,7 +23,7 @@ from nethook.addresses.wrappers import unwrap
 from nethook.hooks.autograd.leaves import leaves_of
 from nethook.hooks.process.optimizers import objects_by_age, with_subclasses
 from nethook.torch_private import CHILDREN
-from nethook.watching.loose_tensors import LooseTensors
+from nethook.watching.loop.loose_tensors import LooseTensors
 
 
 class Census(NamedTuple):

@@ -22,7 +22,6 @@ from nethook.text.finding_lines import finding_lines
 from nethook.text.numbers import ascii_number as number
 from nethook.text.numbers import count as counted
 from nethook.text.paragraphs import Style, wrapped
-from nethook.text.tried_lines import tried_by_code
 from nethook.text.watch_cost import watch_cost
 
 _MANY: Final = 0.5  # share of dead units from which a layer is named ...
@@ -56,7 +55,7 @@ def verdict_lines(
     if verdict.state in _SAID and not error:
         lines += _verdict(verdict, style)
     if findings:
-        lines += finding_lines(findings, style, tried_by_code(info.get("tried")))
+        lines += finding_lines(findings, style, info.get("tried"))
     return lines
 
 

@@ -8,36 +8,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from nethook.text.findings import Evidence, Finding, read_finding
+from nethook.text.findings import Evidence, Finding, places, read_finding
 from nethook.text.numbers import ascii_number, count
 from nethook.text.paragraphs import Style, wrapped
+from nethook.text.tried_lines import tried_by_code
 
 MOST: Final = 12
 """Findings that are listed; a report has them all."""
 
 
 def finding_lines(
-    findings: Sequence[Mapping[str, Any]], style: Style, tried: Mapping[str, str] | None = None
+    findings: Sequence[Mapping[str, Any]], style: Style, tried: Any = None
 ) -> Iterator[str]:
     """How many there are, and of each: what, where, since when, how it is known, what to change.
 
-    `tried` is what came of trying a fix, by the code of its finding.
+    `tried` is the run's fact of this name: the fixes that were tried.
     """
     yield count(len(findings), "finding") + ":"
-    for finding in map(read_finding, findings[:MOST]):
+    outcomes = tried_by_code(tried)
+    for finding in (read_finding(stored, tried=outcomes) for stored in findings[:MOST]):
         yield from wrapped(
             f"{finding.severity}: {_headline(finding)}", style, finding.severity, indent=2
         )
         for label, text in (
             ("", finding.message),
-            ("at: ", ", ".join(finding.lines[:3])),
+            ("at: ", ", ".join(places(finding))),
             ("evidence: ", ", ".join(map(_evidence, finding.evidence[:6]))),
             (
                 "leads to: ",
                 ", ".join(effect.code for effect in finding.consequences if effect.code),
             ),
             ("fix: ", finding.fix),
-            ("tried: ", (tried or {}).get(finding.code, "")),
+            ("tried: ", finding.tried),
         ):
             if text:
                 yield from wrapped(f"{label}{text}", indent=4)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from nethook.text.numbers import count
+from nethook.text.tried_lines import tried_by_code
 
 _LONGEST: Final = 2000  # characters of a message or a fix that are shown
+
+_PLACES: Final = 3  # lines of the script that are shown
 
 SEVERITIES: Final = ("error", "warning", "info")
 """From the worst."""
@@ -47,11 +52,16 @@ class Finding(NamedTuple):
     consequences: tuple[Consequence, ...]
     anchor: str
     lines: tuple[str, ...] = ()
+    tried: str = ""  # what came of trying its fix
 
 
-def read_findings(stored: Sequence[Mapping[str, Any]]) -> list[Finding]:
-    """Findings of a run file, the worst first; within a severity as the doctor has them."""
-    read = [read_finding(finding, number) for number, finding in enumerate(stored)]
+def read_findings(stored: Sequence[Mapping[str, Any]], tried: Any = None) -> list[Finding]:
+    """Findings of a run file, the worst first; within a severity as the doctor has them.
+
+    `tried` is the run's fact of this name: the fixes that were tried.
+    """
+    outcomes = tried_by_code(tried)
+    read = [read_finding(finding, number, outcomes) for number, finding in enumerate(stored)]
     return sorted(read, key=lambda finding: _rank(finding.severity))
 
 
@@ -59,11 +69,17 @@ def _rank(severity: str) -> int:
     return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
 
 
-def read_finding(stored: Mapping[str, Any], number: int = 0) -> Finding:
-    """One finding of a run file, or of `Finding.to_dict`; `number` makes its anchor in a page."""
+def read_finding(
+    stored: Mapping[str, Any], number: int = 0, tried: Mapping[str, str] | None = None
+) -> Finding:
+    """One finding of a run file, or of `Finding.to_dict`.
+
+    `number` makes its anchor in a page; `tried` is what came of trying a fix, by code.
+    """
     severity = str(stored.get("severity", "info"))
+    code = str(stored.get("code", "finding"))
     return Finding(
-        str(stored.get("code", "finding")),
+        code,
         severity if severity in SEVERITIES else "info",
         _text(stored.get("message")),
         _text(stored.get("fix")),
@@ -74,6 +90,7 @@ def read_finding(stored: Mapping[str, Any], number: int = 0) -> Finding:
         tuple(_consequence(value) for value in _list(stored.get("consequences")))[:100],
         f"finding-{number}",
         tuple(_text(line) for line in _list(stored.get("lines")))[:20],
+        (tried or {}).get(code, ""),
     )
 
 
@@ -116,6 +133,15 @@ def when(finding: Finding) -> str:
     if finding.last_step is None or finding.last_step == finding.first_step:
         return f"at step {finding.first_step:,}"
     return f"steps {finding.first_step:,} to {finding.last_step:,}"
+
+
+def places(finding: Finding) -> list[str]:
+    """The first lines of the script that it is about, as one would type their paths here."""
+    try:
+        folder = f"{Path.cwd()}{os.sep}"
+    except OSError:  # it was removed
+        return list(finding.lines[:_PLACES])
+    return [line.removeprefix(folder) for line in finding.lines[:_PLACES]]
 
 
 def _text(value: Any) -> str:

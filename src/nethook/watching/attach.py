@@ -42,10 +42,10 @@ from nethook.watching.hooks.root_hooks import RootBegins, RootEnds
 from nethook.watching.hooks.step_hooks import StepBegins, StepEnds
 from nethook.watching.hooks.wrappers import wrap_loop
 from nethook.watching.journal import Journal, Options
+from nethook.watching.loop.loose_tensors import LooseTensors, is_trained
 from nethook.watching.loop.optimizers import Optimizers
-from nethook.watching.loose_tensors import LooseTensors, is_trained
+from nethook.watching.loop.rebinding import Resolver
 from nethook.watching.measuring.parameter_facts import ParameterFacts
-from nethook.watching.measuring.rebinding import Resolver
 from nethook.watching.measuring.snapshots import Snapshots, SnapshotTap, checked
 from nethook.watching.measuring.taps import OutputTap, described
 from nethook.watching.measuring.window import QUEUE

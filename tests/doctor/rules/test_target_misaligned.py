@@ -30,5 +30,5 @@ def test_positions_beside_the_targets_of_others() -> None:
 def test_what_was_examined_late_did_not_begin_before() -> None:
     early = Made().examined(NAME, step=2, positions=40, position=6, made_of=[1])
     late = Made().examined(NAME, step=150, positions=40, position=6, made_of=[1])
-    assert early.found("target-misaligned")[0].first_step == 0
+    assert early.found("target-misaligned")[0].first_step == 2
     assert late.found("target-misaligned")[0].first_step == 150

@@ -31,11 +31,11 @@ def test_facts_of_any_kind() -> None:
     assert lines(result) == ("train.py:1",)
 
 
-def test_what_the_first_steps_show_was_so_from_the_start() -> None:
+def test_a_result_is_dated_by_the_step_that_was_examined() -> None:
     early, late = (first(Made().examined("a", step=at).history(), "a") for at in (2, 100))
     assert early is not None
     assert late is not None
-    assert (since(early), since(late)) == (0, 100)
+    assert (since(early), since(late)) == (2, 100)
 
 
 def test_the_line_of_the_backward_pass_is_the_last_resort() -> None:

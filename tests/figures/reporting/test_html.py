@@ -8,6 +8,7 @@ import json
 import re
 
 from nethook.figures.reporting.html import Report, Tab, layer_id, looks, page
+from nethook.text.findings import read_findings
 from tests.figures.pages import Page
 
 EVIL = "<script>pwned()</script>\"'>&"
@@ -42,6 +43,14 @@ def test_every_text_is_escaped() -> None:
     parsed = Page(page(made, PLOTLY))
     assert not [text for _, text in parsed.scripts if text.startswith("pwned")]
     assert "<script>pwned()" in parsed.text  # shown as it is
+
+
+def test_a_fix_that_was_tried_is_told_with_its_outcome() -> None:
+    tried = [{"code": "a", "change": EVIL, "helped": True, "train": [2.0, 1.0]}]
+    findings = read_findings([{"code": "a", "fix": "Lower it."}, {"code": "b", "fix": "x"}], tried)
+    parsed = Page(page(report(findings=[(each, []) for each in findings]), PLOTLY))
+    assert f"Tried {EVIL}: training loss 2 → 1. It helped." in parsed.text
+    assert parsed.text.count("Tried") == 1
 
 
 def test_the_policy_names_both_scripts_by_their_hashes_and_allows_no_other() -> None:

@@ -14,6 +14,7 @@ from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Owner
 from nethook.hooks.process.origins import (
     line_of_optimizer,
+    lines_of_schedulers,
     note_origins,
     optimizers_made,
     was_filled,
@@ -34,6 +35,19 @@ def test_an_optimizer_has_the_line_that_made_it(noted):
     optimizer = torch.optim.Adam(model.parameters())
     assert line_of_optimizer(optimizer) == f"test_origins.py:{line}"
     assert any(each is optimizer for each in optimizers_made())
+
+
+def test_a_scheduler_has_the_line_that_made_it(noted):
+    first, other = (torch.optim.SGD(nn.Linear(2, 2).parameters(), 0.1) for _ in range(2))
+    line = inspect.currentframe().f_lineno + 1
+    steps = torch.optim.lr_scheduler.StepLR(first, 3)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(first)  # calls no constructor of its base
+    chained = torch.optim.lr_scheduler.ChainedScheduler([steps])
+    assert lines_of_schedulers(first) == [f"test_origins.py:{line + at}" for at in range(3)]
+    assert lines_of_schedulers(other) == []
+    del plateau, chained
+    gc.collect()
+    assert lines_of_schedulers(first) == [f"test_origins.py:{line}"]
 
 
 def test_nothing_is_kept_alive(noted):

@@ -15,6 +15,15 @@ def test_every_finding_is_told_with_its_fix() -> None:
         assert finding.fix in shown
 
 
+def test_a_fix_that_was_tried_is_told_with_its_outcome() -> None:
+    finding = reading().findings[0]
+    assert "Tried" not in text_of(told(opened(), reading(), finding))
+    tried = finding._replace(tried="rate / 10: training loss 2 → 1. It helped.")
+    shown = text_of(told(opened(), reading(), tried))
+    assert shown.index("Tried ") > shown.index("Fix ")
+    assert "training loss 2 → 1. It helped." in shown
+
+
 def test_a_finding_has_figures_that_show_it() -> None:
     drawn = figures_of(findings(opened(), reading(), where()))
     assert drawn["finding-0-figure-0"]["data"]

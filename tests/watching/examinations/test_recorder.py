@@ -26,7 +26,10 @@ from nethook.examining import keeping
 from nethook.examining.experiment import Result, fine
 from nethook.examining.experiments.can_learn import CanLearn
 from nethook.torch_private import compiled_frames, function_modes
+from nethook.watching.examinations.chosen import ChosenSteps
+from nethook.watching.examinations.keeper import Keeper
 from nethook.watching.examinations.recorder import Examinations
+from nethook.watching.examinations.time_left import TimeLeft
 from nethook.watching.fail_open import WatchWarning
 
 STEPS = 5
@@ -613,24 +616,29 @@ def test_a_compiled_model_is_not_compiled_again(tmp_path, monkeypatch):
 
 
 METHODS = [
-    name
-    for name, what in vars(Examinations).items()
+    (owner, name)
+    for owner in (Examinations, ChosenSteps, Keeper, TimeLeft)
+    for name, what in vars(owner).items()
     if inspect.isfunction(what) and name not in ("__init__", "turn_off", "remove", "_batch_loaded")
 ]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_an_error_of_its_own_never_reaches_the_script(method, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("owner", "method"), METHODS, ids=[f"{owner.__name__}.{name}" for owner, name in METHODS]
+)
+def test_an_error_of_its_own_never_reaches_the_script(owner, method, tmp_path, monkeypatch):
     def fails(self, *args, **kwargs):
         raise RuntimeError("of our own")
 
-    if method in ("call_begins", "call_ends", "before_backward", "before_step", "end_step",
-                  "end_window", "close"):  # fmt: skip
+    if owner is Examinations and method in (
+        "call_begins", "call_ends", "before_backward", "before_step", "end_step", "end_window",
+        "close",
+    ):  # fmt: skip
         from nethook.watching.fail_open import contained
 
         monkeypatch.setattr(Examinations, method, contained(fails))
     else:
-        monkeypatch.setattr(Examinations, method, fails)
+        monkeypatch.setattr(owner, method, fails)
     one = trained(Draws, plain, None)
     with contextlib.suppress(WatchWarning):
         import warnings

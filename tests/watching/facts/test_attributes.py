@@ -29,14 +29,14 @@ def test_other_names(name):
 
 def test_what_was_set_on_parameters_and_modules():
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    assert Attributes({"": model}).found() == []
+    assert Attributes({"": model}).found(0) == []
     model[0].weight.require_grad = False
     model[0].bias.require_grad = False
     model[1].requires_grad = False
     model[1].trainning = False
-    parameters, *modules = sorted(Attributes({"net": model}).found(), key=lambda one: one["of"])[
-        ::-1
-    ]
+    looks = Attributes({"net": model})
+    parameters, *modules = sorted(looks.found(7), key=lambda one: one["of"])[::-1]
+    assert [one["since"] for one in looks.found(9)] == [7, 7, 7]
     assert (parameters["name"], parameters["meant"]) == ("require_grad", "requires_grad")
     assert parameters["sites"] == ["net.0.weight", "net.0.bias"]
     assert parameters["count"] == 2

@@ -6,6 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.hook import Owner
+from nethook.hooks.process.origins import note_origins
 from nethook.watching.loop.track import Track, is_there, settings_of
 from nethook.watching.measuring.loop_numbers import Pending
 from nethook.watching.measuring.parameter_facts import ParameterFacts
@@ -71,6 +74,22 @@ def test_settings_are_told_once_and_when_they_change():
     groups = [data["groups"][0] for *_, data in of.writer.events]
     assert [group["weight_decay"] for group in groups] == [0, 0.01]
     assert list(groups[0]["betas"]) == [0.8, 0.9]
+
+
+def test_settings_have_the_lines_that_made_them():
+    of = journal()
+    with Attachment(Owner("test")) as hooks:
+        note_origins(hooks)
+        _, optimizer, track = tracked(lr=0.1)
+        track.note_rates(of, Pending(of), optimizer)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)  # after the first step
+        track.note_rates(of, Pending(of), optimizer)
+        track.note_rates(of, Pending(of), optimizer)
+    first, second = (data for *_, data in of.writer.events)
+    assert first["line"].startswith("test_track.py:")
+    assert first["schedulers"] == []
+    assert second["schedulers"][0].startswith("test_track.py:")
+    assert scheduler.optimizer is optimizer
 
 
 def test_settings_have_neither_parameters_nor_rates():

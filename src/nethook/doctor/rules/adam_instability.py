@@ -16,6 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.phrases import optimizer_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median
@@ -61,6 +62,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "update against gradient": Evidence(float(apart[spikes].max()), limit.spike),
             "spikes": Evidence(len(spikes), limit.spikes),
         },
+        lines=optimizer_lines(history),
     )
 
 
@@ -74,6 +76,7 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "event.groups",
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.mean",
         "series.@loop.update_ratio.mean",

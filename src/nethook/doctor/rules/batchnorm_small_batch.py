@@ -27,11 +27,13 @@ class Thresholds(NamedTuple):
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every norm that sees too little."""
     norms = []
+    since: list[int] = []
     for module in leaves(history):
         least, greatest = (module.fact("batch") or [0, 0])[:2]
         trains = any(training for _, training in mode_changes(module, "train"))
         if module.fact("activation") == "norm" and trains and 0 < greatest <= limit.size:
             norms.append((module.address, least, greatest))
+            since += [step for step, training in mode_changes(module, "train") if training]
     if not norms:
         return
     sites = tuple(address for address, _, _ in norms)
@@ -44,7 +46,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "Use batches of 8 or more, nn.GroupNorm or nn.LayerNorm instead, or "
         "torch.nn.SyncBatchNorm across devices.",
         sites=sites,
-        first_step=history.first_step,
+        first_step=min(since),
         last_step=history.steps - 1,
         evidence={"largest batch": Evidence(greatest, limit.size)},
     )

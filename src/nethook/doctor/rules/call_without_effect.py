@@ -113,14 +113,15 @@ def _attribute(attribute: Mapping[str, Any], history: History, limit: Thresholds
         said = f"torch knows `{meant}`, which is still {not value}"
         fix = f"Write {kind}.{meant} = {value}."
     line = str(attribute.get("line", ""))
+    since = int(attribute.get("since", history.first_step))
     return Finding(
         "call-without-effect",
         "warning",
         f"`{name} = {value}` was set on {some(sites, kind)}, and does nothing: {said}.",
         fix,
         sites=tuple(site for site in sites if site != "the model"),
-        first_step=0,
-        last_step=max(history.steps - 1, 0),
+        first_step=since,
+        last_step=max(history.steps - 1, since),
         evidence={"attributes that mean nothing": Evidence(count, limit.attributes)},
         lines=(line,) if line else (),
     )

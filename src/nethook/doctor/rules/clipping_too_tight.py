@@ -16,6 +16,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.phrases import call_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import norm_of_weights
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
@@ -61,6 +62,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "share of steps": Evidence(share, limit.share),
             "norm before by norm after": Evidence(median(lost), limit.factor),
         },
+        lines=call_lines(history, "clip"),
     )
 
 
@@ -70,6 +72,7 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "event.order",
         "parameter.elements",
         "series.@loop.clip_limit.mean",
         "series.@loop.forwards.mean",

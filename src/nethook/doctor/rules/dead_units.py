@@ -56,7 +56,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     address, share, units = max(dead, key=lambda layer: layer[1])
     onset = _onset(history, address, since)
     when = f"since step {onset}" if onset is not None else "for the second half of the run"
-    onset = since if onset is None else onset
+    onset = max(since, history.first_step) if onset is None else onset
     yield Finding(
         "dead-units",
         "error" if share >= limit.error else "warning",

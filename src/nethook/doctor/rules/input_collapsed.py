@@ -15,6 +15,7 @@ from typing import NamedTuple
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.onset import since
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import BATCH_SIZE, INPUT_DISTINCT, INPUT_SPREAD, INPUTS
@@ -36,15 +37,19 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     rms, low = history.curve("", INPUTS, "rms"), history.curve("", INPUTS, "std")
     spread, distinct = history.batch(INPUT_SPREAD), history.batch(INPUT_DISTINCT)
     evidence: dict[str, Evidence] = {}
+    began: list[int] = []
     size = history.batch(BATCH_SIZE)
     several = len(size) > 0 and median(size.value) >= 2
     if len(spread) and several and median(spread.value) < limit.spread:
         evidence["spread between samples"] = Evidence(median(spread.value), limit.spread)
+        began.append(since(spread, spread.value < limit.spread))
     if len(distinct) and median(distinct.value) <= limit.distinct:
         evidence["different values"] = Evidence(median(distinct.value), 2)
+        began.append(since(distinct, distinct.value <= limit.distinct))
     tiny = len(rms) and len(low) and median(low.value) < limit.size * 0.5
     if tiny and median(rms.value) < limit.size:
         evidence["size of the inputs"] = Evidence(median(rms.value), limit.size)
+        began.append(since(rms, rms.value < limit.size))
     if not evidence:
         return
     shown = ", ".join(f"{name} {measured.value:.2g}" for name, measured in evidence.items())
@@ -55,7 +60,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         f"what enters the network is {what} ({shown}): there is little in it to learn from.",
         "Look at one batch: x.dtype, x.min(), x.max(), x.std(). Often it was divided by 255 twice, "
         "or divided in whole numbers.",
-        first_step=0,
+        first_step=min(began),
         last_step=history.steps - 1,
         evidence=evidence,
     )

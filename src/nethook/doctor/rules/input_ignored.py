@@ -23,6 +23,7 @@ from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.examined import lines, since
 from nethook.doctor.signals.layers import STOPPED_READS, fades, stopped_layers
+from nethook.doctor.signals.onset import first_step_of
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import BATCH_SIZE, INPUT_SPREAD, OUTPUT_SPREAD
@@ -76,13 +77,14 @@ def _by_spread(history: History, limit: Thresholds) -> Finding | None:
         return None
     if stopped_layers(history) or fades(history, limit.fades):
         return None
+    began = first_step_of(out)
     return Finding(
         "input-ignored",
         "error",
         f"different inputs (spread {differs:.3g}) give one and the same output (spread "
-        f"{median(out.value):.1g}), from the first step on.",
+        f"{median(out.value):.1g}), from step {began} on.",
         FIX,
-        first_step=int(out.step[0]),
+        first_step=began,
         last_step=int(out.step[-1]),
         evidence={
             "spread of outputs": Evidence(median(out.value), limit.spread),

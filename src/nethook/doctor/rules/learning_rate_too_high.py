@@ -18,6 +18,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Curve, History
+from nethook.doctor.phrases import optimizer_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.divergence import DIVERGENCE_READS, divergence
 from nethook.doctor.signals.one_batch import ONE_BATCH_READS, one_batch
@@ -93,6 +94,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "update by weights": Evidence(large, threshold),
             **({} if shown is None else shown.evidence),
         },
+        lines=optimizer_lines(history),
     )
 
 
@@ -141,6 +143,7 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
+        "event.groups",
         *DIVERGENCE_READS,
         *ONE_BATCH_READS,
         "series.@loop.grad_norm.max",

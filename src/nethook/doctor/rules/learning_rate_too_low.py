@@ -18,9 +18,11 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.phrases import optimizer_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import STOPPED_READS, fades, stopped_layers
 from nethook.doctor.signals.one_batch import ONE_BATCH_READS, one_batch
+from nethook.doctor.signals.onset import first_step_of
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median, quantile
 from nethook.runs.names import GRAD_NORM, UPDATE_RATIO
@@ -68,13 +70,14 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         f"learning rate is {number(rate)}." + ("" if shown is None else f" {shown.words}"),
         f"Raise the learning rate; {number(rate * min(factor, 1e6))} would make steps of a usual "
         "size.",
-        first_step=history.first_step,
+        first_step=first_step_of(ratio),
         last_step=history.steps - 1,
         evidence={
             "update by weights": Evidence(largest, limit.ratio),
             "norm of the gradient": Evidence(gradient, limit.gradient),
             **({} if shown is None else shown.evidence),
         },
+        lines=optimizer_lines(history),
     )
 
 
@@ -102,6 +105,7 @@ def _warming(history: History, limit: Thresholds) -> Finding | None:
             first_step=int(curve.step[0]),
             last_step=history.steps - 1,
             evidence={"changes, all upward": Evidence(rises, limit.rises)},
+            lines=optimizer_lines(history),
         )
     return None
 
@@ -114,6 +118,7 @@ RULE = Rule(
         *STOPPED_READS,
         *ONE_BATCH_READS,
         *PROGRESS_READS,
+        "event.groups",
         "module.parameters",
         "scalar.lr",
         "series.@loop.forwards.mean",

@@ -83,7 +83,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         f"{some(sites, 'parameter')} never got a gradient in {steps} steps, {why}.",
         fix,
         sites=sites,
-        first_step=0,
+        first_step=history.first_step,
         last_step=history.steps - 1,
         evidence={
             "steps without a gradient": Evidence(steps, limit.steps),
@@ -147,7 +147,7 @@ def _nothing_learns(history: History, limit: Thresholds) -> Iterator[Finding]:
         "torch.tensor(...) or torch.no_grad(); a loss that is wrapped anew, or given "
         "requires_grad, has forgotten how it was made.",
         sites=sites,
-        first_step=0,
+        first_step=history.first_step,
         last_step=history.steps - 1,
         evidence={
             "backward passes": Evidence(passes, limit.steps),
@@ -196,7 +196,7 @@ def _frozen_end(
         "Was a layer before it to be frozen? Set requires_grad_(True) on this one, and give it to "
         "the optimizer.",
         sites=sites,
-        first_step=0,
+        first_step=history.first_step,
         last_step=history.steps - 1,
         evidence={"layers that are frozen at random": Evidence(len(last), 1)},
     )

@@ -100,6 +100,7 @@ def _little(history: History, went: Progress, limit: Thresholds) -> Iterator[Fin
         "are learnt by heart.",
         "Check on a few samples that inputs and targets belong together, and compare with the loss "
         "of samples that were not trained on.",
+        first_step=history.first_step,
         last_step=history.steps - 1,
         evidence={
             "loss, by what a constant answer scores": Evidence(went.end / constant, limit.little)

@@ -66,7 +66,7 @@ def _of_parameters(history: History, missed: list[SiteFacts], graph: Graph) -> F
         f"{everything:,} weights.",
         fix,
         sites=sites,
-        first_step=0,
+        first_step=_since(history, sites, graph),
         last_step=history.steps - 1,
         evidence={"parameters without an optimizer": Evidence(len(missed), 1)},
         lines=_lines(graph),
@@ -91,6 +91,12 @@ def _of_networks(history: History, networks: list[Loose], graph: Graph) -> Findi
         evidence={"parameters without an optimizer": Evidence(count, 1)},
         lines=tuple(dict.fromkeys([*_lines(graph), *(one.line for one in networks if one.line)])),
     )
+
+
+def _since(history: History, sites: tuple[str, ...], graph: Graph) -> int:
+    """The first graph in which one of them was a leaf; without graphs, where the record begins."""
+    met = [one.since for one in graph.registered if one.where in sites]
+    return min(met, default=history.first_step)
 
 
 def _lines(graph: Graph) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.phrases import optimizer_lines
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.onset import since
 from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
 from nethook.doctor.signals.quantiles import median, running_medians
 from nethook.runs.names import UPDATE_COSINE
@@ -54,7 +56,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not undone and (onward or len(swings) < limit.swings):
         return
     how = f"; successive updates undo each other (cosine {cosine:.2f})" if undone else ""
-    first = history.first_step if undone or not swings else swings[0]
+    first = swings[0] if swings and not undone else _undone_since(history, limit)
     evidence = {
         "swing of the loss": Evidence(swing, limit.noise),
         "swings by half and back": Evidence(len(swings), limit.swings),
@@ -69,6 +71,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         first_step=first,
         last_step=history.steps - 1,
         evidence=evidence,
+        lines=optimizer_lines(history),
     )
 
 
@@ -93,6 +96,17 @@ def _cosine(history: History) -> float | None:
         if len(curve := history.curve(parameter.address, UPDATE_COSINE)) >= 5
     ]
     return median(cosines) if cosines else None
+
+
+def _undone_since(history: History, limit: Thresholds) -> int:
+    """The step from which on the updates of most parameters undid each other."""
+    began = [
+        since(curve, opposite)
+        for parameter in history.parameters
+        if len(curve := history.curve(parameter.address, UPDATE_COSINE)) >= 5
+        and (opposite := curve.value <= limit.cosine).any()
+    ]
+    return int(median(began)) if began else history.first_step
 
 
 def _swings(history: History, limit: Thresholds) -> list[int]:
@@ -127,6 +141,7 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "event.groups",
         "series.@loop.forwards.mean",
         "series.update_cosine.mean",
     ),

@@ -58,7 +58,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "Normalise the inputs, start with smaller weights (nethook.init), lower the learning rate, "
         "or put a norm before the activation.",
         sites=tuple(near),
-        first_step=history.steps // 2 if began is None else began,
+        first_step=max(history.first_step, history.steps // 2) if began is None else began,
         last_step=history.steps - 1,
         evidence={"share near the ends": Evidence(near[worst], limit.share)},
     )

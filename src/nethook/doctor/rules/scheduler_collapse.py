@@ -19,6 +19,7 @@ import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Curve, History
+from nethook.doctor.phrases import scheduler_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress, progress_of
 from nethook.runs.names import SCHEDULES
@@ -41,14 +42,14 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     is_ill = went is not None and not went.does_its_job
     fall = limit.little if is_ill else limit.fall
     fell = [
-        (step, peak, last)
-        for curve in history.rates().values()
+        (step, peak, last, name)
+        for name, curve in history.rates().items()
         if (collapse := _collapse(curve, history.steps, fall, limit.part)) is not None
         for step, peak, last in [collapse]
     ]
     if not fell:
         return
-    step, peak, last = min(fell)
+    step, peak, last, name = min(fell)
     if any(_was_done(curve, step) for curve in history.losses()):
         return
     left = 1 - step / max(1, history.steps)
@@ -66,6 +67,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "rate by its peak": Evidence(last / peak, fall),
             "part of the run that was left": Evidence(left, limit.part),
         },
+        lines=scheduler_lines(history, name.partition(".")[0]),
     )
 
 
@@ -97,6 +99,7 @@ RULE = Rule(
     look,
     reads=(
         *PROGRESS_READS,
+        "event.groups",
         "scalar.lr",
         "series.@loop.forwards.mean",
         "series.@loop.schedules.mean",

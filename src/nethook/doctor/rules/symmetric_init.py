@@ -27,20 +27,19 @@ class Thresholds(NamedTuple):
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding, with every weight that is symmetric."""
-    symmetric = [
-        parameter.address for parameter in history.parameters if _is_symmetric(parameter, limit)
-    ]
+    symmetric = [parameter for parameter in history.parameters if _is_symmetric(parameter, limit)]
     if not symmetric:
         return
+    sites = tuple(parameter.address for parameter in symmetric)
     yield Finding(
         "symmetric-init",
         "error",
-        f"the units of {some(symmetric, 'weight')} start with the same weights and get the same "
+        f"the units of {some(sites, 'weight')} start with the same weights and get the same "
         "gradients: they will always compute the same thing.",
         "Start with random weights: torch.nn.init.kaiming_normal_(layer.weight), or "
         "nethook.init.apply_ for the whole model.",
-        sites=tuple(symmetric),
-        first_step=history.first_step,
+        sites=sites,
+        first_step=min(_first_step(history, one) for one in symmetric),
         last_step=history.steps - 1,
         evidence={"weights with equal rows": Evidence(len(symmetric), 1)},
     )
@@ -55,6 +54,12 @@ def _is_symmetric(parameter: SiteFacts, limit: Thresholds) -> bool:
         return False
     few = max(1, int(limit.share * rows))
     return all(weights[step] <= few and gradients[step] <= few for step in steps)
+
+
+def _first_step(history: History, parameter: SiteFacts) -> int:
+    """The first step at which its rows were compared."""
+    steps = [int(step) for step in parameter.fact("distinct_rows", {})]
+    return min(steps, default=history.first_step)
 
 
 RULE = Rule(

@@ -38,7 +38,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     evaluations = max(passes)
     written = history.info("written_in_evaluation", {})
     if isinstance(written, dict) and written.get("buffers"):
-        yield _writes(history, list(written["buffers"]), int(written.get("step") or 0))
+        yield _writes(
+            history, list(written["buffers"]), int(written.get("step") or history.first_step)
+        )
         return
     singles = history.info("single_samples")
     if evaluations < limit.passes and singles is None:
@@ -46,7 +48,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     wrong = [
         (module, since)
         for module in history.modules
-        if module.fact("activation") in MODAL and (since := _in_training_mode(module)) is not None
+        if module.fact("activation") in MODAL
+        and (since := _in_training_mode(history, module)) is not None
     ]
     if not wrong:
         return
@@ -88,7 +91,7 @@ _EFFECTS = {
 }
 
 
-def _in_training_mode(module: SiteFacts) -> int | None:
+def _in_training_mode(history: History, module: SiteFacts) -> int | None:
     """Since when a module is evaluated in training mode; None where it is not."""
     calls = module.fact("calls", {})
     if not (isinstance(calls, dict) and calls.get("eval")):
@@ -97,7 +100,7 @@ def _in_training_mode(module: SiteFacts) -> int | None:
     flags = [training for _, training in in_eval or mode_changes(module, "train")]
     if not flags or not all(flags):
         return None
-    return in_eval[0][0] if in_eval else 0
+    return in_eval[0][0] if in_eval else history.first_step
 
 
 def before_training(dropouts: tuple[str, ...]) -> Finding:

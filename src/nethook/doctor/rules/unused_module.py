@@ -55,7 +55,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         f"Call {'it' if len(idle) == 1 else 'them'} in the forward, or take "
         f"{'it' if len(idle) == 1 else 'them'} out of the model.",
         sites=tuple(idle),
-        first_step=0,
+        first_step=history.first_step,
         last_step=history.steps - 1,
         evidence={"modules that were never called": Evidence(len(idle), 1)},
     )

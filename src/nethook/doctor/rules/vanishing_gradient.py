@@ -19,7 +19,7 @@ from nethook.doctor.history import Curve, History
 from nethook.doctor.phrases import KEEP_GRADIENT
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.layers import gradient_profile
-from nethook.doctor.signals.onset import onset
+from nethook.doctor.signals.onset import since
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.runs.names import GRADS
 from nethook.text.numbers import ascii_number as number
@@ -72,8 +72,10 @@ def _began(history: History, first: str, last: str, ratio: float) -> int:
     early, end = history.curve(first, GRADS, "rms"), history.curve(last, GRADS, "rms")
     _, ours, theirs = np.intersect1d(early.step, end.step, return_indices=True)
     both = Curve(early.step[ours], early.value[ours], early.steps[ours])
-    began = onset(both, both.value <= ratio * end.value[theirs])
-    return history.first_step if began is None else began
+    small = both.value <= ratio * end.value[theirs]
+    if not small.any():  # in none of the steps in which both were measured
+        return max(history.first_step, history.steps // 4)  # where the profile begins
+    return since(both, small)
 
 
 _FIX = (

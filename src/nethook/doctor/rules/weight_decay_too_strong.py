@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
+from nethook.doctor.phrases import optimizer_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.onset import first_step_of
 from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
@@ -84,6 +85,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "decay by the whole update": Evidence(by_decay, limit.part),
             "what decay takes in a step": Evidence(a_step, limit.forgets),
         },
+        lines=optimizer_lines(history),
     )
 
 

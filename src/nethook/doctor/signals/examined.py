@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from nethook.doctor.history import Examined, History
-
-EARLY: Final = 16
-"""What the code of a model or loss shows within so many steps has been so from the start."""
 
 
 def first(history: History, experiment: str, **facts: object) -> Examined | None:
@@ -51,5 +47,5 @@ def lines(result: Examined) -> tuple[str, ...]:
 
 
 def since(result: Examined) -> int:
-    """The step from which on it has been so."""
-    return 0 if result.step <= EARLY else result.step
+    """The step that was examined: of those before it nothing is known."""
+    return result.step

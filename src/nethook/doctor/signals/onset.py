@@ -25,6 +25,12 @@ def onset(curve: Curve, chosen: npt.NDArray[np.bool_]) -> int | None:
     return first_step_of(curve, int(good[0])) if len(good) else None
 
 
+def since(curve: Curve, chosen: npt.NDArray[np.bool_]) -> int:
+    """The onset; where the last windows are not chosen, the first that is: one must be."""
+    began = onset(curve, chosen)
+    return first_step_of(curve, int(np.argmax(chosen))) if began is None else began
+
+
 def first_step_of(curve: Curve, place: int = 0) -> int:
     """The first step of a window."""
     return max(0, int(curve.step[place] - curve.steps[place] + 1))

@@ -27,8 +27,8 @@ from torch.nn import functional as F
 
 from nethook.addresses.nested import tensors
 from nethook.examining.experiment import Result, fine, found, question
-from nethook.examining.experiments.moved import change, comparable
-from nethook.examining.experiments.once import evaluated
+from nethook.examining.probes.moved import change, comparable
+from nethook.examining.probes.once import evaluated
 from nethook.examining.rehearsal import Rehearsal
 from nethook.hooks.process.source_line import ScriptLine, line_of_script
 

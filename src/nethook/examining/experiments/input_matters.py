@@ -23,9 +23,9 @@ from torch import nn
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import tensors
 from nethook.examining.experiment import Result, fine, found, not_applicable, question
-from nethook.examining.experiments.batch_axis import is_whole, tensors_of, with_tensors
-from nethook.examining.experiments.moved import change, comparable
-from nethook.examining.experiments.once import evaluated
+from nethook.examining.probes.batch_axis import is_whole, tensors_of, with_tensors
+from nethook.examining.probes.moved import change, comparable
+from nethook.examining.probes.once import evaluated
 from nethook.examining.rehearsal import Rehearsal
 
 

@@ -21,8 +21,8 @@ import torch
 from torch import nn
 
 from nethook.examining.experiment import Result, fine, found, not_applicable, question
-from nethook.examining.experiments.sequences import Followed, aligned_inputs, followed
-from nethook.examining.experiments.source import line_of_class, line_of_loss
+from nethook.examining.probes.sequences import Followed, aligned_inputs, followed
+from nethook.examining.probes.source import line_of_class, line_of_loss
 from nethook.examining.rehearsal import Rehearsal
 
 

@@ -23,13 +23,13 @@ import torch
 
 from nethook.addresses.nested import tensors
 from nethook.examining.experiment import NotReplayableError, Result, fine, found, not_applicable
-from nethook.examining.experiments.batch_axis import BatchAxis
-from nethook.examining.experiments.graph import gradients
-from nethook.examining.experiments.once import with_graph
-from nethook.examining.experiments.origins import Places, places_of, prediction_row, rows_that
-from nethook.examining.experiments.rows import sample_axes
 from nethook.examining.experiments.samples_independent import WEAK, mixing
-from nethook.examining.experiments.source import line_of_loss, lines_of_layout
+from nethook.examining.probes.batch_axis import BatchAxis
+from nethook.examining.probes.graph import gradients
+from nethook.examining.probes.once import with_graph
+from nethook.examining.probes.origins import Places, places_of, prediction_row, rows_that
+from nethook.examining.probes.rows import sample_axes
+from nethook.examining.probes.source import line_of_loss, lines_of_layout
 from nethook.examining.rehearsal import Rehearsal
 
 SHIFTS: Final = range(-2, 3)

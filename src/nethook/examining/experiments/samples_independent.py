@@ -32,14 +32,14 @@ from nethook.examining.experiment import (
     not_applicable,
     question,
 )
-from nethook.examining.experiments.batch_axis import BatchAxis, first_middle_last
-from nethook.examining.experiments.graph import softmax_over_first, uses_batch_statistics
-from nethook.examining.experiments.moved import change, comparable
-from nethook.examining.experiments.once import evaluated, once
-from nethook.examining.experiments.origins import rows_that
-from nethook.examining.experiments.rows import sample_axes, shown_by, why_not_samples
-from nethook.examining.experiments.smooth import follows_several, has_samples
-from nethook.examining.experiments.source import line_of_class
+from nethook.examining.probes.batch_axis import BatchAxis, first_middle_last
+from nethook.examining.probes.graph import softmax_over_first, uses_batch_statistics
+from nethook.examining.probes.moved import change, comparable
+from nethook.examining.probes.once import evaluated, once
+from nethook.examining.probes.origins import rows_that
+from nethook.examining.probes.rows import sample_axes, shown_by, why_not_samples
+from nethook.examining.probes.smooth import follows_several, has_samples
+from nethook.examining.probes.source import line_of_class
 from nethook.examining.rehearsal import Ran, Rehearsal
 
 WEAK: Final = 1e-3

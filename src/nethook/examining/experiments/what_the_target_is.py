@@ -22,9 +22,9 @@ import torch
 
 from nethook.addresses.paths import show_path
 from nethook.examining.experiment import Result, fine, found, not_applicable, question
-from nethook.examining.experiments.batch_axis import is_whole, tensors_of
-from nethook.examining.experiments.sequences import Followed, aligned_inputs, followed
-from nethook.examining.experiments.source import line_of_loss
+from nethook.examining.probes.batch_axis import is_whole, tensors_of
+from nethook.examining.probes.sequences import Followed, aligned_inputs, followed
+from nethook.examining.probes.source import line_of_loss
 from nethook.examining.rehearsal import Rehearsal
 
 FEWEST: Final = 8

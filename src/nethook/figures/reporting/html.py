@@ -19,6 +19,7 @@ from nethook.drawing.palette import THEMES, template
 from nethook.drawing.render import dark_colours, payload
 from nethook.text.escape import html_text, script_json, shorten
 from nethook.text.findings import Evidence, Finding, when
+from nethook.text.findings import places as lines_of
 from nethook.text.numbers import number
 
 
@@ -221,7 +222,7 @@ def _finding(
     parts = [f'<div class="head">{_badge(finding)}{time}</div>']
     parts.append(f"<p>{_lines(finding.message)}</p>")
     if finding.lines:
-        where = ", ".join(f"<code>{html_text(place)}</code>" for place in finding.lines[:3])
+        where = ", ".join(f"<code>{html_text(place)}</code>" for place in lines_of(finding))
         parts.append(f'<p class="note">{where}</p>')
     if finding.sites:
         shown = [_site(site, places) for site in finding.sites[:12]]
@@ -230,6 +231,8 @@ def _finding(
         parts.append(f'<div class="chips">{"".join(shown)}</div>')
     if finding.fix:
         parts.append(f'<p class="fix"><b>Fix</b> {_lines(finding.fix)}</p>')
+    if finding.tried:
+        parts.append(f"<p><b>Tried</b> {_lines(finding.tried)}</p>")
     if finding.evidence:
         parts.append(_evidence(finding.evidence))
     if finding.consequences:

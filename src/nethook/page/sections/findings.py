@@ -30,6 +30,7 @@ from nethook.page.html import (
 from nethook.page.sections.overview import layer_link
 from nethook.page.urls import Place
 from nethook.text.findings import Evidence, Finding
+from nethook.text.findings import places as lines_of
 from nethook.text.findings import verdict as counted
 from nethook.text.numbers import number
 from nethook.text.paragraphs import capitalized
@@ -105,8 +106,8 @@ def told(opened: Opened, reading: Reading, finding: Finding) -> Node:
         html.P(lines(finding.message)),
     ]
     if finding.lines:
-        places = [html.Code(said(place, 300)) for place in finding.lines[:3]]
-        nodes.append(html.Div(places, className="chips"))
+        where = [html.Code(said(line, 300)) for line in lines_of(finding)]
+        nodes.append(html.Div(where, className="chips"))
     if finding.sites:
         step = finding.first_step
         chips = [
@@ -118,6 +119,8 @@ def told(opened: Opened, reading: Reading, finding: Finding) -> Node:
         nodes.append(html.Div(chips, className="chips"))
     if finding.fix:
         nodes.append(html.P([html.B("Fix "), *lines(finding.fix)], className="fix"))
+    if finding.tried:
+        nodes.append(html.P([html.B("Tried "), *lines(finding.tried)]))
     if finding.evidence:
         nodes.append(_evidence(finding.evidence))
     if finding.consequences:

@@ -27,9 +27,14 @@ class Attributes:
 
     def __init__(self, models: Mapping[str, nn.Module]) -> None:
         self._models = models
+        self._since: dict[tuple[str, str, str, bool], int] = {}
 
-    def found(self) -> list[dict[str, Any]]:
-        """Each name with the switch that was meant, its value, where it is, and its line."""
+    def found(self, step: int) -> list[dict[str, Any]]:
+        """Each name with the switch that was meant, its value, where it is, its line, since when.
+
+        Arguments:
+            step: at which it is looked.
+        """
         groups: dict[tuple[str, str, str, bool], list[str]] = {}
         for address, kind, name, meant, value in self._set():
             groups.setdefault((kind, name, meant, value), []).append(address)
@@ -37,6 +42,7 @@ class Attributes:
             {
                 "of": kind, "name": name, "meant": meant, "value": value,
                 "count": len(addresses), "sites": addresses[:20], "line": line_of(name),
+                "since": self._since.setdefault((kind, name, meant, value), step),
             }
             for (kind, name, meant, value), addresses in groups.items()
         ]  # fmt: skip

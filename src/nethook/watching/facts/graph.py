@@ -132,7 +132,7 @@ class Graph(FailsAlone, Recorder):
                 "unheld": self._loose.of_models(names),
                 "others": self._loose.of_others(),
                 "optimizers": self._held.facts(),
-                "attributes": self._attributes.found(),
+                "attributes": self._attributes.found(self._watching.step),
             }
         if told != self._told:
             self._told = told

@@ -22,6 +22,7 @@ from nethook.watching import budget
 from nethook.watching.clock.clock import PATIENCE
 from nethook.watching.flight.recorder import Flight
 from nethook.watching.journal import Journal
+from nethook.watching.loop.rebinding import Resolver
 from nethook.watching.loop.track import Track, is_there
 from nethook.watching.loop.wiped_passes import WipedPasses
 from nethook.watching.measuring.device_flags import DeviceFlags
@@ -32,7 +33,6 @@ from nethook.watching.measuring.parameters import (
     ParametersChangedError,
     ParameterSet,
 )
-from nethook.watching.measuring.rebinding import Resolver
 from nethook.watching.measuring.witnesses import Witnesses
 
 _now = time.perf_counter

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from nethook.hooks.process.origins import line_of_optimizer, lines_of_schedulers
 from nethook.runs import names
 from nethook.runs.secrets.masking import masked_setting
 from nethook.stats.shards import local_part
@@ -31,6 +32,7 @@ class Track:
         self.set: ParameterSet | None = None
         self.rates: list[float | None] = []
         self.settings: list[dict[str, object]] = []
+        self.schedulers: list[str] = []  # the lines that made them
         # Gradients that its last step has used: (parameter, id, version). None where they were not
         # noted, for the loop clears its gradients.
         self.used: list[tuple[torch.Tensor, int, int]] | None = []
@@ -90,11 +92,14 @@ class Track:
         self.rates = rates
         if samples or not self.settings:
             settings = [settings_of(group) for group in optimizer.param_groups]
-            if settings != self.settings:
-                self.settings = settings
+            schedulers = lines_of_schedulers(optimizer)
+            if settings != self.settings or schedulers != self.schedulers:
+                self.settings, self.schedulers = settings, schedulers
                 data = {
                     "optimizer": self.name,
                     "type": self.type,
+                    "line": line_of_optimizer(optimizer),
+                    "schedulers": schedulers,
                     "groups": settings,
                     "parameters": self.sizes,
                     "fused": any(bool(group.get("fused")) for group in optimizer.param_groups),

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from nethook.examining.experiments.graph import (
+from nethook.examining.probes.graph import (
     gradients,
     nodes_behind,
     softmax_over_first,

@@ -12,7 +12,7 @@ from torch import nn
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import tensors
-from nethook.examining.experiments.batch_axis import BatchAxis, is_whole, tensors_of
+from nethook.examining.probes.batch_axis import BatchAxis, is_whole, tensors_of
 from nethook.examining.rehearsal import Rehearsal
 
 FEWEST = 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nethook.examining.experiments.rows import sample_axes
-from nethook.examining.experiments.smooth import follows_several, has_samples
+from nethook.examining.probes.rows import sample_axes
+from nethook.examining.probes.smooth import follows_several, has_samples
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL
 

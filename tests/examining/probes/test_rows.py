@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from nethook.examining.experiments.rows import sample_axes, shown_by, why_not_samples
+from nethook.examining.probes.rows import sample_axes, shown_by, why_not_samples
 from tests.examining.experiments.healthy import HEALTHY, TimeFirst, classes, mlp
 from tests.examining.experiments.steps import step
 

@@ -19,7 +19,7 @@ from nethook.hooks.layouts.fsdp import shards_of
 from nethook.runs import names
 from nethook.torch_private import children_of, parameters_of
 from nethook.watching.journal import Journal
-from nethook.watching.loose_tensors import is_trained
+from nethook.watching.loop.loose_tensors import is_trained
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 
 SHOWN = 20

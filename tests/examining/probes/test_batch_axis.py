@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from nethook.addresses.inputs import Inputs
-from nethook.examining.experiments.batch_axis import BatchAxis, first_middle_last, tensors_of
+from nethook.examining.probes.batch_axis import BatchAxis, first_middle_last, tensors_of
 
 
 def given(inputs: Inputs) -> list[torch.Tensor]:

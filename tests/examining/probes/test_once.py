@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from nethook.examining.experiments.once import evaluated, once, with_graph
+from nethook.examining.probes.once import evaluated, once, with_graph
 from tests.examining.experiments.healthy import HEALTHY
 
 

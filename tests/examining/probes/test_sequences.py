@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nethook.examining.experiments.sequences import Layout, aligned_inputs, followed, scored_rows
+from nethook.examining.probes.sequences import Layout, aligned_inputs, followed, scored_rows
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL
 

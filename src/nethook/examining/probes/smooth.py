@@ -12,13 +12,13 @@ import torch
 from torch import nn
 
 from nethook.addresses.nested import tensors
-from nethook.examining.experiments.batch_axis import (
+from nethook.examining.probes.batch_axis import (
     BatchAxis,
     is_whole,
     tensors_of,
     with_tensors,
 )
-from nethook.examining.experiments.graph import gradients, nodes_behind
+from nethook.examining.probes.graph import gradients, nodes_behind
 from nethook.examining.rehearsal import Rehearsal
 from nethook.hooks.autograd.nodes import leaf_of
 

@@ -19,11 +19,11 @@ import torch
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import tensors
 from nethook.examining.experiment import NotReplayableError
-from nethook.examining.experiments.batch_axis import is_whole, tensors_of, with_tensors
-from nethook.examining.experiments.graph import gradients
-from nethook.examining.experiments.moved import change, comparable
-from nethook.examining.experiments.once import evaluated, once, with_graph
-from nethook.examining.experiments.origins import prediction_row, rows_that
+from nethook.examining.probes.batch_axis import is_whole, tensors_of, with_tensors
+from nethook.examining.probes.graph import gradients
+from nethook.examining.probes.moved import change, comparable
+from nethook.examining.probes.once import evaluated, once, with_graph
+from nethook.examining.probes.origins import prediction_row, rows_that
 from nethook.examining.rehearsal import Ran, Rehearsal
 
 SHIFTS: Final = (-2, -1, 0, 1, 2, 3)

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from nethook.examining.experiments.moved import change, comparable
+from nethook.examining.probes.moved import change, comparable
 
 
 def test_rounding_is_no_change() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from nethook.examining.experiments.source import line_of_class, line_of_loss, lines_of_layout
+from nethook.examining.probes.source import line_of_class, line_of_loss, lines_of_layout
 from tests.examining.experiments.healthy import HEALTHY, Reader
 from tests.examining.experiments.ill import ILL
 

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from nethook.examining.experiments.origins import places_of, prediction_row, rows_that
 from nethook.examining.loss_calls import LossCall
+from nethook.examining.probes.origins import places_of, prediction_row, rows_that
 from nethook.examining.rehearsal import Rehearsal
 from tests.examining.experiments.steps import step
 

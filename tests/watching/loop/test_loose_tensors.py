@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import nethook
-from nethook.watching.loose_tensors import LooseTensors, is_trained
+from nethook.watching.loop.loose_tensors import LooseTensors, is_trained
 
 
 def test_the_tensors_are_the_same_ones():

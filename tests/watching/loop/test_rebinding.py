@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from nethook.watching.loop.rebinding import Resolver
 from nethook.watching.measuring.parameter_facts import ParameterFacts
-from nethook.watching.measuring.rebinding import Resolver
 from tests.watching.fakes import journal
 
 

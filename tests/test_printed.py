@@ -198,7 +198,13 @@ def test_the_verdict_of_a_script(golden: Golden, script: str, code: int, tmp_pat
     cost = r"watching cost ((less than )?[\d.,]+ % per step and )?(less than )?[\d.]+ s in all"
     # How many experiments there is time for depends on the machine.
     examined = r"(?s)examined in (less than )?[\d.]+ s: \d+ experiments? on copies.*?\n(?=\S)"
-    costs = {cost: "watching cost # s in all", examined: "examined in # s: # experiments\n"}
+    # A model that counts its calls fails on a copy only if examining began late.
+    fails = r"not examined: the model fails on it.*\n"
+    costs = {
+        cost: "watching cost # s in all",
+        examined: "examined in # s: # experiments\n",
+        fails: "",
+    }
     text = unwrapped(replaced(done.closing, names))
     golden(f"verdict_{script}", replaced(text, {**costs, **FRACTIONS, r"\b\d+ %": "# %"}))
 

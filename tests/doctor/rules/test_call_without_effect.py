@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nethook.doctor.rules.call_without_effect import clips_too_late
-from tests.doctor.ill import calls, misspelt
+from tests.doctor.ill import calls, graph, misspelt, stuck
 from tests.doctor.small_runs import Net, codes, findings, train
 
 
@@ -114,3 +114,11 @@ def test_clipping_names_its_line() -> None:
     assert finding.lines == ("train.py:12",)
     assert finding.severity == "warning"  # the run does its job
     assert "clipped 200 times" in finding.message
+
+
+def test_a_state_that_was_kept_by_reference() -> None:
+    made = graph(stuck(), loads=[{"line": "train.py:60", "writes": 240}])
+    (finding,) = made.found("call-without-effect")
+    assert finding.lines == ("train.py:60",)
+    assert "240 updates before, by reference" in finding.message
+    assert not graph(stuck(), loads=[{"line": "", "writes": 2}]).found("call-without-effect")

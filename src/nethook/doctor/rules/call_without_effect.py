@@ -2,12 +2,14 @@
 
 Cause: gradients are clipped after the step that used them, or after they were cleared. Or an
 attribute was misspelt, `parameter.require_grad = False`, or set on a module, which has no such
-switch: `model.features.requires_grad = False`. Python makes a new attribute of it.
+switch: `model.features.requires_grad = False`. Python makes a new attribute of it. Or the best
+weights were kept as `model.state_dict()`, which is no copy: they are those of now.
 Evidence: the order of the loop's calls: at no clipping there are gradients of a backward pass that
 a step is still to use. Of an attribute: it is there, its name is one slip away from a switch of
-torch's, and the switch itself says the opposite.
+torch's, and the switch itself says the opposite. Of a load: every tensor of the state is the
+model's own, in the same memory, and was written many times since the state was taken.
 Fix: the call goes between `backward` and `step`; write the name that torch knows: `requires_grad`,
-or `module.requires_grad_(False)`.
+or `module.requires_grad_(False)`; keep `copy.deepcopy(model.state_dict())`.
 Silent: where one order of the loop has the call in the right place, where another optimizer steps
 after it, and where gradients are not cleared before the next pass, which then adds to the clipped
 ones; where the switch has the same value, for attributes that a class sets itself, and for names
@@ -35,6 +37,7 @@ class Thresholds(NamedTuple):
 
     clips: float = 3  # clippings: one may be a probe
     attributes: float = 1  # that mean nothing
+    writes: float = 8  # to the weights between taking a state and loading it
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -43,6 +46,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     for attribute in graph_of(history).attributes:
         if int(attribute.get("count", 0)) >= limit.attributes:
             yield _attribute(attribute, history, limit)
+    for load in graph_of(history).loads:
+        if int(load.get("writes", 0)) > limit.writes:
+            yield _load(load, history, limit)
 
 
 def _clipping(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -122,6 +128,23 @@ def _attribute(attribute: Mapping[str, Any], history: History, limit: Thresholds
         first_step=0,
         last_step=max(history.steps - 1, 0),
         evidence={"attributes that mean nothing": Evidence(count, limit.attributes)},
+        lines=(line,) if line else (),
+    )
+
+
+def _load(load: Mapping[str, Any], history: History, limit: Thresholds) -> Finding:
+    writes, line = int(load.get("writes", 0)), str(load.get("line", ""))
+    return Finding(
+        "call-without-effect",
+        "warning",
+        f"load_state_dict{f' ({line})' if line else ''} loads the model's own tensors into it: the "
+        f"state was taken {writes} updates before, by reference, and has changed with every one of "
+        "them. The weights stay those of the last step.",
+        "Keep a copy of the weights: copy.deepcopy(model.state_dict()), or write them to a file "
+        "with torch.save.",
+        first_step=0,
+        last_step=max(history.steps - 1, 0),
+        evidence={"updates of the weights since": Evidence(writes, limit.writes)},
         lines=(line,) if line else (),
     )
 

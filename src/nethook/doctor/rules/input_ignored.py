@@ -47,7 +47,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     went = progress(history)
     # What learns reads its input: the experiment alone says nothing of such a run.
     is_still = went is not None and not went.improves
-    if spread is None and result is not None and is_still:
+    # A signal that fades with depth is below what the last layers can add, bit for bit.
+    if spread is None and result is not None and is_still and not _is_lost(history, limit):
         yield Finding(
             "input-ignored",
             "error",
@@ -64,6 +65,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         yield replace(spread, evidence={**spread.evidence, **shown})
 
 
+def _is_lost(history: History, limit: Thresholds) -> bool:
+    """Whether layers stop or weaken the signal: it came in, and something else is the cause."""
+    return bool(stopped_layers(history)) or fades(history, limit.fades)
+
+
 def _by_spread(history: History, limit: Thresholds) -> Finding | None:
     """What the outputs of the run's own batches show."""
     out, given = history.batch(OUTPUT_SPREAD), history.batch(INPUT_SPREAD)
@@ -74,7 +80,7 @@ def _by_spread(history: History, limit: Thresholds) -> Finding | None:
     differs = median(given.value)
     if constant < limit.share or out.value[0] > limit.spread or differs < limit.inputs:
         return None
-    if stopped_layers(history) or fades(history, limit.fades):
+    if _is_lost(history, limit):
         return None
     return Finding(
         "input-ignored",

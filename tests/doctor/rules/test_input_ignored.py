@@ -48,3 +48,8 @@ def test_a_signal_that_fades_with_depth_is_not_ignored() -> None:
     assert not faded.found("input-ignored")
     strong = layers(stuck(), a=0.5, b=0.7, c=1.0).examined("the input matters", inputs=1)
     assert strong.found("input-ignored")
+
+
+def test_outputs_that_are_no_numbers_do_not_differ_either() -> None:
+    assert not spreads(0.0).event("non-finite", 0).found("input-ignored")
+    assert spreads(0.0).event("non-finite", 120).found("input-ignored")

@@ -54,8 +54,8 @@ def test_a_norm_in_a_run_that_learns() -> None:
 
 
 def test_an_activation_that_is_made_and_never_called() -> None:
-    made = chain(*NORMED).loss(falling(200)).module(
-        "b.act", activation="rectifier", first_call=None
+    made = (
+        chain(*NORMED).loss(falling(200)).module("b.act", activation="rectifier", first_call=None)
     )
     (finding,) = made.found("missing-activation")
     assert finding.severity == "info"
@@ -64,7 +64,9 @@ def test_an_activation_that_is_made_and_never_called() -> None:
 
 
 def test_an_idle_activation_of_another_module_says_nothing() -> None:
-    made = chain(*NORMED).loss(falling(200)).module(
-        "head.act", activation="rectifier", first_call=None
+    made = (
+        chain(*NORMED)
+        .loss(falling(200))
+        .module("head.act", activation="rectifier", first_call=None)
     )
     assert not made.found("missing-activation")

@@ -28,6 +28,7 @@ from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import BATCH_SIZE, INPUT_SPREAD, OUTPUT_SPREAD
 
 EXAMINED: Final = "the input matters"
+NON_FINITE: Final = "non-finite"
 FIX: Final = "Look in the forward for an input that is overwritten, zeroed or not passed on."
 
 
@@ -73,6 +74,9 @@ def _is_lost(history: History, limit: Thresholds) -> bool:
 def _by_spread(history: History, limit: Thresholds) -> Finding | None:
     """What the outputs of the run's own batches show."""
     out, given = history.batch(OUTPUT_SPREAD), history.batch(INPUT_SPREAD)
+    broken = [event.step for event in history.events(NON_FINITE)]
+    if broken:  # numbers that are none do not differ
+        out = out.until(min(broken) - 1)
     size = history.batch(BATCH_SIZE)
     if len(out) < 5 or not len(given) or not len(size) or median(size.value) < 2:
         return None
@@ -104,6 +108,7 @@ RULE = Rule(
     reads=(
         *PROGRESS_READS,
         *STOPPED_READS,
+        "event.non-finite",
         "examined.the input matters",
         "examined.the input matters.lines",
         "module.parameters",

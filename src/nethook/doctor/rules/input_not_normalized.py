@@ -65,8 +65,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         f"inputs have mean {median(mean.value):.3g} and spread "
         f"{median(std.value):.3g}, and {trouble}.",
         "Subtract the mean and divide by the standard deviation of the training data, or put a "
-        "normalisation layer first."
-        + (_TWICE if away > limit.far and size <= limit.size else ""),
+        "normalisation layer first." + (_TWICE if away > limit.far and size <= limit.size else ""),
         first_step=first if first is not None else int(rms.step[0]),
         last_step=history.steps - 1,
         evidence={

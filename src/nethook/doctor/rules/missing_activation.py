@@ -23,7 +23,6 @@ from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.linear import Pair, linear_pairs
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
-
 _BENDS: Final = ("rectifier", "bounded")
 """Kinds of modules that a row of linear layers ends at."""
 
@@ -40,9 +39,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     well = went is None or went.does_its_job  # of a few steps nothing is known yet
     idle = _idle_activations(history)
     pairs = [
-        pair
-        for pair in linear_pairs(history)
-        if not pair.normed or not well or _beside(pair, idle)
+        pair for pair in linear_pairs(history) if not pair.normed or not well or _beside(pair, idle)
     ]
     if len(pairs) < limit.pairs or not pairs:
         return
@@ -50,7 +47,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     left = len(pairs) - 1
     more = f" (and {left} more {'pair' if left == 1 else 'pairs'})" if left else ""
     beside = tuple(dict.fromkeys(site for pair in pairs for site in _beside(pair, idle)))
-    meant = f" {some(beside, 'activation')} {one_or_many(beside, 'was', 'were')} made and never called."
+    meant = (
+        f" {some(beside, 'activation')} {one_or_many(beside, 'was', 'were')} made and never called."
+    )
     yield Finding(
         "missing-activation",
         "info" if well else "warning",

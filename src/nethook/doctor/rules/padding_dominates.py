@@ -21,7 +21,6 @@ from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.quantiles import median
 
-
 _OF_NUMBERS: Final = ("mse", "l1", "smooth_l1", "huber")
 
 
@@ -70,7 +69,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         + (
             "after the end of their sequence: the loss is mostly about padding. Is that meant?"
             if frames
-            else f"at positions where the inputs are padded{told}: the loss is mostly about padding."
+            else f"at positions where the inputs are padded{told}: the loss is mostly about "
+            "padding."
         ),
         "Leave padding out: a mask on the losses of positions, loss = mse(out[real], target[real])."
         if frames

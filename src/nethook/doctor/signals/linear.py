@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 from nethook.doctor.history import History
 from nethook.kinds.operations import LINEAR_LAYERS
 
-
 _NORM: Final = "batch_norm"
 """With the statistics of its run it is one factor and one offset per channel."""
 

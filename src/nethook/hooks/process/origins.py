@@ -184,7 +184,9 @@ def _note_state(module: nn.Module, state: Any) -> None:
 def _note_load_of_itself(module: nn.Module, state_dict: Any = None, *_: Any, **__: Any) -> None:
     reference, version = _states.get(id(state_dict), (None, 0))
     first = next(module.parameters(), None)
-    if reference is None or reference() is not state_dict or first is None or first.is_inference():
+    if reference is None or state_dict is None or reference() is not state_dict:
+        return
+    if first is None or first.is_inference():
         return
     writes = version_of(first) - version - 1  # the load itself is one
     own = [*module.named_parameters(), *module.named_buffers()]

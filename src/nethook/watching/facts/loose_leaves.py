@@ -103,11 +103,7 @@ class LooseLeaves:
         self, new: Sequence[torch.Tensor], found: Mapping[int, Holder], step: int
     ) -> None:
         """Counts parameters whose layer is gone before the backward pass begins."""
-        gone = [
-            tensor
-            for tensor in new
-            if id(tensor) not in found and was_registered(tensor)
-        ]
+        gone = [tensor for tensor in new if id(tensor) not in found and was_registered(tensor)]
         if not gone:
             return
         was = self.born

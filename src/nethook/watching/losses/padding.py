@@ -84,7 +84,9 @@ def _of_frames(target: torch.Tensor, prediction: torch.Tensor | None) -> torch.T
     pads = same.to(torch.uint8).flip(1).cummin(1).values.flip(1).bool()
     long = pads.sum(1)
     # All of it at once, as a number: nothing is waited for. A row may be all silent by itself.
-    padded = (long.min() == 0) & (long.max() < frames) & ((same & ~pads).sum() <= frames * rows // 100)
+    padded = (
+        (long.min() == 0) & (long.max() < frames) & ((same & ~pads).sum() <= frames * rows // 100)
+    )
     apart = (long.sort().values.diff() > 0).sum() >= 2
     share = torch.where(padded & apart, pads.float().mean(), 0.0)
     unknown = torch.full_like(share, float("nan"))

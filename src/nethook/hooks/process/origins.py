@@ -183,14 +183,14 @@ def _note_state(module: nn.Module, state: Any) -> None:
 
 def _note_load_of_itself(module: nn.Module, state_dict: Any = None, *_: Any, **__: Any) -> None:
     reference, version = _states.get(id(state_dict), (None, 0))
+    known = reference is not None and reference() is state_dict
     first = next(module.parameters(), None)
-    if reference is None or state_dict is None or reference() is not state_dict:
-        return
-    if first is None or first.is_inference():
+    if not known or first is None or first.is_inference():
         return
     writes = version_of(first) - version - 1  # the load itself is one
-    own = [*module.named_parameters(), *module.named_buffers()]
-    if writes <= _WRITES or not all(_is_same(state_dict.get(name), mine) for name, mine in own):
+    own = dict([*module.named_parameters(), *module.named_buffers()])
+    given: dict[str, Any] = {name: state_dict.get(name) for name in own}
+    if writes <= _WRITES or not all(_is_same(given[name], mine) for name, mine in own.items()):
         return
     line = line_of_script()
     _loads[str(line) if line.line else ""] = writes

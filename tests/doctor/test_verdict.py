@@ -15,6 +15,10 @@ from nethook.doctor.verdict import EARLY, examinations, verdict_of
 
 WARNING = {"code": "dead-units", "severity": "warning"}
 NOTE = {"code": "unused-module", "severity": "info"}
+LITTLE = {"code": "not-learning", "severity": "info"}
+LITTLE_SAID = (
+    "little was learnt, and nothing says why: the task may be that noisy, or it is a fault"
+)
 TRAINED = {
     "diagnosis": {"checks": 40},
     "totals": {"steps": 300, "backwards": 300},
@@ -34,6 +38,13 @@ def judged(info: dict[str, Any], *findings: dict[str, Any], state: str = "finish
         (TRAINED, (), "no problems found (40 checks, 300 steps)", "good"),
         (TRAINED, (NOTE,), "no problems found (40 checks, 300 steps; 1 note)", "info"),
         (TRAINED, (WARNING, NOTE), "1 warning, 1 note", "warning"),
+        (
+            TRAINED,
+            (LITTLE,),
+            f"not judged: {LITTLE_SAID} (40 checks, 300 steps; 1 note)",
+            "info",
+        ),
+        (TRAINED, (WARNING, LITTLE), "1 warning, 1 note", "warning"),
         (
             TRAINED | {"examined": [{"outcome": "fine"}, {"outcome": "not applicable"}]},
             (),

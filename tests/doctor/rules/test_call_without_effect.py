@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nethook.doctor.rules.call_without_effect import clips_too_late
-from tests.doctor.ill import calls, misspelt
+from tests.doctor.ill import calls, graph, misspelt, stuck
 from tests.doctor.small_runs import Net, codes, findings, train
+from tests.doctor.synthetic import Made
 
 
 def test_the_finding_has_the_name_and_its_line() -> None:
@@ -114,3 +116,36 @@ def test_clipping_names_its_line() -> None:
     assert finding.lines == ("train.py:12",)
     assert finding.severity == "warning"  # the run does its job
     assert "clipped 200 times" in finding.message
+
+
+def test_a_state_that_was_kept_by_reference() -> None:
+    made = graph(stuck(), loads=[{"line": "train.py:60", "writes": 240}])
+    (finding,) = made.found("call-without-effect")
+    assert finding.lines == ("train.py:60",)
+    assert "240 updates before, by reference" in finding.message
+    assert not graph(stuck(), loads=[{"line": "", "writes": 2}]).found("call-without-effect")
+
+
+def scheduled(asked: float | None, *rates: float, steps: float = 0.0) -> Made:
+    """An optimizer that a scheduler was made for, with these rates."""
+    made = stuck().rate(*rates).loop("schedules", steps)
+    group = {"weight_decay": 0.0} | ({} if asked is None else {"initial_lr": asked})
+    return made.event("groups", optimizer="0", groups=[group])
+
+
+def test_a_scheduler_that_never_steps() -> None:
+    (finding,) = scheduled(2e-3, *[2e-5] * 200).found("call-without-effect")
+    assert finding.severity == "warning"
+    assert "has stayed at 2e-05, and the optimizer was made with 0.002." in finding.message
+    (finding,) = scheduled(2e-3, *[2e-3] * 200).found("call-without-effect")
+    assert finding.severity == "info"
+
+
+def test_rates_that_are_no_fault_of_a_scheduler() -> None:
+    assert not scheduled(None, *[2e-3] * 200).found("call-without-effect")
+    assert not scheduled(2e-3, *[2e-5] * 200, steps=0.01).found("call-without-effect")
+    by_hand = np.geomspace(2e-3, 1e-5, 200)
+    assert not scheduled(2e-3, *by_hand).found("call-without-effect")
+    cut = scheduled(2e-3, *[2e-5] * 200)
+    cut.info["ended"] = {"error": "KeyboardInterrupt", "interrupted": True}
+    assert not cut.found("call-without-effect")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.doctor.ill import stuck, well
+from tests.doctor.ill import layers, stuck, well
 from tests.doctor.synthetic import Made
 
 
@@ -41,3 +41,15 @@ def test_both_are_one_finding() -> None:
     (finding,) = spreads(0.0).examined("the input matters", inputs=1).found("input-ignored")
     assert "give one and the same output" in finding.message
     assert "change of the output with other inputs" in finding.evidence
+
+
+def test_a_signal_that_fades_with_depth_is_not_ignored() -> None:
+    faded = layers(stuck(), a=1e-12, b=1e-6, c=1.0).examined("the input matters", inputs=1)
+    assert not faded.found("input-ignored")
+    strong = layers(stuck(), a=0.5, b=0.7, c=1.0).examined("the input matters", inputs=1)
+    assert strong.found("input-ignored")
+
+
+def test_outputs_that_are_no_numbers_do_not_differ_either() -> None:
+    assert not spreads(0.0).event("non-finite", 0).found("input-ignored")
+    assert spreads(0.0).event("non-finite", 120).found("input-ignored")

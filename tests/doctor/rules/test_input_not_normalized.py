@@ -48,3 +48,11 @@ def test_inputs_that_get_larger_in_the_middle_of_the_run() -> None:
     assert "since about step 120 inputs are 200 times as large" in finding.message
     assert not joined(120, 200.0, 0.05).found("input-not-normalized")  # it does no harm
     assert not joined(120, 4.0, 6.0).found("input-not-normalized")  # it is not they
+
+
+def test_small_inputs_whose_offset_drowns_their_spread() -> None:
+    (finding,) = inputs(stuck(), -2.0, 0.0065).found("input-not-normalized")
+    assert "mean -2 and spread 0.0065" in finding.message
+    assert "two divisions" in finding.fix
+    assert not inputs(well(), -2.0, 0.0065).found("input-not-normalized")  # it does no harm
+    assert not inputs(stuck(), -2.0, 0.05).found("input-not-normalized")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.doctor.ill import bad, lost, stuck
-from tests.doctor.synthetic import Made, flat
+from tests.doctor.ill import CLASSES, bad, lost, stuck
+from tests.doctor.synthetic import Made, falling, flat
 
 
 def test_updates_of_three_percent_while_the_loss_rises() -> None:
@@ -81,3 +81,27 @@ def test_what_one_batch_shows_is_said_where_it_agrees() -> None:
         (finding,) = made.found("learning-rate-too-high")
         assert finding.message.endswith("and to 1.1 with Adam (lr=0.001).") is said
         assert ("after as many with Adam (lr=0.001)" in finding.evidence) is said
+
+
+def thrown(*first: float, ratio: float = 4.6, noise: float = 0.02) -> Made:
+    """A run that learns, with these losses and updates of this size in its first steps."""
+    loss = falling(200, 2.3, 1.4, noise)
+    loss[: len(first)] = first
+    updates = np.full(200, 0.01)
+    updates[:2] = ratio
+    return Made().loss(loss).record(**CLASSES).loop("update_ratio", updates)
+
+
+def test_first_steps_that_replace_the_weights_are_a_note_where_the_run_learns() -> None:
+    (finding,) = thrown(2.3, 7.2, 6.1, 4.0).found("learning-rate-too-high")
+    assert finding.severity == "info"
+    assert "4.6 times their size, and the loss leapt from 2.3 to 7.2" in finding.message
+
+
+def test_large_first_steps_that_do_no_harm() -> None:
+    # Weights that begin at zero, and a loss that falls from the first step on.
+    assert not thrown(2.3, 2.2, 2.1).found("learning-rate-too-high")
+    # A loss that leaps with steps of a usual size: a hard batch.
+    assert not thrown(2.3, 7.2, ratio=0.02).found("learning-rate-too-high")
+    # One sample per step: losses differ that much at any time.
+    assert not thrown(2.3, 3.6, noise=0.3).found("learning-rate-too-high")

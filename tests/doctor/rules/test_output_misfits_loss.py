@@ -56,3 +56,12 @@ def test_one_loss_among_many() -> None:
     made = logarithms(0.01, 0.2)
     made.record(*range(20, 40), kind="mse")
     assert not made.found("output-misfits-loss")
+
+
+def test_probabilities_in_a_divergence() -> None:
+    prediction = {"shape": [32, 3], "min": 0.1, "max": 0.7}
+    facts = {"prediction": prediction, "row_sums": [1.0, 1.0]}
+    (finding,) = given("kl_div", "Softmax", value=-1.1, **facts).found("output-misfits-loss")
+    assert "gets probabilities between 0.1 and 0.7 (it is -1.1" in finding.message
+    # One less a product: a score, which is never below zero.
+    assert not given("kl_div", "Softmax", value=0.4, **facts).found("output-misfits-loss")

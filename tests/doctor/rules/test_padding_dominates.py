@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.doctor.ill_losses import OF_LOGITS, padded
+from tests.doctor.ill_losses import OF_LOGITS, STEPS, padded
 from tests.doctor.synthetic import Made
 
 
@@ -43,3 +43,12 @@ def test_a_batch_without_padding() -> None:
     made = padded(0.9)
     made.record(199, **OF_LOGITS, padding={"share": 0.1, "target": 0.0})
     assert not made.found("padding-dominates")
+
+
+def test_frames_of_numbers_are_a_question() -> None:
+    nan = float("nan")
+    numbers = {"share": 0.8, "target": 0.0, "accuracy": nan, "accuracy_elsewhere": nan}
+    made = Made().record(*STEPS, kind="mse", chain=["MseLoss"], padding=numbers)
+    (finding,) = made.found("padding-dominates")
+    assert finding.severity == "info"
+    assert "after the end of their sequence" in finding.message

@@ -6,10 +6,11 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
-from tests.doctor.ill import graph, loose, orphaned, stuck
+from tests.doctor.ill import graph, loose, orphaned, stuck, well
 from tests.doctor.small_runs import STEPS, Net, batch, codes, findings, train
 
 
@@ -129,3 +130,28 @@ def first_order_maml(model: Any, optimizer: Any, after: Any) -> None:
 def test_gradients_of_a_copy(tmp_path: Path) -> None:
     found = codes(tmp_path, Net(), first_order_maml)
     assert not {"stale-optimizer", "optimizer-misses-parameters", "no-gradient"} & set(found)
+
+
+def left_behind(tail: int, empty: float = 1.0) -> Any:
+    """A model that is called in the first steps, and an optimizer that goes on."""
+    steps = 200
+    used = np.r_[np.ones(steps - tail), np.zeros(tail)]
+    made = graph(well(steps))
+    made.info["totals"] = {"optimizer_steps": {"0": steps}}
+    for name in ("forwards", "backwards"):
+        made.series("@loop", name, mean=used)
+    made.series("@loop", "optimizer_steps", mean=1.0)
+    return made.series("@loop", "empty_gradients", min=np.where(used > 0, 0.0, empty))
+
+
+def test_the_optimizer_of_the_first_fold_goes_on() -> None:
+    (finding,) = left_behind(120).found("stale-optimizer")
+    assert finding.severity == "warning"
+    assert finding.first_step == 80
+    assert "went on for 120 steps without a gradient" in finding.message
+
+
+def test_steps_that_are_none_of_that() -> None:
+    assert not left_behind(10).found("stale-optimizer")  # a few at the end
+    assert not left_behind(120, 0.0).found("stale-optimizer")  # gradients set by hand
+    assert not left_behind(0).found("stale-optimizer")

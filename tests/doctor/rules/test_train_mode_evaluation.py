@@ -19,6 +19,28 @@ def test_evaluations_without_a_loss_are_counted() -> None:
     made.info["totals"] = {"evaluations": 2}
     (finding,) = made.found("train-mode-evaluation")
     assert "batch norm judges each sample by its batch" in finding.message
+
+
+def test_a_single_evaluation_of_a_norm_is_a_question() -> None:
+    made = modes("norm", ON, calls=30)
+    made.info["totals"] = {"evaluations": 1}
+    (finding,) = made.found("train-mode-evaluation")
+    assert finding.severity == "info"
+    assert finding.message.endswith("Is that meant, to bring its statistics up to date?")
+    made.loss([2.0], "e", "eval")  # somebody has asked how good it is
+    (finding,) = made.found("train-mode-evaluation")
+    assert finding.severity == "warning"
+
+
+def test_a_single_pass_that_is_followed_by_an_evaluation() -> None:
+    # `update_bn`, and then `eval()`: the statistics were brought up to date.
+    made = modes("norm", ON, [200, "eval", True], [200, "eval", False], calls=30)
+    made.info["totals"] = {"evaluations": 1}
+    assert not made.found("train-mode-evaluation")
+
+
+def test_a_single_pass_with_dropout() -> None:
+    made = modes("dropout", ON, calls=30)
     made.info["totals"] = {"evaluations": 1}
     assert not made.found("train-mode-evaluation")
 

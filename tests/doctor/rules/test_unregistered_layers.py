@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -103,3 +104,42 @@ def test_a_list_that_holds_no_layers_of_the_graph(tmp_path: Path) -> None:
     model = Net()
     model.history = [torch.zeros(3, requires_grad=True), nn.Linear(2, 2)]
     assert "unregistered-layers" not in codes(tmp_path, model, train)
+
+
+def born(**facts: Any) -> Any:
+    """A run whose graphs have parameters that were made for them."""
+    usual = {"looks": 11, "parameters": 2, "elements": 24, "shapes": [[4, 5], [4]], "since": 0}
+    return graph(stuck(), born={**usual, **facts})
+
+
+def test_a_layer_that_is_made_in_the_forward() -> None:
+    (finding,) = born().found("unregistered-layers")
+    assert finding.severity == "error"
+    assert "2 parameters in the graph of the loss ((4, 5), (4,)) are made anew" in finding.message
+    assert not born(looks=2).found("unregistered-layers")
+    assert not born(looks=5).found("unregistered-layers")  # in less than half of the graphs
+
+
+def test_a_norm_that_is_made_in_the_forward_is_a_note() -> None:
+    (finding,) = born(shapes=[[8], [8]]).found("unregistered-layers")
+    assert finding.severity == "info"
+
+
+class Born(Net):
+    """Its middle layer is another one at every call."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(nn.Linear(6, 6)(torch.tanh(self.first(x))))
+
+
+class Attacked(Net):
+    """Adds a perturbation of its own to every batch, as adversarial training does."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        noise = nn.Parameter(torch.zeros_like(x))
+        return super().forward(x + noise)
+
+
+def test_layers_made_in_the_forward_of_a_training(tmp_path: Path) -> None:
+    assert codes(tmp_path / "born", Born(), train)[0] == "unregistered-layers"
+    assert "unregistered-layers" not in codes(tmp_path / "attacked", Attacked(), train)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import inspect
 from types import SimpleNamespace
@@ -15,10 +16,12 @@ from nethook.hooks.hook import Owner
 from nethook.hooks.process.origins import (
     line_of_optimizer,
     lines_of_schedulers,
+    loads_of_itself,
     note_origins,
     optimizers_made,
     was_filled,
     was_loaded,
+    was_registered,
 )
 
 
@@ -129,3 +132,47 @@ def test_models_that_know_what_they_were_made_from() -> None:
     assert not was_loaded(model)
     model.config = SimpleNamespace(_name_or_path="bert-base-uncased")  # type: ignore[assignment]
     assert was_loaded(model)
+
+
+def trained(model, steps=12):
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.randn(4, 2)).sum().backward()
+        optimizer.step()
+
+
+def test_a_state_that_is_kept_by_reference_and_loaded(noted):
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    best = model.state_dict()
+    trained(model)
+    line = inspect.currentframe().f_lineno + 1
+    model.load_state_dict(best)
+    assert loads_of_itself() == [{"line": f"test_origins.py:{line}", "writes": 12}]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        lambda model: copy.deepcopy(model.state_dict()),
+        lambda model: {name: value.clone() for name, value in model.state_dict().items()},
+        lambda model: None,
+    ],
+)
+def test_loads_that_have_an_effect_or_need_none(noted, kept):
+    model = nn.Linear(2, 2)
+    best = kept(model)
+    trained(model)
+    # What was taken just now may have been changed in place, and loading it does no harm.
+    model.load_state_dict(best or model.state_dict())
+    other = nn.Linear(2, 2)
+    state = model.state_dict()
+    trained(model)
+    other.load_state_dict(state)  # a target network that follows
+    assert loads_of_itself() == []
+
+
+def test_a_parameter_of_a_module_that_is_gone(noted):
+    weight, loose = nn.Linear(2, 2).weight, nn.Parameter(torch.zeros(2))
+    assert was_registered(weight)
+    assert not was_registered(loose)

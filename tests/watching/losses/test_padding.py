@@ -84,3 +84,37 @@ def test_other_shapes_are_not_looked_at():
     found = padding_numbers([pixels], Operands(pixels + 1, pixels.clone(), VALUES))
     assert found is None
     assert padding_numbers([inputs], Operands()) is None
+
+
+def frames(*lengths: int, features: int = 6) -> torch.Tensor:
+    """Sounds of these lengths, padded with zeros."""
+    made = torch.randn(len(lengths), max(lengths), features)
+    for row, length in zip(made, lengths, strict=True):
+        row[length:] = 0
+    return made
+
+
+def of_frames(target: torch.Tensor) -> float:
+    found = padding_numbers(
+        [torch.randn(len(target), 4)], Operands(torch.randn_like(target), target, VALUES)
+    )
+    assert found is not None
+    return float(found[0])
+
+
+def test_frames_of_numbers_that_are_padded():
+    assert of_frames(frames(20, 4, 5, 6, 8)) == pytest.approx(1 - 43 / 100)
+
+
+def test_frames_that_look_padded_and_are_not():
+    pictures = torch.zeros(8, 28, 28)
+    for at, picture in enumerate(pictures):  # each has a border, of another width
+        picture[4 : 16 + at % 4] = torch.rand(12 + at % 4, 28)
+    assert of_frames(pictures) == 0
+    rain = torch.relu(torch.randn(8, 30, 3) - 1.0)  # zeros are values, and stand anywhere
+    rain[:, 20:] = 0
+    rain[0, -1] = 1.0
+    assert of_frames(rain) == 0
+    assert of_frames(frames(10, 10, 10, 10)) == 0
+    equal = frames(20, 6, 6, 6, 6)  # one that is longer, and a border of the others
+    assert of_frames(equal) == 0

@@ -106,6 +106,8 @@ def names(found: dict[str, Any]) -> str:
             "BinaryCrossEntropyWithLogits ← Addmm",
         ),
         ("kl_div", lambda o: F.kl_div(o.log_softmax(1), CHANCES, reduction="batchmean"), None),
+        ("kl_div", lambda o: F.kl_div(o.softmax(1), CHANCES, reduction="batchmean"), None),
+        ("other", lambda o: (1 - (o.softmax(1) * CHANCES).sum(1)).mean(), None),
         ("multi_margin", lambda o: F.multi_margin_loss(o, CLASSES), "MultiMarginLoss ← Addmm"),
         ("soft_margin", lambda o: F.soft_margin_loss(o, TARGET.sign()), "SoftMarginLoss ← Addmm"),
         (

@@ -2,12 +2,18 @@
 
 Cause: gradients are clipped after the step that used them, or after they were cleared. Or an
 attribute was misspelt, `parameter.require_grad = False`, or set on a module, which has no such
-switch: `model.features.requires_grad = False`. Python makes a new attribute of it.
+switch: `model.features.requires_grad = False`. Python makes a new attribute of it. Or the best
+weights were kept as `model.state_dict()`, which is no copy: they are those of now. Or a scheduler
+of the learning rate was made, and its `step` is never called.
 Evidence: the order of the loop's calls: at no clipping there are gradients of a backward pass that
 a step is still to use. Of an attribute: it is there, its name is one slip away from a switch of
-torch's, and the switch itself says the opposite.
+torch's, and the switch itself says the opposite. Of a load: every tensor of the state is the
+model's own, in the same memory, and was written many times since the state was taken. Of a
+scheduler: the optimizer has the `initial_lr` that it sets, no call of `step` was seen, and the rate
+is the same from the first step to the last; a warning where that is not the rate that was asked
+for, as in a warm-up that never begins.
 Fix: the call goes between `backward` and `step`; write the name that torch knows: `requires_grad`,
-or `module.requires_grad_(False)`.
+or `module.requires_grad_(False)`; keep `copy.deepcopy(model.state_dict())`.
 Silent: where one order of the loop has the call in the right place, where another optimizer steps
 after it, and where gradients are not cleared before the next pass, which then adds to the clipped
 ones; where the switch has the same value, for attributes that a class sets itself, and for names
@@ -19,13 +25,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.phrases import call_lines, some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.graph import graph_of
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
-from nethook.runs.names import CLIPS, ORDER
+from nethook.runs.names import CLIPS, GROUPS, OPTIMIZER_STEPS, ORDER, SCHEDULES
+from nethook.text.numbers import ascii_number
 
 _STEPS = ("step", "skipped-step")
 
@@ -35,14 +44,20 @@ class Thresholds(NamedTuple):
 
     clips: float = 3  # clippings: one may be a probe
     attributes: float = 1  # that mean nothing
+    writes: float = 8  # to the weights between taking a state and loading it
+    unscheduled: float = 100  # steps of an optimizer whose scheduler makes none
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """The findings of every kind of such a line."""
     yield from _clipping(history, limit)
+    yield from _scheduler(history, limit)
     for attribute in graph_of(history).attributes:
         if int(attribute.get("count", 0)) >= limit.attributes:
             yield _attribute(attribute, history, limit)
+    for load in graph_of(history).loads:
+        if int(load.get("writes", 0)) > limit.writes:
+            yield _load(load, history, limit)
 
 
 def _clipping(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -127,16 +142,74 @@ def _attribute(attribute: Mapping[str, Any], history: History, limit: Thresholds
     )
 
 
+def _scheduler(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """A scheduler whose `step` is never called."""
+    steps = history.loop(OPTIMIZER_STEPS).total
+    # A run that was cut off may have ended before its first epoch did.
+    if steps < limit.unscheduled or history.loop(SCHEDULES).total or history.info("ended"):
+        return
+    asked = {
+        f"{event.data.get('optimizer')}.{place}": float(group["initial_lr"])
+        for event in history.events(GROUPS)
+        for place, group in enumerate(event.data.get("groups") or ())
+        if isinstance(group, Mapping) and isinstance(group.get("initial_lr"), int | float)
+    }
+    rates = {name: curve for name, curve in history.rates().items() if name in asked and len(curve)}
+    if not rates or any(np.ptp(curve.value) > 0 for curve in rates.values()):
+        return
+    name, curve = min(
+        rates.items(), key=lambda item: float(item[1].value[0]) / (asked[item[0]] or 1)
+    )
+    rate, wanted = float(curve.value[0]), asked[name]
+    other = abs(rate - wanted) > 1e-6 * abs(wanted)
+    yield Finding(
+        "call-without-effect",
+        "warning" if other else "info",
+        f"a scheduler was made for the optimizer, and its step() was never called in {steps:.0f} "
+        f"steps: the learning rate has stayed at {ascii_number(rate)}"
+        + (f", and the optimizer was made with {ascii_number(wanted)}." if other else "."),
+        "Call scheduler.step() after optimizer.step(), or once per epoch, as the schedule counts.",
+        first_step=history.first_step,
+        last_step=max(history.steps - 1, 0),
+        evidence={
+            "steps without one of the scheduler": Evidence(steps, limit.unscheduled),
+            "learning rate": Evidence(rate),
+        },
+    )
+
+
+def _load(load: Mapping[str, Any], history: History, limit: Thresholds) -> Finding:
+    writes, line = int(load.get("writes", 0)), str(load.get("line", ""))
+    return Finding(
+        "call-without-effect",
+        "warning",
+        f"load_state_dict{f' ({line})' if line else ''} loads the model's own tensors into it: the "
+        f"state was taken {writes} updates before, by reference, and has changed with every one of "
+        "them. The weights stay those of the last step.",
+        "Keep a copy of the weights: copy.deepcopy(model.state_dict()), or write them to a file "
+        "with torch.save.",
+        first_step=0,
+        last_step=max(history.steps - 1, 0),
+        evidence={"updates of the weights since": Evidence(writes, limit.writes)},
+        lines=(line,) if line else (),
+    )
+
+
 RULE = Rule(
     "call-without-effect",
     Cause.LOOP,
     look,
     reads=(
         *PROGRESS_READS,
+        "event.groups",
         "event.order",
+        "info.ended",
         "info.graph",
+        "scalar.lr",
         "series.@loop.clips.mean",
         "series.@loop.forwards.mean",
+        "series.@loop.optimizer_steps.mean",
+        "series.@loop.schedules.mean",
     ),
     defaults=Thresholds(),
 )

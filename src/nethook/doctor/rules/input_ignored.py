@@ -29,6 +29,7 @@ from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import BATCH_SIZE, INPUT_SPREAD, OUTPUT_SPREAD
 
 EXAMINED: Final = "the input matters"
+NON_FINITE: Final = "non-finite"
 FIX: Final = "Look in the forward for an input that is overwritten, zeroed or not passed on."
 
 
@@ -48,7 +49,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     went = progress(history)
     # What learns reads its input: the experiment alone says nothing of such a run.
     is_still = went is not None and not went.improves
-    if spread is None and result is not None and is_still:
+    # A signal that fades with depth is below what the last layers can add, bit for bit.
+    if spread is None and result is not None and is_still and not _is_lost(history, limit):
         yield Finding(
             "input-ignored",
             "error",
@@ -65,9 +67,17 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         yield replace(spread, evidence={**spread.evidence, **shown})
 
 
+def _is_lost(history: History, limit: Thresholds) -> bool:
+    """Whether layers stop or weaken the signal: it came in, and something else is the cause."""
+    return bool(stopped_layers(history)) or fades(history, limit.fades)
+
+
 def _by_spread(history: History, limit: Thresholds) -> Finding | None:
     """What the outputs of the run's own batches show."""
     out, given = history.batch(OUTPUT_SPREAD), history.batch(INPUT_SPREAD)
+    broken = [event.step for event in history.events(NON_FINITE)]
+    if broken:  # numbers that are none do not differ
+        out = out.until(min(broken) - 1)
     size = history.batch(BATCH_SIZE)
     if len(out) < 5 or not len(given) or not len(size) or median(size.value) < 2:
         return None
@@ -75,7 +85,7 @@ def _by_spread(history: History, limit: Thresholds) -> Finding | None:
     differs = median(given.value)
     if constant < limit.share or out.value[0] > limit.spread or differs < limit.inputs:
         return None
-    if stopped_layers(history) or fades(history, limit.fades):
+    if _is_lost(history, limit):
         return None
     began = first_step_of(out)
     return Finding(
@@ -100,6 +110,7 @@ RULE = Rule(
     reads=(
         *PROGRESS_READS,
         *STOPPED_READS,
+        "event.non-finite",
         "examined.the input matters",
         "examined.the input matters.lines",
         "module.parameters",

@@ -3,7 +3,8 @@
 Cause: pixels from 0 to 255, prices, sensor readings, without mean and spread brought to about 0
 and 1.
 Evidence: size and offset of what enters, together with the trouble that it makes: activations at
-their ends, a first loss far above what it should be, or a loss that does not fall well. Or inputs
+their ends, a first loss far above what it should be, or a loss that does not fall well. Small
+inputs count where their offset is many times their spread, as after a division too many. Or inputs
 that get many times larger in the middle of the run, and the loss with them.
 Fix: subtract the mean and divide by the spread of the training data.
 Silent: where the first layer is a norm or an embedding, and where there is no such trouble.
@@ -34,6 +35,7 @@ class Thresholds(NamedTuple):
     size: float = 10  # root mean square
     offset: float = 5  # mean by standard deviation, where the inputs are larger than `raw`
     raw: float = 3
+    far: float = 50  # mean by standard deviation, of inputs of whatever size
     loss: float = 3  # first loss by the usual one
     grows: float = 10  # size of the inputs, by what it was before
 
@@ -50,7 +52,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     size = median(rms.value)
     away = abs(median(mean.value)) / max(median(std.value), 1e-12)
-    if not (size > limit.size or (away > limit.offset and size > limit.raw)):
+    off = away > limit.far or (away > limit.offset and size > limit.raw)
+    if not (size > limit.size or off):
         return
     trouble = _trouble(history, limit)
     if not trouble:
@@ -62,7 +65,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         f"inputs have mean {median(mean.value):.3g} and spread "
         f"{median(std.value):.3g}, and {trouble}.",
         "Subtract the mean and divide by the standard deviation of the training data, or put a "
-        "normalisation layer first.",
+        "normalisation layer first." + (_TWICE if away > limit.far and size <= limit.size else ""),
         first_step=first if first is not None else int(rms.step[0]),
         last_step=history.steps - 1,
         evidence={
@@ -70,6 +73,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "mean by spread": Evidence(away, limit.offset),
         },
     )
+
+
+_TWICE = (
+    " Such a spread is often the work of two divisions: by 255 in the data set, and again in a "
+    "normalisation that expects 0 to 255."
+)
 
 
 def _since(rms: Curve, history: History, limit: Thresholds) -> Finding | None:

@@ -2,7 +2,9 @@
 
 Cause: a learning rate that throws the weights about instead of moving them.
 Evidence: the true update by the weights, while the loss ends above its start, or does not fall, or
-is no longer finite; or leaps up in the first steps and does not do its job afterwards.
+is no longer finite; or leaps up in the first steps and does not do its job afterwards. A note where
+the first steps were larger than the weights themselves, the loss leapt up, and fell by half at most
+since.
 Fix: a lower rate; warm-up.
 Silent: where the loss falls, however large the steps are (also until an operation makes a NaN),
 where gradients explode with updates of a usual size, and where a run had learnt before
@@ -37,6 +39,7 @@ class Thresholds(NamedTuple):
     first: float = 0.5  # in the first steps, where it does not fall: the start is overwritten
     thrown: float = 1.0  # in the first steps, where the loss leaps up and falls only in part
     leap: float = 1.2  # loss after steps that are too large, by its start
+    hurt: float = 1.5  # the same in a run that learns all the same
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -66,6 +69,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     # A rate that was warmed up: the steps became too large, the loss leapt up, and it was over.
     leapt = None if went.improves else _leapt(history, went, finite, limit)
     if not (worse or stuck or overwritten or leapt):
+        least = max((limit.hurt - 1) * abs(went.start), 5 * went.noise)
+        half = 0.5 * abs(went.start if went.constant is None else went.constant)
+        if beginning > limit.thrown and went.early - went.start > least and went.end > half:
+            yield _thrown(history, went, finite, limit)
         return
     if worse or stuck or overwritten:
         large = max(usual, peak) if worse else usual if stuck else beginning
@@ -95,6 +102,29 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             **({} if shown is None else shown.evidence),
         },
         lines=optimizer_lines(history),
+    )
+
+
+def _thrown(history: History, went: Progress, ratio: Curve, limit: Thresholds) -> Finding:
+    """A note: the first steps have replaced the weights that the network began with."""
+    large = float(ratio.value[:10].max())
+    rate = history.largest_rate()
+    return Finding(
+        "learning-rate-too-high",
+        "info",
+        f"the first steps changed the weights by {large:.2g} times their size, and the loss leapt "
+        f"from {went.start:.3g} to {went.early:.3g}: nothing is left of the start. It came down to "
+        f"{went.end:.3g} since, and may come further at a lower rate than {number(rate)}.",
+        f"Try a learning rate of about {number(rate * 0.03 / large)}, or warm it up over the first "
+        "steps.",
+        first_step=int(ratio.step[0]),
+        last_step=int(ratio.step[-1]),
+        evidence={
+            "update by weights": Evidence(large, limit.thrown),
+            "loss after the first steps, by its start": Evidence(
+                went.early / max(abs(went.start), 1e-12), limit.hurt
+            ),
+        },
     )
 
 

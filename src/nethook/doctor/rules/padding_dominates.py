@@ -2,22 +2,26 @@
 
 Cause: sequences are padded to one length, and nothing tells the loss to leave the padding out.
 Evidence: at most of the positions that are scored the input repeats the value that its rows end in,
-and the target is one class there; in every record.
+and the target is one class there; in every record. Of frames of numbers: most of them are one
+number up to the end of their row, rows end at different places, and no other frame is like that.
 Fix: `ignore_index`, or a mask.
 Silent: where a class is merely frequent (the inputs under it differ), where padding is left out, or
-weighed by class or mask, and below warning where the rest is predicted as well as the padding.
+weighed by class or mask, and below warning where the rest is predicted as well as the padding. Of
+frames it is a question: some models are to learn where a sequence ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
 from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.quantiles import median
+
+_OF_NUMBERS: Final = ("mse", "l1", "smooth_l1", "huber")
 
 
 class Thresholds(NamedTuple):
@@ -48,6 +52,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     first = records[0]
     harmless = rest >= limit.accuracy * right
     known = right == right and rest == rest  # not NaN
+    frames = not known and first.fact("kind") in _OF_NUMBERS
     told = (
         f", {right:.0%} of which is predicted rightly, and {rest:.0%} of the rest" if known else ""
     )
@@ -58,12 +63,19 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         )
     yield Finding(
         "padding-dominates",
-        "info" if known and harmless else "warning",
+        "info" if frames or (known and harmless) else "warning",
         f"{share:.0%} of the targets that the loss{source_line(first.fact('source'))} averages "
-        f"over are {values.pop():g} at positions where the inputs are padded{told}: the loss is "
-        "mostly about padding.",
-        "Leave padding out: CrossEntropyLoss(ignore_index=...), with targets of padding set to "
-        "that number, or a mask on the losses of positions.",
+        f"over are {values.pop():g} "
+        + (
+            "after the end of their sequence: the loss is mostly about padding. Is that meant?"
+            if frames
+            else f"at positions where the inputs are padded{told}: the loss is mostly about "
+            "padding."
+        ),
+        "Leave padding out: a mask on the losses of positions, loss = mse(out[real], target[real])."
+        if frames
+        else "Leave padding out: CrossEntropyLoss(ignore_index=...), with targets of padding set "
+        "to that number, or a mask on the losses of positions.",
         first_step=first.step,
         last_step=records[-1].step,
         evidence=evidence,
@@ -85,6 +97,6 @@ RULE = Rule(
     "padding-dominates",
     Cause.LOSS,
     look,
-    reads=("loss.options", "loss.padding", "loss.source"),
+    reads=("loss.kind", "loss.options", "loss.padding", "loss.source"),
     defaults=Thresholds(),
 )

@@ -4,11 +4,13 @@ Cause: layers were replaced, or the model was made anew, after the optimizer had
 parameters: it holds the old tensors, which no graph reaches.
 Evidence: an optimizer that steps holds tensors that are in no graph and in no network (or that were
 this model's and are not any more), while parameters that the model has now get gradients, are in no
-optimizer, and stay what they are.
+optimizer, and stay what they are. Or the model is not called any more, no backward pass reaches it,
+and its optimizer goes on stepping without a gradient: for another model, as in the second fold.
 Fix: make the optimizer after the last change of the model, or add the new parameters to it.
 Silent: where another optimizer has the new parameters, where other code moves them, and for
 parameters in an optimizer that no graph reaches while all that gets gradients is in one: experts
-that are idle, heads that are not used, the other network of two.
+that are idle, heads that are not used, the other network of two; and for steps on gradients that
+are set by hand.
 """
 
 from __future__ import annotations
@@ -21,16 +23,19 @@ from nethook.doctor.history import History
 from nethook.doctor.phrases import one_or_many, some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.graph import graph_of
+from nethook.runs.names import BACKWARDS, EMPTY_GRADIENTS, FORWARDS, OPTIMIZER_STEPS
 
 
 class Thresholds(NamedTuple):
     """What may be changed."""
 
     orphans: float = 1  # tensors in an optimizer that are in no graph and no network
+    idle: float = 20  # steps of an optimizer after the last call of its model
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
+    yield from _left_behind(history, limit)
     graph = graph_of(history)
     stale = [one for one in graph.stale if one.orphans >= limit.orphans]
     left = graph.registered
@@ -60,10 +65,50 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _left_behind(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """The optimizer of a model that is not trained any more goes on stepping."""
+    forwards, backwards = history.loop(FORWARDS), history.loop(BACKWARDS)
+    used = [int(curve.where(curve.value > 0).step[-1]) for curve in (forwards, backwards)
+            if curve.total > 0]  # fmt: skip
+    if len(used) < 2 or not history.info("totals", {}).get("optimizer_steps"):
+        return
+    last = max(used)
+    steps = history.loop(OPTIMIZER_STEPS).since(last + 1)
+    empty = history.loop(EMPTY_GRADIENTS, "min").since(last + 1)
+    # What was set by hand is a gradient, and so is what a graph that is replayed has written.
+    if steps.total < limit.idle or not len(empty) or empty.value.min() < 1:
+        return
+    optimizers = graph_of(history).optimizers
+    kind, line = (optimizers[0].kind, optimizers[0].line) if optimizers else ("the optimizer", "")
+    yield Finding(
+        "stale-optimizer",
+        "warning",
+        f"the model was called for the last time in step {last}, and no backward pass has reached "
+        f"it since; {kind}{f' ({line})' if line else ''} went on for {steps.total:.0f} steps "
+        "without a gradient for any of its tensors. If another model was trained meanwhile, this "
+        "optimizer does not have its parameters.",
+        "Make a new optimizer for each model: optimizer = "
+        f"{kind if optimizers else 'Optimizer'}(model.parameters(), …) after the model is made, "
+        "in every fold.",
+        first_step=last + 1,
+        last_step=max(history.steps - 1, last + 1),
+        evidence={"steps without a gradient": Evidence(steps.total, limit.idle)},
+        lines=(line,) if line else (),
+    )
+
+
 RULE = Rule(
     "stale-optimizer",
     Cause.LOOP,
     look,
-    reads=("info.graph", "series.@loop.forwards.mean", "series.@loss.loss.mean"),
+    reads=(
+        "info.graph",
+        "info.totals",
+        "series.@loop.backwards.mean",
+        "series.@loop.empty_gradients.min",
+        "series.@loop.forwards.mean",
+        "series.@loop.optimizer_steps.mean",
+        "series.@loss.loss.mean",
+    ),
     defaults=Thresholds(),
 )

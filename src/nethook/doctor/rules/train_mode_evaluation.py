@@ -7,8 +7,10 @@ batches with no step between, while batch norm or dropout was in training mode; 
 them. Or running statistics that were written while the model was in evaluation mode.
 Fix: call `model.eval()` before, `model.train()` after; pass `training=self.training`.
 Silent: for passes over one batch in which no loss is taken (Monte-Carlo dropout, a momentum
-teacher, a GAN's generator pass), for a single pass over many (`update_bn`) unless its samples come
-one by one, and for models without such modules.
+teacher, a GAN's generator pass), and for models without such modules. A single pass over many
+batches is a question where the model was never in evaluation mode (it may be `update_bn`), and
+nothing is said of it where the model was; where its samples come one by one, or a loss was taken of
+it, it is an evaluation.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         )
         return
     singles = history.info("single_samples")
-    if evaluations < limit.passes and singles is None:
+    once = evaluations < limit.passes and singles is None
+    if not evaluations:
         return
     wrong = [
         (module, since)
@@ -55,12 +58,16 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     sites = tuple(module.address for module, _ in wrong)
     kinds = {module.fact("activation") for module, _ in wrong}
+    if once and "norm" not in kinds:
+        return  # dropout that is asked once may be asked on purpose
+    question = once and not any(len(curve) for curve in history.losses("eval"))
     count = "one evaluation" if evaluations == 1 else f"{evaluations} evaluations"
     what = " and ".join(text for kind, text in _EFFECTS.items() if kind in kinds)
     yield Finding(
         "train-mode-evaluation",
-        "warning",
-        f"{count} ran with {some(sites, 'module')} in training mode: {what}.",
+        "info" if question else "warning",
+        f"{count} ran with {some(sites, 'module')} in training mode: {what}."
+        + (" Is that meant, to bring its statistics up to date?" if question else ""),
         "Call model.eval() before an evaluation and model.train() after it.",
         sites=sites,
         first_step=int(min(step for _, step in wrong)),

@@ -1,14 +1,18 @@
-"""Layers lie in a Python list or dict of a module, which does not know that it has them.
+"""Layers lie in a Python list or dict of a module, or are made in its forward: it has them not.
 
-Cause: `self.blocks = [nn.Linear(…), …]`. A module registers what is assigned to it, and what is
+Cause: `self.blocks = [nn.Linear(…), …]`, or `nn.Linear(8, 4)(x)` in a forward, which is a new
+random layer at every call. A module registers what is assigned to it, and what is
 in an `nn.ModuleList`, `nn.ModuleDict` or `nn.ParameterList`; what lies in a list, dict, tuple or
 function is in no `parameters()`, no `state_dict()`, and no `.to(device)` moves it.
 Evidence: leaves of the graph that no model lists and no optimizer has, found in an attribute of a
-module; they got gradients at several looks, and their weights stayed what they were.
-Fix: put them into an `nn.ModuleList` or `nn.ModuleDict`, before the optimizer is made.
+module; they got gradients at several looks, and their weights stayed what they were. Or parameters
+in the graph whose module is gone before the backward pass begins, others at every look.
+Fix: put them into an `nn.ModuleList` or `nn.ModuleDict`, before the optimizer is made; make layers
+in `__init__`.
 Silent: where an optimizer has them all the same, where other code moves them, for weights that were
 loaded or trained before (a fixed network that is hidden from the optimizer on purpose), for what
-gets no gradient, and where no optimizer steps at all.
+gets no gradient, and where no optimizer steps at all. Vectors that are made in the forward (a norm
+with its first weights) are a note.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.graph import IN_CONTAINERS, Loose, graph_of
+from nethook.doctor.signals.graph import IN_CONTAINERS, Graph, Loose, graph_of
 
 _INSTEAD = {
     "dict": "nn.ModuleDict (its keys are strings)",
@@ -32,11 +36,13 @@ class Thresholds(NamedTuple):
     """What may be changed."""
 
     parameters: float = 1  # that lie in containers
+    looks: float = 3  # at graphs with parameters that were made for them
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
-    """At most one finding, with every container."""
+    """At most one finding with every container, and one of layers made in the forward."""
     graph = graph_of(history)
+    yield from _born(history, graph, limit)
     hidden = [one for one in graph.loose if one.how in IN_CONTAINERS and not one.filled]
     count = sum(one.parameters for one in hidden)
     if count < limit.parameters or not hidden or not any(one.steps for one in graph.optimizers):
@@ -59,6 +65,31 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         last_step=max(history.steps - 1, 0),
         evidence={"parameters in no optimizer": Evidence(count, limit.parameters)},
         lines=tuple(dict.fromkeys(line for line in lines if line)),
+    )
+
+
+def _born(history: History, graph: Graph, limit: Thresholds) -> Iterator[Finding]:
+    """Layers that a forward makes, uses and forgets."""
+    looks = int(graph.born.get("looks", 0))
+    if looks < limit.looks or looks < 0.5 * graph.looks:
+        return
+    shapes = [tuple(shape) for shape in graph.born.get("shapes") or ()]
+    count, elements = int(graph.born.get("parameters", 0)), int(graph.born.get("elements", 0))
+    matrices = any(len(shape) > 1 for shape in shapes)
+    since = int(graph.born.get("since", 0))
+    shown = ", ".join(str(shape) for shape in dict.fromkeys(shapes))
+    yield Finding(
+        "unregistered-layers",
+        "error" if matrices else "info",
+        f"{count} parameters in the graph of the loss ({shown}) are made anew for every pass and "
+        f"gone after it: no module has them. Their {elements:,} weights are "
+        + ("random at every call" if matrices else "the first ones at every call")
+        + " and never learn.",
+        "Make the layer in __init__, self.proj = nn.Linear(…), and call self.proj in the forward: "
+        "nn.Linear(…)(x) in a forward is a new layer each time.",
+        first_step=since,
+        last_step=max(history.steps - 1, since),
+        evidence={"graphs with parameters of their own": Evidence(looks, limit.looks)},
     )
 
 

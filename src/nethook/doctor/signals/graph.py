@@ -57,6 +57,10 @@ class Graph(NamedTuple):
     """Whether something without an optimizer is moved by other code."""
     optimizers: tuple[Stepper, ...]
     attributes: tuple[Mapping[str, Any], ...]
+    born: Mapping[str, Any]
+    """Parameters that were made in the forward, and were gone after it."""
+    loads: tuple[Mapping[str, Any], ...]
+    """Calls of `load_state_dict` that gave a model its own tensors."""
 
     @property
     def stale(self) -> tuple[Stepper, ...]:
@@ -69,7 +73,7 @@ class Graph(NamedTuple):
         return tuple(one for one in self.loose if one.how == "registered")
 
 
-NOTHING: Final = Graph(0, 0, {}, 0, False, (), False, (), ())
+NOTHING: Final = Graph(0, 0, {}, 0, False, (), False, (), (), {}, ())
 
 
 def graph_of(history: History) -> Graph:
@@ -96,6 +100,8 @@ def _read(history: History) -> Graph:
         any(one.get("moved") for one in entries),
         tuple(_stepper(one) for one in _list(facts, "optimizers")),
         tuple(_list(facts, "attributes")),
+        dict(facts.get("born") or {}),
+        tuple(_list(facts, "loads")),
     )
 
 

@@ -1,8 +1,9 @@
 """Where optimizers and weights come from: the line of a constructor, and what was loaded.
 
 While it is on, every optimizer and scheduler is noted when it is made, so that nobody has to look
-for it among all objects, and every parameter that `load_state_dict` fills. The lists are of the
-process, as the functions are that are wrapped; they hold nothing alive.
+for it among all objects, and every parameter that `load_state_dict` fills; and which `state_dict`
+was kept while its weights went on learning. The lists are of the process, as the functions are that
+are wrapped; they hold nothing alive.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 import torch
 from torch import nn
+from torch.nn.modules import module as module_hooks
 from torch.optim import Optimizer, lr_scheduler
 
 from nethook.hooks.attachment import Attachment
@@ -24,6 +26,9 @@ from nethook.torch_private import version_of
 _optimizers: Final[dict[int, tuple[weakref.ref[Optimizer], str]]] = {}
 _schedulers: Final[dict[int, tuple[weakref.ref[Any], str]]] = {}
 _loaded: Final[dict[int, weakref.ref[torch.Tensor]]] = {}
+_registered: Final[dict[int, weakref.ref[torch.Tensor]]] = {}
+_states: Final[dict[int, tuple[weakref.ref[Any], int]]] = {}
+_loads: Final[dict[str, int]] = {}
 _LOADED_MARK: Final = "_is_hf_initialized"
 """What transformers sets on a parameter that it has loaded by itself."""
 _MOST: Final = 100_000
@@ -36,6 +41,8 @@ _KINDS: Final = (
     lr_scheduler.SequentialLR,
 )
 """What is noted; the last three do not call the constructor of the class they are derived from."""
+_MOST_STATES: Final = 64
+"""States that are remembered at once: of the best epoch, of each member of an ensemble."""
 _WRITES: Final = 8
 """Writes to a weight that its constructor and an initialisation may make; a training makes more."""
 
@@ -47,6 +54,10 @@ def note_origins(hooks: Attachment) -> None:
         making = _OnMaking(hooks.owner, kind.__name__, noted)
         hooks.add(WrappedFunction(kind, "__init__", making))
     hooks.add(WrappedFunction(nn.Module, "load_state_dict", _OnLoading(hooks.owner, "Module")))
+    hooks.add(WrappedFunction(nn.Module, "state_dict", _OnState(hooks.owner, "Module")))
+    registering = _OnRegistering(hooks.owner, "Module")
+    hooks.add(module_hooks.register_module_parameter_registration_hook(registering))
+    _loads.clear()
 
 
 def optimizers_made() -> list[Optimizer]:
@@ -98,6 +109,20 @@ def was_filled(tensor: torch.Tensor) -> bool:
     return not tensor.is_inference() and version_of(tensor) > _WRITES
 
 
+def was_registered(tensor: torch.Tensor) -> bool:
+    """Whether a parameter was ever given to a module, which may be gone by now."""
+    reference = _registered.get(id(tensor))
+    return reference is not None and reference() is tensor
+
+
+def loads_of_itself() -> list[dict[str, Any]]:
+    """Calls of `load_state_dict` that gave a module what it had: `{"line": …, "writes": …}`.
+
+    Such a state was kept by reference, and its weights were written so often since.
+    """
+    return [{"line": line, "writes": writes} for line, writes in _loads.items()]
+
+
 def _is_loaded(tensor: torch.Tensor) -> bool:
     reference = _loaded.get(id(tensor))
     return reference is not None and reference() is tensor
@@ -134,6 +159,7 @@ class _OnLoading(Hook):
         if self.owner.alive:
             try:
                 _note_loaded(*args, **kwargs)
+                _note_load_of_itself(*args, **kwargs)
             except Exception:  # a module of a kind of its own
                 return result
         return result
@@ -143,3 +169,65 @@ def _note_loaded(module: nn.Module, state_dict: Any = None, *_: Any, **__: Any) 
     for name, parameter in module.named_parameters(remove_duplicate=False):
         if name in state_dict and len(_loaded) < _MOST:
             _loaded[id(parameter)] = weakref.ref(parameter)
+
+
+class _OnRegistering(Hook):
+    __slots__ = ()
+
+    def __call__(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        """A module gets a parameter."""
+        if not self.owner.alive or parameter is None:
+            return
+        if len(_registered) >= _MOST:  # a layer may be made in every step
+            gone = [key for key, reference in _registered.items() if reference() is None]
+            for key in gone:
+                del _registered[key]
+        if len(_registered) < _MOST:
+            _registered[id(parameter)] = weakref.ref(parameter)
+
+
+class _OnState(Hook):
+    __slots__ = ()
+
+    def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A state is asked for; each module of a model asks its children with a `destination`."""
+        result = function(*args, **kwargs)
+        if self.owner.alive and len(args) == 1 and "destination" not in kwargs:
+            try:
+                _note_state(args[0], result)
+            except Exception:  # a state of a kind of its own
+                return result
+        return result
+
+
+def _note_state(module: nn.Module, state: Any) -> None:
+    first = next(module.parameters(), None)
+    if first is None or first.is_inference():
+        return
+    if len(_states) >= _MOST_STATES:
+        for key in [key for key, (reference, _) in _states.items() if reference() is None]:
+            del _states[key]
+    if len(_states) < _MOST_STATES:
+        _states[id(state)] = weakref.ref(state), version_of(first)
+
+
+def _note_load_of_itself(module: nn.Module, state_dict: Any = None, *_: Any, **__: Any) -> None:
+    reference, version = _states.get(id(state_dict), (None, 0))
+    known = reference is not None and reference() is state_dict
+    first = next(module.parameters(), None)
+    if not known or first is None or first.is_inference():
+        return
+    writes = version_of(first) - version - 1  # the load itself is one
+    own = dict([*module.named_parameters(), *module.named_buffers()])
+    given: dict[str, Any] = {name: state_dict.get(name) for name in own}
+    if writes <= _WRITES or not all(_is_same(given[name], mine) for name, mine in own.items()):
+        return
+    line = line_of_script()
+    _loads[str(line) if line.line else ""] = writes
+
+
+def _is_same(given: Any, mine: torch.Tensor) -> bool:
+    """Whether two tensors are one place in memory; what is not kept in a state is no matter."""
+    if given is None:
+        return True
+    return isinstance(given, torch.Tensor) and given.data_ptr() == mine.data_ptr()

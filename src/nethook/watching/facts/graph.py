@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from nethook.hooks.autograd.leaves import leaves_of
+from nethook.hooks.process.origins import loads_of_itself
 from nethook.hooks.process.source_line import line_of_script
 from nethook.stats.shards import is_shared
 from nethook.watching.facts.attributes import Attributes
@@ -133,6 +134,8 @@ class Graph(FailsAlone, Recorder):
                 "others": self._loose.of_others(),
                 "optimizers": self._held.facts(),
                 "attributes": self._attributes.found(self._watching.step),
+                "born": self._loose.born,
+                "loads": loads_of_itself(),
             }
         if told != self._told:
             self._told = told

@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from nethook.hooks.process.origins import was_filled
+from nethook.hooks.process.origins import was_filled, was_registered
 from nethook.watching.facts.holders import Holder, holders
 from nethook.watching.measuring.witnesses import Witnesses
 
@@ -57,6 +57,8 @@ class LooseLeaves:
         self._met: dict[int, _Leaf] = {}
         self.tensors = 0
         """The most leaves of one graph that no module has."""
+        self.born: dict[str, Any] = {}
+        """Parameters of modules that are gone: layers that a forward has made."""
 
     def __bool__(self) -> bool:
         return bool(self._met)
@@ -84,6 +86,7 @@ class LooseLeaves:
         parameters = {id(tensor) for tensor in new if isinstance(tensor, nn.Parameter)}
         found = holders(self._models, set(map(id, new)), parameters) if new else {}
         plain = 0
+        self._note_born(new, found, step)
         for tensor in loose:
             leaf, name = self._leaf(tensor), names.get(id(tensor))
             if leaf is None and len(self._met) < _FOLLOWED:
@@ -95,6 +98,22 @@ class LooseLeaves:
                 leaf.settle()
                 plain += leaf.holder.how == "nothing" and name is None
         self.tensors = max(self.tensors, plain)
+
+    def _note_born(
+        self, new: Sequence[torch.Tensor], found: Mapping[int, Holder], step: int
+    ) -> None:
+        """Counts parameters whose layer is gone before the backward pass begins."""
+        gone = [tensor for tensor in new if id(tensor) not in found and was_registered(tensor)]
+        if not gone:
+            return
+        was = self.born
+        self.born = {
+            "looks": was.get("looks", 0) + 1,
+            "parameters": max(was.get("parameters", 0), len(gone)),
+            "elements": max(was.get("elements", 0), sum(tensor.numel() for tensor in gone)),
+            "shapes": was.get("shapes") or [list(tensor.shape) for tensor in gone[:8]],
+            "since": was.get("since", step),
+        }
 
     def _leaf(self, tensor: torch.Tensor) -> _Leaf | None:
         leaf = self._met.get(id(tensor))

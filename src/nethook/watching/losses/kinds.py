@@ -16,6 +16,7 @@ from nethook.watching.losses.graph import (
     Factor,
     Node,
     Term,
+    factor_of,
     is_leaf,
     name_of,
     option,
@@ -91,6 +92,8 @@ def made_of(term: Term) -> Made:
     if name == "LogSoftmax" and any(factor.tensor for factor in term.factors):
         kind = "kl_div" if _from_constant(term) else "cross_entropy"
         return Made(kind, _soft_reduction(term), options={"target": "probabilities"})
+    if name == "Softmax" and _is_divergence(term):
+        return Made("kl_div", _soft_reduction(term), options={"target": "probabilities"})
     if name in {"Norm", "LinalgVectorNorm"}:
         return Made(_or_penalty(term, "norm"), _reduction(term), by_hand=True)
     if name in {"ClampMin", "Relu", "Clamp"} and below and name_of(below[0]) in {"Add", "Sub"}:
@@ -182,6 +185,23 @@ def _from_constant(term: Term) -> bool:
     return any(name_of(node) == "Sub" and node.next_functions[0][0] is None for node in term.passed)
 
 
+def _is_divergence(term: Term) -> bool:
+    """Whether a product with the targets was taken from a constant, one by one: kl_div's own way.
+
+    A score that is one less the sum of such products has the sum in between.
+    """
+    names = [name_of(node) for node in term.passed]
+    at = next((place for place, name in enumerate(names) if name == "Mul"
+               and _is_product(term.passed[place])), 0)  # fmt: skip
+    before = term.passed[at - 1] if at else None
+    return before is not None and name_of(before) == "Sub" and before.next_functions[0][0] is None
+
+
+def _is_product(node: Node) -> bool:
+    factor = factor_of(node)
+    return factor is not None and factor.tensor
+
+
 # -- the tensors ----------------------------------------------------------------------------------
 
 
@@ -193,7 +213,7 @@ def operands_of(term: Term, made: Made, kept: Kept | None = None) -> Operands:
     node = term.node
     if made.kind in {"cross_entropy", "nll"} and name_of(node) in LOSS_NODES:
         return _class_operands(term, made)
-    if name_of(node) == "LogSoftmax":
+    if name_of(node) == "LogSoftmax" or (made.kind == "kl_div" and name_of(node) == "Softmax"):
         return _soft_operands(term)
     if made.kind == "ctc":
         operands = Operands(saved(node, "log_probs"), saved(node, "targets"), LOG_PROBABILITIES)
@@ -234,7 +254,9 @@ def _given_to(log_softmax: Node) -> torch.Tensor | None:
 
 
 def _soft_operands(term: Term) -> Operands:
-    operands = Operands(saved(term.node, "result"), None, LOG_PROBABILITIES)
+    logarithms = name_of(term.node) == "LogSoftmax"
+    space = LOG_PROBABILITIES if logarithms else PROBABILITIES
+    operands = Operands(saved(term.node, "result"), None, space)
     dim = option(term.node, "dim")
     if operands.prediction is not None and isinstance(dim, int):
         operands.classes = signed(dim) % operands.prediction.dim()
@@ -243,7 +265,7 @@ def _soft_operands(term: Term) -> Operands:
             edge = 0 if node.next_functions[0][0] is not None else 1
             operands.target = saved(node, "other" if edge == 0 else "self")
             break
-    operands.given = _given_to(term.node)
+    operands.given = _given_to(term.node) if logarithms else operands.prediction
     return _with_shapes(operands)
 
 

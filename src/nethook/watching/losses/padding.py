@@ -4,6 +4,11 @@ Sequences of a batch are made equally long by a value that is repeated at their 
 targets alike. A class that is merely frequent is not: the inputs under it differ. So a position
 counts as padding where the input repeats its last (or first) value up to the end of the row, that
 value is the same one in most rows, and the target there is one class.
+
+Frames of numbers, as of a sound, may be padded in the targets alone. There a position counts where
+the target repeats one number up to the end of its row, and only padding looks like that: the row
+that is longest has none, the others end at different places, and no frame before is like it. Zeros
+of a series that are values stand anywhere, and the border of pictures is in all of them.
 """
 
 from __future__ import annotations
@@ -18,6 +23,8 @@ from nethook.watching.losses.kinds import LOGITS, PROBABILITIES, Operands
 
 SHORT: Final = 4
 """Shorter sequences are not looked at."""
+_ROWS: Final = 4
+"""Fewer sequences do not show what they have in common."""
 LARGE: Final = 1 << 20
 """Elements of an input from which on it is not looked at."""
 
@@ -45,6 +52,8 @@ def padding_numbers(inputs: list[torch.Tensor], operands: Operands) -> torch.Ten
         return None
     if target.numel() > LARGE or target.is_complex():
         return None
+    if (numbers := _of_frames(target, operands.prediction)) is not None:
+        return numbers
     found = [
         repeated
         for given in inputs
@@ -60,6 +69,30 @@ def padding_numbers(inputs: list[torch.Tensor], operands: Operands) -> torch.Ten
         # Of several inputs the one that is padded most.
         best = numbers if best is None else torch.where(numbers[0] > best[0], numbers, best)
     return best
+
+
+def _of_frames(target: torch.Tensor, prediction: torch.Tensor | None) -> torch.Tensor | None:
+    """The same for (rows, frames, features) of numbers; None where the target is none of that."""
+    if target.dim() != 3 or not target.is_floating_point() or prediction is None:
+        return None
+    rows, frames, features = target.shape
+    if prediction.shape != target.shape or rows < _ROWS or frames < SHORT or features < 2:
+        return None
+    flat = target.reshape(rows, -1)
+    value = flat[:, -1].sort().values[rows // 2]
+    same = (target == value).all(-1)  # (rows, frames)
+    pads = same.to(torch.uint8).flip(1).cummin(1).values.flip(1).bool()
+    long = pads.sum(1)
+    # All of it at once, as a number: nothing is waited for. A row may be all silent by itself.
+    padded = (
+        (long.min() == 0) & (long.max() < frames) & ((same & ~pads).sum() <= frames * rows // 100)
+    )
+    apart = (long.sort().values.diff() > 0).sum() >= 2
+    share = torch.where(padded & apart, pads.float().mean(), 0.0)
+    unknown = torch.full_like(share, float("nan"))
+    nothing = torch.zeros_like(share)
+    numbers = [share, value, unknown, unknown, nothing, (~pads).sum()]
+    return torch.stack([number.float() for number in numbers])
 
 
 def _guesses(operands: Operands, target: torch.Tensor) -> torch.Tensor | None:

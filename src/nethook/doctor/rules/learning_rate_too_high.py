@@ -173,7 +173,6 @@ RULE = Rule(
     Cause.SETTINGS,
     look,
     reads=(
-        "event.groups",
         *DIVERGENCE_READS,
         *ONE_BATCH_READS,
         "series.@loop.grad_norm.max",

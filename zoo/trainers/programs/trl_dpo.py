@@ -36,8 +36,10 @@ args = DPOConfig(
     eval_strategy="epoch", save_strategy="no", logging_steps=1, report_to="none", use_cpu=True,
     bf16=False, max_length=32, disable_tqdm=True, gradient_checkpointing=False,
 )
+# As after SFT: the policy and its reference are loaded from a checkpoint.
+LlamaForCausalLM(config).save_pretrained("out-dpo/start")
 trainer = DPOTrainer(
-    LlamaForCausalLM(config), args=args, train_dataset=data.select(range(300)),
+    "out-dpo/start", args=args, train_dataset=data.select(range(300)),
     eval_dataset=data.select(range(300, 360)), processing_class=tokenizer,
 )
 trainer.train()

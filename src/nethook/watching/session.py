@@ -320,7 +320,7 @@ class Session:
         turns.thread = get_ident()
         track = self.optimizers.tracks.get(id(optimizer))
         if track is None or track.ref() is not optimizer:
-            track = self.optimizers.track_of(optimizer)
+            track = self.optimizers.track_of(optimizer, steps=True)
             if track is None:
                 self.optimizers.stranger_steps(optimizer)
                 return None
@@ -397,7 +397,7 @@ class Session:
         self.journal.note_event(
             names.STEP_SKIPPED, "a loss scaler found gradients that are not finite"
         )
-        if self.clock.step_skipped(id(optimizer), self.optimizers.gone()):
+        if self.clock.step_skipped(id(track.ref()), self.optimizers.gone()):
             self.turns_taken()
 
     def turns_taken(self) -> None:

@@ -400,3 +400,61 @@ def test_backward_passes_are_looked_at_a_few_times_only(
     for _ in range(20):
         (2 * x).sum().backward()
     assert len(looked) == 8
+
+
+class Symbol:
+    """Stands for a tensor while a model is put together, as Keras' tensors do."""
+
+
+class Kept(nn.Module):
+    """As a model of Keras: its layers are no submodules, their parameters are its own."""
+
+    def __init__(self, layers: list[nn.Module]) -> None:
+        super().__init__()
+        self.layers = layers  # a plain list would do the same in torch
+        for number, layer in enumerate(layers):
+            for name, parameter in layer.named_parameters():
+                self.register_parameter(f"{number}_{name}", parameter)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class OfSymbols(nn.Linear):
+    def forward(self, x: torch.Tensor | Symbol) -> torch.Tensor | Symbol:
+        return x if isinstance(x, Symbol) else super().forward(x)
+
+
+@pytest.mark.parametrize("symbol", [Symbol(), torch.ones(2, 3, device="meta")])
+def test_a_layer_that_is_called_with_symbols_is_no_model(
+    session: Session, alive: list[object], symbol: object
+) -> None:
+    layers: list[nn.Module] = [OfSymbols(3, 3), OfSymbols(3, 1)]
+    alive += layers
+    for layer in layers:
+        layer.to(symbol.device if isinstance(symbol, torch.Tensor) else "cpu")(symbol)
+    assert given(session) == []
+    layers = [OfSymbols(3, 3), OfSymbols(3, 1)]
+    model = Kept(layers)
+    alive[:] = [*layers, model]
+    model(torch.ones(2, 3)).sum().backward()
+    assert given(session) == [[model]]
+
+
+def test_a_model_without_arguments_is_met_at_its_call(
+    session: Session, alive: list[object]
+) -> None:
+    class Own(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(2))
+
+        def forward(self) -> torch.Tensor:
+            return self.weight.sum()
+
+    model = Own()
+    alive += [model, sgd(model)]
+    model().backward()
+    assert given(session) == [[model]]

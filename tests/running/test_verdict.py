@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from nethook.running.verdict import course, verdict_lines
+from nethook.running.verdict import _unseen, course, verdict_lines
 from nethook.runs import names
+from nethook.runs.reading.rank_file import Site
 from nethook.runs.reading.run import Run, open_run
 from nethook.text.paragraphs import WIDTH, Style
 from tests.running.made import made
@@ -159,3 +160,12 @@ def test_the_steady_cost_and_the_seconds_in_all_are_told(tmp_path: Path) -> None
 def test_the_course_is_one_line(tmp_path: Path) -> None:
     with made(tmp_path / "run.db") as run:
         assert course(run) == ("nethook: step 3  loss 0.25  gradient norm 0.5  watching cost 2.1 %")
+
+
+def test_why_no_layer_was_seen() -> None:
+    never = {"leaf": True, "calls": {"train": 0, "eval": 0, "aux": 0}}
+    lines = "\n".join(_unseen([Site("fc", "Linear", never)], 3))
+    assert "compiled code" in lines
+    lines = "\n".join(_unseen([Site("_torch_params", "ParameterDict", never)], 3))
+    assert "has none as submodules" in lines
+    assert "compiled" not in lines

@@ -181,12 +181,22 @@ class Session:
 
     # What torch calls
 
-    def _called(self, module: nn.Module) -> None:
+    def _called(self, module: nn.Module, args: Any) -> None:
         key = self._key(module)
         judged = self._judged.get(key)
         if judged is not None and judged() is module:
             return
+        if args and self._symbolic(args):
+            return
         self._judge_alone(module)
+
+    def _symbolic(self, args: tuple[Any, ...]) -> bool:
+        from nethook.running.symbolic import is_symbolic
+
+        try:
+            return is_symbolic(args)
+        except Exception:  # an argument may object to being looked at
+            return False
 
     def _built(self) -> None:
         """A module got a parameter: there may be a new model soon."""

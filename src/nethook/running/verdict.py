@@ -26,6 +26,7 @@ from nethook.text.watch_cost import watch_cost
 
 _MANY: Final = 0.5  # share of dead units from which a layer is named ...
 _BATCHES: Final = 4  # ... where at least this many batches were looked at
+_HOLDERS: Final = ("ParameterDict", "ParameterList")  # in these no layer runs
 _SAID: Final = ("no problems found", "too early to tell", "not judged")
 """States that have a line of their own; of the others other lines tell."""
 
@@ -208,9 +209,12 @@ def _unseen(sites: Sequence[Site], steps: int) -> Iterator[str]:
     totals = [site.info.get("calls") for site in leaves]
     calls = [sum(counts.values()) for counts in totals if isinstance(counts, dict)]
     if calls and not any(calls) and steps > 0:
+        # What holds parameters and has no forward is no layer.
+        elsewhere = all(site.kind in _HOLDERS for site in leaves)
+        why = "the model has none as submodules" if elsewhere else "they run in compiled code"
         yield from wrapped(
-            "No call of a layer was seen: they run in compiled code. Of outputs and their "
-            "gradients nothing is in the run; of parameters everything is."
+            f"No call of a layer was seen: {why}. Of outputs and their gradients nothing is in the "
+            "run; of parameters everything is."
         )
 
 

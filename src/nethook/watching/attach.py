@@ -38,6 +38,7 @@ from nethook.watching.examinations.recorder import Examinations
 from nethook.watching.facts.facts import Facts, SiteFacts
 from nethook.watching.facts.op_order import OpOrder
 from nethook.watching.facts.start import is_untouched
+from nethook.watching.hooks.doors import Doors
 from nethook.watching.hooks.root_hooks import RootBegins, RootEnds
 from nethook.watching.hooks.step_hooks import StepBegins, StepEnds
 from nethook.watching.hooks.wrappers import wrap_loop
@@ -312,6 +313,7 @@ class _Builder:
         hooks.add(WhenCompiling(lambda: hidden.compiles(True), lambda: hidden.compiles(False)))
         for name, tree in self._trees.items():
             self._model(name, tree)
+        self._put_doors()
         sweep_at_the_end(hooks.owner)
         facts: list[tuple[ParameterFacts, ParameterSite, dict[str, Any]]] = []
         seen_ids: set[int] = set()
@@ -384,6 +386,34 @@ class _Builder:
             # again when they go.
             ops.add(WhenCompiling(order.compiled))
             hooks.add(ops)
+
+    def _put_doors(self) -> None:
+        """Where a part of a model is called, and never the model: that part serves as the model."""
+        session, hooks = self._session, self._hooks
+        parts: dict[str, list[nn.Module]] = {}
+        for name, tree in self._trees.items():
+            routed = routed_modules(tree)
+            if not _compiled(tree):
+                parts[name] = [
+                    site.module
+                    for site in tree.sites
+                    if site.module is not tree.root and id(site.module) not in routed
+                ]
+        if not any(parts.values()) or session.locked:
+            return
+
+        def found(name: str, module: nn.Module) -> None:
+            address = next(
+                site.address for site in self._trees[name].sites if site.module is module
+            )
+            session.journal.writer.info(called_part={name: address})
+            hooks.forward_pre(module, RootBegins(hooks.owner, name, session, name, module))
+            ends = RootEnds(hooks.owner, name, session, name, module)
+            hooks.forward(module, ends, always_call=True)
+            if module in [site.module for site in self._trees[name].leaves()]:
+                session.recorders.batches.leaves.add(name)
+
+        session.recorders.add(Doors(session.journal, hooks, parts, found))
 
     def _parameter(
         self, model: str, site: ParameterSite

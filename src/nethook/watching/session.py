@@ -52,7 +52,8 @@ from nethook.watching.recorders import WatchRecorders
 _OWN_FRAMES: Final = 4
 """Of nethook's, between the line of a script that calls `torch.autograd.backward` and the loss
 record: the stub in its place, the wrapper, `backward_begins`, `Losses.backward`."""
-_PARTS: Final = "modules are called without the model around them"
+PARTS: Final = "modules are called without the model around them"
+"""Why hooks on layers are needed in every step."""
 
 
 class Session:
@@ -152,7 +153,7 @@ class Session:
         """
         if self.clock.ending:
             self.interruptions.look()
-        self.schedule.keep_awake(_PARTS)
+        self.schedule.keep_awake(PARTS)
         training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
             self._before_training()
@@ -319,7 +320,7 @@ class Session:
         turns.thread = get_ident()
         track = self.optimizers.tracks.get(id(optimizer))
         if track is None or track.ref() is not optimizer:
-            track = self.optimizers.track_of(optimizer)
+            track = self.optimizers.track_of(optimizer, steps=True)
             if track is None:
                 self.optimizers.stranger_steps(optimizer)
                 return None
@@ -396,7 +397,7 @@ class Session:
         self.journal.note_event(
             names.STEP_SKIPPED, "a loss scaler found gradients that are not finite"
         )
-        if self.clock.step_skipped(id(optimizer), self.optimizers.gone()):
+        if self.clock.step_skipped(id(track.ref()), self.optimizers.gone()):
             self.turns_taken()
 
     def turns_taken(self) -> None:
@@ -427,7 +428,7 @@ class Session:
             end.go_on(step)
         # The hooks that rest have not seen who was called.
         if clock.forwards == 0 and clock.calls.called:
-            self.schedule.keep_awake(_PARTS)
+            self.schedule.keep_awake(PARTS)
         clock.step_over()
         if not put_off:
             self._next_step(step)

@@ -193,3 +193,27 @@ def test_a_layer_whose_output_goes_nowhere_is_a_note(tmp_path: Path) -> None:
     assert [(one.severity, one.sites) for one in notes] == [
         ("info", ("residuals.2.weight", "residuals.2.bias"))
     ]
+
+
+class Pooled(nn.Module):
+    """An encoder whose pooler nobody uses; what follows makes and is given tensors of its own."""
+
+    def __init__(self, *, leaks: bool) -> None:
+        super().__init__()
+        self.body, self.pooler, self.end = (nn.Linear(4, 4) for _ in range(3))
+        self.leaks = leaks
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = torch.tanh(self.body(x))
+        pooled = torch.tanh(self.pooler(h))
+        mask = torch.ones(len(x), 1) * x.sign().abs()  # made on the way, and of the input
+        return self.end(h * mask + (pooled.data * 1.0 if self.leaks else 0.0))[:, :3]
+
+
+def test_an_unused_pooler_before_masks_is_a_note_and_a_cut_one_is_not(tmp_path: Path) -> None:
+    for leaks, severity in ((False, "info"), (True, "error")):
+        found = findings(tmp_path / str(leaks), Pooled(leaks=leaks), train)
+        notes = [one for one in found if one.code == "no-gradient"]
+        assert [(one.severity, one.sites) for one in notes] == [
+            (severity, ("pooler.weight", "pooler.bias"))
+        ]

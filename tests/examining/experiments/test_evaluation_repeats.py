@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+from typing import Any
 
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from nethook.addresses.inputs import Inputs
 from nethook.examining.experiments.evaluation_repeats import EvaluationRepeats
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL
+from tests.examining.experiments.steps import Calls, Step
 
 
 @pytest.mark.parametrize(
@@ -41,3 +49,28 @@ def test_a_model_that_samples() -> None:
 def test_it_repeats_itself() -> None:
     for name in ("dropout_as_it_should_be", "stochastic_depth_written_by_hand"):
         assert EvaluationRepeats().run(HEALTHY[name]().rehearsal()).outcome == "fine"
+
+
+def _with_argument(forward: Callable[..., torch.Tensor], **kwargs: Any) -> Step:
+    model = Calls(forward, one=nn.Linear(8, 16), two=nn.Linear(16, 3))
+    return Step(model, Inputs((torch.randn(16, 8),), kwargs), torch.Tensor.sum)
+
+
+@pytest.mark.parametrize(("name", "value"), [("training", True), ("deterministic", False)])
+def test_the_mode_is_an_argument_of_the_call(name: str, value: bool) -> None:
+    def forward(self: Any, x: torch.Tensor, mask: Any = None, **mode: bool) -> torch.Tensor:
+        return self.two(F.dropout(self.one(x).relu(), 0.3, mode[name] is value))
+
+    step = _with_argument(forward, mask=None, **{name: value})
+    result = EvaluationRepeats().run(step.rehearsal())
+    assert (result.outcome, result.facts["switch"]) == ("fine", name)
+
+
+def test_an_argument_that_switches_something_else() -> None:
+    def forward(self: Any, x: torch.Tensor, scaled: bool, odd: bool) -> torch.Tensor:
+        if not odd:
+            raise ValueError(odd)
+        return self.two(F.dropout(self.one(x).relu(), 0.3)) * (2.0 if scaled else 1.0)
+
+    result = EvaluationRepeats().run(_with_argument(forward, scaled=True, odd=True).rehearsal())
+    assert (result.outcome, result.facts["operation"]) == ("found", "F.dropout")

@@ -27,7 +27,7 @@ def told() -> Told:
 def newcomers(told: Told) -> Iterator[Discovery]:
     made = Discovery(
         "test",
-        called=lambda module: told.append(("called", module)),
+        called=lambda module, _: told.append(("called", module)),
         stepped=lambda optimizer: told.append(("stepped", optimizer)),
         built=lambda: told.append(("built", None)),
     )
@@ -50,7 +50,7 @@ def test_calls_are_told_while_it_is_on(newcomers: Discovery, told: Told) -> None
 
 
 def test_turned_off_inside_a_call_it_is_off_for_the_rest_of_it(told: Told) -> None:
-    def called(module: nn.Module) -> None:
+    def called(module: nn.Module, _: object) -> None:
         told.append(("called", module))
         made.turn_off()
 
@@ -74,7 +74,7 @@ def test_parameters_and_steps_are_told_at_any_time(newcomers: Discovery, told: T
 def test_they_are_listed_as_nethooks_and_leave_nothing(told: Told) -> None:
     model = nn.ReLU()
     before = (list(global_hooks()), torch.nn.modules.module._has_any_global_hook)
-    made = Discovery("test", called=lambda _: None, stepped=lambda _: None, built=lambda: None)
+    made = Discovery("test", called=lambda *_: None, stepped=lambda _: None, built=lambda: None)
     made.turn_on()
     assert {info.owner for info in audit(model).ours} == {"test"}
     made.remove()
@@ -164,7 +164,7 @@ def test_a_hook_that_is_put_on_at_the_first_call_is_called_for_it(
     theirs: list[object] = []
     hooks: list[RemovableHandle] = []
 
-    def called(module: nn.Module) -> None:
+    def called(module: nn.Module, _: object) -> None:
         made.turn_off()
         hooks.append(module.register_forward_pre_hook(spy, with_kwargs=with_kwargs))
         if others:
@@ -189,7 +189,7 @@ def test_backward_passes_are_seen_while_it_is_on() -> None:
     passed: list[list[torch.Tensor]] = []
     original = torch.autograd.backward
     made = Discovery(
-        "test", called=lambda _: None, stepped=lambda _: None, built=lambda: None,
+        "test", called=lambda *_: None, stepped=lambda _: None, built=lambda: None,
         passed=passed.append,
     )  # fmt: skip
     x = torch.ones(2, requires_grad=True)

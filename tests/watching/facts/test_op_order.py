@@ -73,3 +73,14 @@ def test_the_hooks_go_after_the_first_step(tmp_path):
             optimizer.step()
         counts.append(len(nethook.audit(model).ours))
     assert counts[0] > counts[1] >= counts[2]
+
+
+def test_operations_say_whether_a_tensor_came_from_nowhere(tmp_path):
+    class Odd(Branches):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            left = self.fc(x * torch.arange(3))  # inputs, parameters, what was made on the way
+            return left.data * 2 + self.fc(x)
+
+    ops = ops_of(Odd(), tmp_path)
+    assert [op["op"] for op in ops if op["odd"]] == ["mul"]
+    assert [op["odd"] for op in ops][-3:] == [True, False, False]

@@ -139,3 +139,59 @@ def test_accumulation_before_the_first_step_is_waited_for(tmp_path):
         assert loop.step == 0
         loop.optimizers[0].step()
         assert loop.step == 1
+
+
+class Coat(torch.optim.Optimizer):
+    """As Accelerate's: an optimizer around another, with the very same groups."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    @property
+    def param_groups(self):
+        return self.optimizer.param_groups
+
+    @property
+    def state(self):
+        return self.optimizer.state
+
+    def zero_grad(self, set_to_none=True):
+        self.optimizer.zero_grad(set_to_none)
+
+    def step(self, closure=None):
+        return self.optimizer.step(closure)
+
+
+def copied(optimizer):
+    """As Lightning's: of a class made for it, with the attributes of the other."""
+    kind = type("Copied", (Coat, type(optimizer)), {"param_groups": None, "state": None})
+    coat = kind.__new__(kind)
+    coat.__dict__ |= vars(optimizer) | {"optimizer": optimizer}
+    kind.param_groups, kind.state = optimizer.param_groups, optimizer.state
+    return coat
+
+
+@pytest.mark.parametrize("coat_of", [Coat, copied])
+@pytest.mark.parametrize("given", ["both", "coat", "inner", "found", "later"])
+def test_an_optimizer_in_the_coat_of_another_is_one(given, coat_of, tmp_path):
+    model = nn.Linear(3, 2)
+    inner = torch.optim.SGD(model.parameters(), 0.1)
+    coat = coat_of(inner) if given != "later" else None
+    optimizers = {"both": [inner, coat], "coat": coat, "inner": inner}.get(given)
+    steps, path = [], tmp_path / "run.db"
+    with nethook.watch(model, optimizers, to=path, budget=None) as watch:
+        watch.be_silent()
+        for number in range(5):
+            if number == 2 and coat is None:
+                coat = coat_of(inner)
+            stepper = inner if coat is None else coat
+            for _ in range(2):  # micro-batches
+                (model(torch.ones(1, 3)).sum() / 2).backward()
+            stepper.step()
+            stepper.zero_grad()
+            steps.append(watch.step)
+    assert steps == [1, 2, 3, 4, 5]
+    with nethook.open_run(path) as run:
+        assert run.info["totals"]["optimizer_steps"] == {"0": 5}
+        assert run.series("@loop", names.BACKWARDS)["mean"].tolist() == [2] * 5
+        assert run.loss().divided.tolist() == [2] * 5

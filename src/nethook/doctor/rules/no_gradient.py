@@ -96,11 +96,17 @@ def _dead_ends(history: History) -> set[str]:
     """Modules whose results reach nothing that the first pass has returned.
 
     A graph that was cut is no dead end: `detach` is an operation as well, and behind `.data` there
-    is one that takes a tensor from nowhere.
+    is one that takes a tensor from nowhere. Inputs of the model come from nowhere as well, and so
+    do masks that are made on the way: an operation says whether it was given anything else (`odd`;
+    of older runs that is not known).
     """
     ops = [op for op in history.info("ops", []) if isinstance(op, dict)]
     reach: set[int] = {len(ops) - 1} if ops else set()
-    from_nowhere = max((at for at, op in enumerate(ops) if not op.get("from")), default=-1)
+    known = any("odd" in op for op in ops)
+    from_nowhere = max(
+        (at for at, op in enumerate(ops) if (op.get("odd") if known else not op.get("from"))),
+        default=-1,
+    )
     for at in range(len(ops) - 1, -1, -1):
         if at in reach:
             reach.update(one for one in ops[at].get("from") or [] if isinstance(one, int))

@@ -6,7 +6,11 @@ of dropout that were active are noted with their lines.
 Meaning: `F.dropout(x)` without `training=self.training`, `nn.Dropout(p)(x)` made anew in the
 forward, a module that `eval()` does not reach, attention whose `dropout_p` is never 0.
 
-Cost: two passes of the model, one of which others use, too.
+Cost: two passes of the model, one of which others use, too; two more per switch where they differ.
+
+Where the mode is an argument of the call (`model(x, training=True)`, `deterministic=False`), the
+mode of the modules says nothing: each argument that is True or False is turned over, and where the
+output then repeats itself, that is the evaluation.
 
 Does not apply: nowhere. Dropout that the script has switched on in so many words (`training=True`)
 and models that draw samples are random on purpose: a question at most, and never a fault.
@@ -17,7 +21,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -25,10 +29,12 @@ from typing import Any, Final
 import torch
 from torch.nn import functional as F
 
+from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import tensors
 from nethook.examining.experiment import Result, fine, found, question
 from nethook.examining.probes.moved import change, comparable
 from nethook.examining.probes.once import evaluated
+from nethook.examining.refusals import NotReplayableError
 from nethook.examining.rehearsal import Rehearsal
 from nethook.hooks.process.source_line import ScriptLine, line_of_script
 
@@ -43,6 +49,8 @@ _DROPOUTS: Final[dict[Callable[..., Any], str]] = {
     F.scaled_dot_product_attention: "F.scaled_dot_product_attention",
 }
 SEED: Final = 20_001
+MOST_SWITCHES: Final = 8
+"""Arguments that are turned over, at most, by position and by name each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,9 @@ class EvaluationRepeats:
         differs = _difference(first.output, second.output)
         if differs == 0:
             return fine(self, differs=0.0)
+        switch = _switch(rehearsal)
+        if switch is not None:
+            return fine(self, differs=0.0, switch=switch)
         calls = list(dict.fromkeys(active))
         forgotten = [call for call in calls if not call.meant]
         if forgotten:
@@ -101,6 +112,32 @@ class EvaluationRepeats:
             self, "the model draws random numbers in evaluation, as models that sample do",
             differs=differs, lines=[],
         )  # fmt: skip
+
+
+def _switch(rehearsal: Rehearsal) -> str | None:
+    """The argument that, turned over, makes the output repeat itself; None where none does."""
+    for name, inputs in _turned_over(rehearsal.inputs):
+        try:
+            first, second = (
+                rehearsal.run(inputs, training=False, outputs_only=True, seed=seed).output
+                for seed in (SEED, SEED + 1)
+            )
+        except NotReplayableError:  # there is no such call
+            continue
+        # An argument may also ask for something else to be returned.
+        if any(True for _ in tensors(first)) and _difference(first, second) == 0:
+            return name
+    return None
+
+
+def _turned_over(inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
+    for position, value in enumerate(inputs.args[:MOST_SWITCHES]):
+        if isinstance(value, bool):
+            args = (*inputs.args[:position], not value, *inputs.args[position + 1 :])
+            yield str(position), Inputs(args, inputs.kwargs)
+    switches = [name for name, value in inputs.kwargs.items() if isinstance(value, bool)]
+    for name in switches[:MOST_SWITCHES]:
+        yield name, Inputs(inputs.args, {**inputs.kwargs, name: not inputs.kwargs[name]})
 
 
 def _difference(one: Any, other: Any) -> float:

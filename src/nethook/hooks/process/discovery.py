@@ -49,7 +49,7 @@ class Discovery:
 
     Arguments:
         owner: the name under which `audit` lists the hooks.
-        called: `called(module)`, before the forward of every module that is called while `on`.
+        called: `called(module, args)`, before the forward of every module that is called while on.
         stepped: `stepped(optimizer)`, before a step of any optimizer.
         built: `built()`, when a module was given a parameter.
         passed: `passed(roots)`, before every backward pass while `on`; None: nobody asks.
@@ -59,7 +59,7 @@ class Discovery:
         self,
         owner: str,
         *,
-        called: Callable[[nn.Module], None],
+        called: Callable[[nn.Module, Any], None],
         stepped: Callable[[Optimizer], None],
         built: Callable[[], None],
         passed: Callable[[list[torch.Tensor]], None] | None = None,
@@ -121,7 +121,7 @@ class Discovery:
 class _Call(Hook):
     __slots__ = ("_called",)
 
-    def __init__(self, owner: Owner, called: Callable[[nn.Module], None]) -> None:
+    def __init__(self, owner: Owner, called: Callable[[nn.Module, Any], None]) -> None:
         super().__init__(owner, "*")
         self._called = called
 
@@ -132,7 +132,7 @@ class _Call(Hook):
             return
         if self.owner.alive and not _undiscovered.get() and not is_tracing():
             before = _pre_hooks_of(module)
-            self._called(module)
+            self._called(module, args)
             _make_up_for(module, args, before)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import torch
+from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Attachment
@@ -39,6 +40,14 @@ class OpOrder(OpConsumer, Recorder):
         self._off = False
         self._ops: list[dict[str, Any]] = []
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+        self._given: set[int] = set()  # ids of what the model is called with, during the call
+
+    def call_begins(
+        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """A model is called: what it is given comes from nowhere, and rightly."""
+        if self._hooks is not None:
+            self._given = {id(tensor) for _, tensor in tensors((args, kwargs))}
 
     def after(
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -70,9 +79,17 @@ class OpOrder(OpConsumer, Recorder):
         entry: dict[str, Any] = {"site": site, "op": op.name, "from": sorted(set(sources))}
         if linear:
             entry["linear"] = True
+        entry["odd"] = any(self._is_odd(tensor) for tensor in given)
         self._ops.append(entry)
         for _, tensor in tensors(result):
             self._made[id(tensor)] = (weakref.ref(tensor), number)
+
+    def _is_odd(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is neither given, nor a parameter, nor the result of an operation."""
+        if id(tensor) in self._given or isinstance(tensor, nn.Parameter):
+            return False
+        maker = self._made.get(id(tensor))
+        return tensor.is_floating_point() and (maker is None or maker[0]() is not tensor)
 
     def _turn_off(self) -> None:
         """Nothing more is written down; the hooks go when the step ends, outside all operations."""
@@ -98,5 +115,6 @@ class OpOrder(OpConsumer, Recorder):
     def _remove(self) -> None:
         hooks, self._hooks = self._hooks, None
         self._made.clear()
+        self._given = set()
         if hooks is not None:
             hooks.remove()

@@ -135,6 +135,7 @@ def replay(
     """
     model = unwrap(model)  # operations inside a compiled graph could not be seen
     flight = load(path)
+    model = _part_of(flight, model)
     given = _inputs(flight, inputs)
     state, notes = _state(flight, model)
     args, kwargs, kept = _moved((given.args, dict(given.kwargs), flight.loss), _device(model))
@@ -177,6 +178,19 @@ class _Whole(nn.Module):
 
 
 # -- setting up ------------------------------------------------------------------------------------
+
+
+def _part_of(flight: Flight, model: nn.Module) -> nn.Module:
+    """What was called: of a model that is never called as a whole, the part that served as it."""
+    called = flight.training.keys()
+    if not called or called == _names(model):
+        return model
+    parts = [part for part in model.modules() if called == _names(part)]
+    return parts[0] if len(parts) == 1 else model
+
+
+def _names(model: nn.Module) -> set[str]:
+    return {name for name, _ in model.named_modules()}
 
 
 def _inputs(flight: Flight, given: object) -> Inputs:

@@ -125,8 +125,12 @@ class Optimizers:
         for optimizer in optimizers_holding(tensors):
             self.track_of(optimizer)
 
-    def track_of(self, optimizer: torch.optim.Optimizer) -> Track | None:
-        """The track of an optimizer; None where it holds no parameter of ours."""
+    def track_of(self, optimizer: torch.optim.Optimizer, *, steps: bool = False) -> Track | None:
+        """The track of an optimizer; None where it holds no parameter of ours.
+
+        Of one that shares its groups with another it is the other's, unless it is the one that
+        `steps`.
+        """
         key = id(optimizer)
         track = self.tracks.get(key)
         if track is not None and track.ref() is optimizer:
@@ -137,7 +141,7 @@ class Optimizers:
             self._strangers[optimizer] = 0
             self.changes += 1
             return None
-        return self._add(optimizer)
+        return self._add(optimizer, steps=steps)
 
     def _found_anew(self, optimizer: torch.optim.Optimizer) -> bool:
         """Whether an optimizer holds what the models have now, in the place of what they had."""
@@ -175,14 +179,34 @@ class Optimizers:
         if self._resolver.look({id(tensor) for group in groups for tensor in group["params"]}):
             self._renew()
 
-    def _add(self, optimizer: torch.optim.Optimizer) -> Track:
+    def _add(self, optimizer: torch.optim.Optimizer, *, steps: bool = False) -> Track:
+        name, key = str(len(self.tracks)), self._same(optimizer)
+        if key is not None and not steps:
+            return self.tracks[key]
+        turns = self._journal.clock.turns
+        if key is not None and not turns.counts.get(key):  # it was the coat
+            name = self.tracks.pop(key).name
+            turns.leave(key)
         self.changes += 1
-        track = Track(str(len(self.tracks)), optimizer)
+        track = Track(name, optimizer)
         self.tracks[id(optimizer)] = track
-        self._journal.clock.turns.join(id(optimizer))
+        turns.join(id(optimizer))
         types = {other.name: other.type for other in self.tracks.values()}
         self._journal.writer.info(optimizers=types)
         return track
+
+    def _same(self, optimizer: torch.optim.Optimizer) -> int | None:
+        """The key of an optimizer that is this one in another coat, or has it as its coat.
+
+        Lightning and Accelerate put an object around an optimizer that is an optimizer as well, has
+        the very same groups, and hands its steps on. If both were waited for, no step would end.
+        """
+        groups = optimizer.param_groups
+        for key, track in self.tracks.items():
+            other = track.ref()
+            if other is not None and other.param_groups is groups:
+                return key
+        return None
 
     def concerns(self, holder: object) -> bool:
         """Whether an optimizer, or a module, has to do with parameters of the watched models."""

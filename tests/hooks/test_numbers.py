@@ -30,7 +30,7 @@ def _root(model: nn.Module) -> Any:
 
 def _newcomers(model: nn.Module, hooks: Attachment) -> None:
     newcomers = Discovery(
-        "nethook.test", called=lambda _: None, stepped=lambda _: None, built=lambda: None
+        "nethook.test", called=lambda *_: None, stepped=lambda _: None, built=lambda: None
     )
     newcomers.turn_on()
     hooks.add(newcomers)

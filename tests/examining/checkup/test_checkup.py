@@ -329,7 +329,9 @@ def test_an_error_of_the_model_comes_as_it_is() -> None:
 
 def test_copies_are_nobodys_newcomers() -> None:
     met: list[object] = []
-    newcomers = Discovery("test", called=met.append, stepped=met.append, built=lambda: None)
+    newcomers = Discovery(
+        "test", called=lambda model, _: met.append(model), stepped=met.append, built=lambda: None
+    )
     newcomers.turn_on()
     try:
         model = mlp()

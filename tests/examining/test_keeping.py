@@ -137,6 +137,15 @@ def test_an_input_that_cannot_be_copied(model):
         KeptCall(model, (X, (value for value in X)), {})
 
 
+def test_an_expanded_input_that_nobody_could_write_out():
+    huge = torch.randn(8, 1, 3).expand(8, 2**40, 3)
+    with pytest.raises(
+        NotReplayableError, match="an input is expanded: written out, it would take"
+    ):
+        KeptCall(nn.Identity(), (), {"x": [huge]})
+    KeptCall(nn.Identity(), (torch.randn(8, 1, 3).expand(8, 5, 3),), {}).drop()
+
+
 def test_dropped_at_any_time(model):
     kept = KeptCall(model, (X,), {})
     assert kept.drop()

@@ -16,9 +16,10 @@ import torch
 from torch import nn
 
 from nethook.addresses.inputs import Inputs
-from nethook.addresses.nested import map_tensors
+from nethook.addresses.nested import map_tensors, tensors
 from nethook.examining.batch_facts import BatchFacts
 from nethook.examining.copying import bare, copy_of, why_not_copied
+from nethook.examining.limits import why_too_large
 from nethook.examining.passage import passage_of
 from nethook.examining.recording import Recording
 from nethook.examining.refusals import NotReplayableError
@@ -45,11 +46,11 @@ class KeptCall:
 
     def __init__(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         model = bare(module)
-        reason = why_not_copied(model)
-        if reason:
-            raise NotReplayableError(reason)
         given = Inputs(args, kwargs)
         with quiet():
+            reason = why_not_copied(model) or _why_not_written_out(given)
+            if reason:
+                raise NotReplayableError(reason)
             try:
                 inputs = own_objects(own_inputs(given))
             except Exception as error:
@@ -134,6 +135,19 @@ def why_not_recorded() -> str:
 
 def _kept(tensor: torch.Tensor) -> torch.Tensor:
     return cheap_copy(tensor, detach=True)
+
+
+def _why_not_written_out(given: Inputs) -> str:
+    """Why inputs cannot be changed, in words; "" where they can.
+
+    Whatever an experiment changes in an expanded tensor, it has to write out.
+    """
+    for _, tensor in tensors((given.args, dict(given.kwargs))):
+        if tensor.layout is torch.strided and 0 in tensor.stride() and not tensor.is_nested:
+            reason = why_too_large(tensor.numel() * tensor.element_size(), tensor.device)
+            if reason:
+                return f"an input is expanded: written out, {reason}"
+    return ""
 
 
 def _device(model: nn.Module) -> str | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from nethook.examining.experiments.input_matters import InputMatters
+from nethook.examining.experiments.input_matters import InputMatters, _differs
 from tests.examining.experiments.healthy import HEALTHY, mlp
 from tests.examining.experiments.ill import ILL
 from tests.examining.experiments.steps import Calls, step
@@ -29,6 +30,22 @@ def test_samples_that_are_all_the_same() -> None:
     y = torch.randn(8, 3)
     one = step(mlp(4, 3), torch.ones(8, 4), then=lambda out: F.mse_loss(out, y))
     assert "all are the same" in (InputMatters().applies(one.rehearsal()) or "")
+
+
+@pytest.mark.parametrize(
+    ("tensor", "differs"),
+    [
+        (torch.arange(3.0).reshape(3, 1).expand(3, 2**40), True),
+        (torch.ones(3, 1).expand(3, 2**40), False),
+        (torch.arange(3.0).expand(2**40, 3), False),
+        (torch.arange(6).reshape(2, 3), True),
+        (torch.arange(6).reshape(1, 6), False),
+        (torch.zeros(0, 4), False),
+        (torch.tensor(1.0), False),
+    ],
+)
+def test_samples_are_compared_as_they_lie_in_memory(tensor: torch.Tensor, differs: bool) -> None:
+    assert _differs(tensor) is differs
 
 
 def asked(model: nn.Module, x: torch.Tensor, then: Callable[[Any], torch.Tensor]) -> str:

@@ -57,6 +57,23 @@ def test_a_product_of_two_computed_tensors_is_not_linear(tmp_path):
     ]  # fmt: skip
 
 
+def test_a_tensor_subclass_sees_only_what_the_model_does(tmp_path):
+    seen = []
+
+    class Logs(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            seen.append(function.__name__)
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    class Wraps(Branches):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(self.fc(x).as_subclass(Logs)).as_subclass(torch.Tensor)
+
+    assert [op["op"] for op in ops_of(Wraps(), tmp_path)] == ["linear", "tanh"]
+    assert set(seen) == {"tanh"}
+
+
 def test_without_training_there_is_none(tmp_path):
     assert ops_of(Branches(), tmp_path, train=False) is None
 

@@ -100,9 +100,11 @@ def _draw_weights(model: nn.Module) -> None:
 
 def _differs(tensor: torch.Tensor) -> bool:
     """Whether there are two different samples in it."""
-    if tensor.layout is not torch.strided or not tensor.dim() or tensor.size(0) < 2:
+    if tensor.layout is not torch.strided or tensor.is_nested or not tensor.dim():
         return False
-    return not torch.equal(tensor, tensor[:1].expand_as(tensor))
+    # What is expanded is read once: it may have far more elements than memory.
+    seen = tensor[tuple(slice(None) if step else slice(1) for step in tensor.stride())]
+    return not torch.equal(seen, seen[:1].expand_as(seen))
 
 
 def _turned(inputs: Inputs) -> Inputs:

@@ -19,6 +19,7 @@ from torch.optim import Optimizer, lr_scheduler
 
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.modes import quiet
 from nethook.hooks.process.source_line import line_of_script
 from nethook.hooks.wrapped import WrappedFunction
 from nethook.torch_private import version_of
@@ -158,8 +159,9 @@ class _OnLoading(Hook):
         result = function(*args, **kwargs)
         if self.owner.alive:
             try:
-                _note_loaded(*args, **kwargs)
-                _note_load_of_itself(*args, **kwargs)
+                with quiet():
+                    _note_loaded(*args, **kwargs)
+                    _note_load_of_itself(*args, **kwargs)
             except Exception:  # a module of a kind of its own
                 return result
         return result
@@ -194,7 +196,8 @@ class _OnState(Hook):
         result = function(*args, **kwargs)
         if self.owner.alive and len(args) == 1 and "destination" not in kwargs:
             try:
-                _note_state(args[0], result)
+                with quiet():
+                    _note_state(args[0], result)
             except Exception:  # a state of a kind of its own
                 return result
         return result

@@ -11,6 +11,7 @@ from torch import nn
 
 from nethook.addresses.nested import tensors
 from nethook.hooks.attachment import Attachment
+from nethook.hooks.modes import quiet
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.kinds.operations import LINEAR, LINEAR_BY_A_CONSTANT, LINEAR_IN_ONE
 from nethook.watching.journal import Journal
@@ -58,7 +59,8 @@ class OpOrder(OpConsumer, Recorder):
         try:
             first = clock.calls.training and clock.forwards == 1 and len(self._ops) < MOST
             if first and not self._off and guard.alive:
-                self._note(op, args, kwargs, result)
+                with quiet():
+                    self._note(op, args, kwargs, result)
         except Exception as error:
             guard.failed("the order of operations", error, self._turn_off)
 

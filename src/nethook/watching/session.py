@@ -216,14 +216,15 @@ class Session:
     def backward_begins(self, roots: list[torch.Tensor]) -> None:
         """`torch.autograd.backward` is about to run."""
         clock, recorders, scale = self.clock, self.recorders, self.scale
-        if clock.calls.depth or clock.ending or clock.turns.inside:
+        calls, turns = clock.calls, clock.turns
+        if calls.depth or clock.ending or turns.inside:
             self.interruptions.look()
-        if clock.calls.nobody:
+        if calls.nobody:
             self.called_alone(next(iter(self.models.values())), grad_mode=True)
         if clock.optimizer_steps == 0:
             self.optimizers.note_weights()
         # What the only optimizer has used is gone, if it has cleared its gradients since.
-        if not clock.cleared or len(clock.turns.counts) > 1:
+        if not clock.cleared or len(turns.counts) > 1:
             self.optimizers.backward_begins(clock.since_step == 0)
         if clock.pass_open:
             self.passes.end(recorders)
@@ -246,7 +247,7 @@ class Session:
 
     def zeroed(self, holder: object) -> None:
         """Gradients of an optimizer or of a module are about to be cleared."""
-        clock, recorders = self.clock, self.recorders
+        clock, losses = self.clock, self.recorders.losses
         track = self.optimizers.tracks.get(id(holder))
         mine = track is not None and track.ref() is holder  # an optimizer that is known
         if not mine and not self.optimizers.concerns(holder):
@@ -254,11 +255,11 @@ class Session:
         if clock.calls.depth or clock.ending or clock.turns.inside:
             self.interruptions.look()
         self.order.note_with_line("zero_grad")
-        if recorders.losses.unmarked is not None:
-            recorders.losses.forget()
+        if losses.unmarked is not None:
+            losses.forget()
         # Not a part of the model, whose optimizer may hold more.
         if wiped := clock.zeroed(mine or isinstance(holder, torch.optim.Optimizer)):
-            recorders.numbers.count(names.WIPED, wiped)
+            self.recorders.numbers.count(names.WIPED, wiped)
             self.optimizers.wiped_passes.wiped(wiped)
         if self.scale.on:
             self.scale.removed()
@@ -311,33 +312,35 @@ class Session:
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """An optimizer is about to step; other arguments for it, or None."""
-        clock, turns = self.clock, self.clock.turns
+        clock, optimizers, key = self.clock, self.optimizers, id(optimizer)
+        turns = clock.turns
         if clock.calls.depth or clock.ending or turns.inside:
             self.interruptions.look(step=True)
         if not turns.begins():
             return None  # an optimizer that is part of another
         turns.thread = get_ident()
-        track = self.optimizers.tracks.get(id(optimizer))
+        track = optimizers.tracks.get(key)
         if track is None or track.ref() is not optimizer:
-            track = self.optimizers.track_of(optimizer)
+            track = optimizers.track_of(optimizer)
             if track is None:
-                self.optimizers.stranger_steps(optimizer)
+                optimizers.stranger_steps(optimizer)
                 return None
         if clock.pass_open:
             self.passes.end(self.recorders)
         if clock.kind != OPTIMIZER:
             self.change_clock(OPTIMIZER)
-        if clock.steps_again(id(optimizer)):
+        if turns.taken and clock.steps_again(key):
             turns.cut_short()
             self.turns_taken()
-        self.optimizers.step_begins(track, optimizer)
-        turns.begun = id(optimizer)
-        closure = closure_of(args, kwargs) if kwargs or len(args) > 1 else None
-        if closure is None:
-            self._read(track, optimizer)
-            return None
-        track.reading = True
-        return with_closure(args, kwargs, self._after_closure(track, closure))
+        optimizers.step_begins(track, optimizer)
+        turns.begun = key
+        if kwargs or len(args) > 1:
+            closure = closure_of(args, kwargs)
+            if closure is not None:
+                track.reading = True
+                return with_closure(args, kwargs, self._after_closure(track, closure))
+        self._read(track, optimizer)
+        return None
 
     def _after_closure(self, track: Track, closure: Callable[[], Any]) -> Callable[[], Any]:
         """The closure, after which the gradients are read that the step will use."""
@@ -363,10 +366,11 @@ class Session:
     def step_ends(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped."""
         turns = self.clock.turns
-        if turns.inside > 1:  # some of them may have raised
-            turns.inside = min(turns.inside, steps_under_way() or 1)
+        inside = turns.inside
+        if inside > 1:  # some of them may have raised
+            inside = turns.inside = min(inside, steps_under_way() or 1)
         track = self.optimizers.tracks.get(id(optimizer))
-        if turns.inside > 1 or track is None:
+        if inside > 1 or track is None:
             turns.ends()
         else:
             self.step_complete(track, optimizer)
@@ -377,12 +381,12 @@ class Session:
         An interrupt may come in here. Up to the clock's own step all of it may be done again, and
         will be; after that the step counts, and will be ended.
         """
-        clock = self.clock
-        self.optimizers.step_ends(track, optimizer)
+        clock, optimizers = self.clock, self.optimizers
+        optimizers.step_ends(track, optimizer)
         self.order.note("skipped-step" if clock.skipped else "step")
         if self.scale.on:
             self.scale.removed()
-        gone = self.optimizers.gone() if len(clock.turns.counts) > 1 else ()
+        gone = optimizers.gone() if len(optimizers.tracks) > 1 else ()
         if clock.step_ends(id(optimizer), gone):
             self.turns_taken()
 
@@ -411,20 +415,20 @@ class Session:
 
         After an interrupt in here the rest is done when the next call of the loop begins.
         """
-        clock, end = self.clock, self._end
-        step = clock.step
-        put_off = clock.ending != UNDER_WAY and self._put_off(step)
+        clock = self.clock
+        step, begun = clock.step, clock.ending == UNDER_WAY
+        put_off = not begun and self._put_off(step)
         if put_off:
             self.order.note(step)
             self._keep(step)
         else:
-            if clock.ending != UNDER_WAY:
-                end.begin((
+            if not begun:
+                self._end.begin((
                     self.order.step_ended, self._keep, self._fold, self._tell_recorders,
                     self.window.step_ended,
                 ))  # fmt: skip
                 clock.end_begins()
-            end.go_on(step)
+            self._end.go_on(step)
         # The hooks that rest have not seen who was called.
         if clock.forwards == 0 and clock.calls.called:
             self.schedule.keep_awake(_PARTS)
@@ -434,12 +438,13 @@ class Session:
 
     def _put_off(self, step: int) -> bool:
         """Whether this step ends together with its neighbours: nothing is due in any of them."""
-        journal, recorders = self.journal, self.recorders
-        if step + 1 >= self.schedule.until:
+        if step + 1 >= self.schedule.until or self.locked:
             return False
+        journal, recorders = self.journal, self.recorders
         # What devices have to tell is asked step by step.
-        odd = journal.eventful or recorders.numbers.irregular or journal.train.has_devices
-        return not (odd or self.locked) and recorders.flight.was_easy()
+        if journal.eventful or recorders.numbers.irregular or journal.train.has_devices:
+            return False
+        return recorders.flight.was_easy()
 
     def _keep(self, step: int) -> None:
         recorders = self.recorders

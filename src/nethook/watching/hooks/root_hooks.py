@@ -82,7 +82,7 @@ class RootBegins(_RootHook):
             show_call(self.site, (args, kwargs))
             return
         session = self.session
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
         if _thread() != self.owner.thread and (
             elsewhere(self.owner, module) and not takes_over(session, self.owner)
@@ -109,7 +109,7 @@ class RootBegins(_RootHook):
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph begins. Its inputs are the graph's."""
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
         start = _now()
         try:
@@ -133,7 +133,7 @@ class RootEnds(_RootHook):
             show_call(self.site, given[-1])
             return
         session = self.session
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
         if _thread() != self.owner.thread and elsewhere(self.owner, module):
             return
@@ -154,7 +154,7 @@ class RootEnds(_RootHook):
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph has ended."""
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
         start = _now()
         try:

@@ -41,17 +41,18 @@ class StepBegins(_StepHook):
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Reads weights and gradients."""
         session = self.session
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return None
         start = _now()
-        result = None
+        result, turns = None, session.clock.turns
         try:
             # A step that measures nothing reads only plain tensors, which nobody notices.
-            if (
+            turns.plain = (
                 session.schedule.quiet
                 and session.optimizers.plain
                 and not (function_modes() or dispatch_modes())
-            ):
+            )
+            if turns.plain:
                 result = session.step_begins(optimizer, args, kwargs)
             else:
                 result = unrecorded(session.step_begins)(optimizer, args, kwargs)
@@ -71,16 +72,12 @@ class StepEnds(_StepHook):
     ) -> None:
         """Reads updates, and ends the step."""
         session = self.session
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
         start = _now()
         try:
-            # A step that measures nothing reads only plain tensors, which nobody notices.
-            if (
-                session.schedule.quiet
-                and session.optimizers.plain
-                and not (function_modes() or dispatch_modes())
-            ):
+            # Modes are as they were when the step began.
+            if session.clock.turns.plain and session.schedule.quiet and session.optimizers.plain:
                 session.step_ends(optimizer)
             else:
                 unrecorded(session.step_ends)(optimizer)

@@ -124,7 +124,7 @@ class Session:
             flight, modes, mode = recorders.flight, recorders.modes, module.training
             if clock.pass_open or clock.optimizer_steps == 0 or clock.kind != OPTIMIZER:
                 self._before_training()
-            self.order.note("forward")
+            self.order.heard.append("forward")
             clock.call_begins()
             if clock.forwards > MOST:
                 self.order.settle()  # there may be no step ever again
@@ -216,19 +216,18 @@ class Session:
     def backward_begins(self, roots: list[torch.Tensor]) -> None:
         """`torch.autograd.backward` is about to run."""
         clock, recorders, scale = self.clock, self.recorders, self.scale
-        calls, turns = clock.calls, clock.turns
-        if calls.depth or clock.ending or turns.inside:
+        if clock.calls.depth or clock.ending or clock.turns.inside:
             self.interruptions.look()
-        if calls.nobody:
+        if clock.calls.nobody:
             self.called_alone(next(iter(self.models.values())), grad_mode=True)
         if clock.optimizer_steps == 0:
             self.optimizers.note_weights()
         # What the only optimizer has used is gone, if it has cleared its gradients since.
-        if not clock.cleared or len(turns.counts) > 1:
+        if not clock.cleared or len(clock.turns.counts) > 1:
             self.optimizers.backward_begins(clock.since_step == 0)
         if clock.pass_open:
             self.passes.end(recorders)
-        self.order.note("backward")
+        self.order.heard.append("backward")
         clock.backward_begins()
         factor = None if scale.is_one else scale.backward_begins()
         losses, flight, fine = recorders.losses, recorders.flight, False
@@ -312,18 +311,17 @@ class Session:
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """An optimizer is about to step; other arguments for it, or None."""
-        clock, optimizers, key = self.clock, self.optimizers, id(optimizer)
-        turns = clock.turns
+        clock, turns, key = self.clock, self.clock.turns, id(optimizer)
         if clock.calls.depth or clock.ending or turns.inside:
             self.interruptions.look(step=True)
         if not turns.begins():
             return None  # an optimizer that is part of another
         turns.thread = get_ident()
-        track = optimizers.tracks.get(key)
+        track = self.optimizers.tracks.get(key)
         if track is None or track.ref() is not optimizer:
-            track = optimizers.track_of(optimizer)
+            track = self.optimizers.track_of(optimizer)
             if track is None:
-                optimizers.stranger_steps(optimizer)
+                self.optimizers.stranger_steps(optimizer)
                 return None
         if clock.pass_open:
             self.passes.end(self.recorders)
@@ -332,15 +330,14 @@ class Session:
         if turns.taken and clock.steps_again(key):
             turns.cut_short()
             self.turns_taken()
-        optimizers.step_begins(track, optimizer)
+        self.optimizers.step_begins(track, optimizer)
         turns.begun = key
-        if kwargs or len(args) > 1:
-            closure = closure_of(args, kwargs)
-            if closure is not None:
-                track.reading = True
-                return with_closure(args, kwargs, self._after_closure(track, closure))
-        self._read(track, optimizer)
-        return None
+        closure = closure_of(args, kwargs) if kwargs or len(args) > 1 else None
+        if closure is None:
+            self._read(track, optimizer)
+            return None
+        track.reading = True
+        return with_closure(args, kwargs, self._after_closure(track, closure))
 
     def _after_closure(self, track: Track, closure: Callable[[], Any]) -> Callable[[], Any]:
         """The closure, after which the gradients are read that the step will use."""
@@ -366,11 +363,10 @@ class Session:
     def step_ends(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped."""
         turns = self.clock.turns
-        inside = turns.inside
-        if inside > 1:  # some of them may have raised
-            inside = turns.inside = min(inside, steps_under_way() or 1)
+        if turns.inside > 1:  # some of them may have raised
+            turns.inside = min(turns.inside, steps_under_way() or 1)
         track = self.optimizers.tracks.get(id(optimizer))
-        if inside > 1 or track is None:
+        if turns.inside > 1 or track is None:
             turns.ends()
         else:
             self.step_complete(track, optimizer)
@@ -383,7 +379,7 @@ class Session:
         """
         clock, optimizers = self.clock, self.optimizers
         optimizers.step_ends(track, optimizer)
-        self.order.note("skipped-step" if clock.skipped else "step")
+        self.order.heard.append("skipped-step" if clock.skipped else "step")
         if self.scale.on:
             self.scale.removed()
         gone = optimizers.gone() if len(optimizers.tracks) > 1 else ()
@@ -419,7 +415,7 @@ class Session:
         step, begun = clock.step, clock.ending == UNDER_WAY
         put_off = not begun and self._put_off(step)
         if put_off:
-            self.order.note(step)
+            self.order.heard.append(step)
             self._keep(step)
         else:
             if not begun:
@@ -438,13 +434,12 @@ class Session:
 
     def _put_off(self, step: int) -> bool:
         """Whether this step ends together with its neighbours: nothing is due in any of them."""
-        if step + 1 >= self.schedule.until or self.locked:
+        if step + 1 >= self.schedule.until:
             return False
         journal, recorders = self.journal, self.recorders
         # What devices have to tell is asked step by step.
-        if journal.eventful or recorders.numbers.irregular or journal.train.has_devices:
-            return False
-        return recorders.flight.was_easy()
+        odd = journal.eventful or recorders.numbers.irregular or journal.train.has_devices
+        return not odd and recorders.flight.was_easy()
 
     def _keep(self, step: int) -> None:
         recorders = self.recorders

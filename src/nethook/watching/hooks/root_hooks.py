@@ -135,18 +135,19 @@ class RootEnds(_RootHook):
         session = self.session
         if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
-        if _thread() != self.owner.thread and elsewhere(self.owner, module):
+        args, output, calls = given[0], given[-1], session.clock.calls
+        plain = args is calls.plain  # what was found when it began need not be asked again
+        if not plain and _thread() != self.owner.thread and elsewhere(self.owner, module):
             return
         start = _now()
         try:
-            output, calls = given[-1], session.clock.calls
-            if given[0] is calls.plain and type(output) is _Tensor:
-                calls.plain = None  # what was found when it began need not be asked again
-                session.call_ends(self.model, module, given[0], output)
+            if plain and type(output) is _Tensor:
+                calls.plain = None
+                session.call_ends(self.model, module, args, output)
             elif backward_id() == -1 and not in_transform() and not is_tracing():
                 calls.plain = None
                 with quiet():
-                    session.call_ends(self.model, module, given[0], output)
+                    session.call_ends(self.model, module, args, output)
         except Exception as error:
             self.failed(error)
         schedule = session.schedule

@@ -102,15 +102,6 @@ class TurnsOfThreads(Turns):
         self._here.begun = begun
 
     @property
-    def plain(self) -> bool:
-        """Whether the last step that began in this thread reads only plain tensors."""
-        return getattr(self._here, "plain", False)
-
-    @plain.setter
-    def plain(self, plain: bool) -> None:
-        self._here.plain = plain
-
-    @property
     def thread(self) -> int:
         """This thread."""
         return get_ident()

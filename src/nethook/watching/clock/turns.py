@@ -36,9 +36,6 @@ class Turns:
         """The one that takes part, where no other does, ..."""
         self.alone: frozenset[int] = NOBODY
         """... and those that have had their turn once it has, if nobody had before."""
-        self.plain = False
-        """Whether the last step that began reads only plain tensors, with no mode of the script's
-        on: then it need not be asked when it ends."""
         self._cut_short: frozenset[int] = NOBODY  # those of the last step that was ended by force
 
     def join(self, key: int) -> None:

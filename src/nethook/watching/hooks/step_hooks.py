@@ -44,15 +44,14 @@ class StepBegins(_StepHook):
         if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return None
         start = _now()
-        result, turns = None, session.clock.turns
+        result = None
         try:
             # A step that measures nothing reads only plain tensors, which nobody notices.
-            turns.plain = (
+            if (
                 session.schedule.quiet
                 and session.optimizers.plain
                 and not (function_modes() or dispatch_modes())
-            )
-            if turns.plain:
+            ):
                 result = session.step_begins(optimizer, args, kwargs)
             else:
                 result = unrecorded(session.step_begins)(optimizer, args, kwargs)
@@ -76,8 +75,12 @@ class StepEnds(_StepHook):
             return
         start = _now()
         try:
-            # Modes are as they were when the step began.
-            if session.clock.turns.plain and session.schedule.quiet and session.optimizers.plain:
+            # A step that measures nothing reads only plain tensors, which nobody notices.
+            if (
+                session.schedule.quiet
+                and session.optimizers.plain
+                and not (function_modes() or dispatch_modes())
+            ):
                 session.step_ends(optimizer)
             else:
                 unrecorded(session.step_ends)(optimizer)

@@ -125,7 +125,7 @@ class Session:
             flight, modes, mode = recorders.flight, recorders.modes, module.training
             if clock.pass_open or clock.optimizer_steps == 0 or clock.kind != OPTIMIZER:
                 self._before_training()
-            self.order.note("forward")
+            self.order.heard.append("forward")
             clock.call_begins()
             if clock.forwards > MOST:
                 self.order.settle()  # there may be no step ever again
@@ -228,7 +228,7 @@ class Session:
             self.optimizers.backward_begins(clock.since_step == 0)
         if clock.pass_open:
             self.passes.end(recorders)
-        self.order.note("backward")
+        self.order.heard.append("backward")
         clock.backward_begins()
         factor = None if scale.is_one else scale.backward_begins()
         losses, flight, fine = recorders.losses, recorders.flight, False
@@ -247,7 +247,7 @@ class Session:
 
     def zeroed(self, holder: object) -> None:
         """Gradients of an optimizer or of a module are about to be cleared."""
-        clock, recorders = self.clock, self.recorders
+        clock, losses = self.clock, self.recorders.losses
         track = self.optimizers.tracks.get(id(holder))
         mine = track is not None and track.ref() is holder  # an optimizer that is known
         if not mine and not self.optimizers.concerns(holder):
@@ -255,11 +255,11 @@ class Session:
         if clock.calls.depth or clock.ending or clock.turns.inside:
             self.interruptions.look()
         self.order.note_with_line("zero_grad")
-        if recorders.losses.unmarked is not None:
-            recorders.losses.forget()
+        if losses.unmarked is not None:
+            losses.forget()
         # Not a part of the model, whose optimizer may hold more.
         if wiped := clock.zeroed(mine or isinstance(holder, torch.optim.Optimizer)):
-            recorders.numbers.count(names.WIPED, wiped)
+            self.recorders.numbers.count(names.WIPED, wiped)
             self.optimizers.wiped_passes.wiped(wiped)
         if self.scale.on:
             self.scale.removed()
@@ -312,13 +312,13 @@ class Session:
         self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """An optimizer is about to step; other arguments for it, or None."""
-        clock, turns = self.clock, self.clock.turns
+        clock, turns, key = self.clock, self.clock.turns, id(optimizer)
         if clock.calls.depth or clock.ending or turns.inside:
             self.interruptions.look(step=True)
         if not turns.begins():
             return None  # an optimizer that is part of another
         turns.thread = get_ident()
-        track = self.optimizers.tracks.get(id(optimizer))
+        track = self.optimizers.tracks.get(key)
         if track is None or track.ref() is not optimizer:
             track = self.optimizers.track_of(optimizer, steps=True)
             if track is None:
@@ -328,11 +328,11 @@ class Session:
             self.passes.end(self.recorders)
         if clock.kind != OPTIMIZER:
             self.change_clock(OPTIMIZER)
-        if clock.steps_again(id(optimizer)):
+        if turns.taken and clock.steps_again(key):
             turns.cut_short()
             self.turns_taken()
         self.optimizers.step_begins(track, optimizer)
-        turns.begun = id(optimizer)
+        turns.begun = key
         closure = closure_of(args, kwargs) if kwargs or len(args) > 1 else None
         if closure is None:
             self._read(track, optimizer)
@@ -378,12 +378,12 @@ class Session:
         An interrupt may come in here. Up to the clock's own step all of it may be done again, and
         will be; after that the step counts, and will be ended.
         """
-        clock = self.clock
-        self.optimizers.step_ends(track, optimizer)
-        self.order.note("skipped-step" if clock.skipped else "step")
+        clock, optimizers = self.clock, self.optimizers
+        optimizers.step_ends(track, optimizer)
+        self.order.heard.append("skipped-step" if clock.skipped else "step")
         if self.scale.on:
             self.scale.removed()
-        gone = self.optimizers.gone() if len(clock.turns.counts) > 1 else ()
+        gone = optimizers.gone() if len(optimizers.tracks) > 1 else ()
         if clock.step_ends(id(optimizer), gone):
             self.turns_taken()
 
@@ -412,20 +412,20 @@ class Session:
 
         After an interrupt in here the rest is done when the next call of the loop begins.
         """
-        clock, end = self.clock, self._end
-        step = clock.step
-        put_off = clock.ending != UNDER_WAY and self._put_off(step)
+        clock = self.clock
+        step, begun = clock.step, clock.ending == UNDER_WAY
+        put_off = not begun and self._put_off(step)
         if put_off:
-            self.order.note(step)
+            self.order.heard.append(step)
             self._keep(step)
         else:
-            if clock.ending != UNDER_WAY:
-                end.begin((
+            if not begun:
+                self._end.begin((
                     self.order.step_ended, self._keep, self._fold, self._tell_recorders,
                     self.window.step_ended,
                 ))  # fmt: skip
                 clock.end_begins()
-            end.go_on(step)
+            self._end.go_on(step)
         # The hooks that rest have not seen who was called.
         if clock.forwards == 0 and clock.calls.called:
             self.schedule.keep_awake(PARTS)
@@ -435,12 +435,12 @@ class Session:
 
     def _put_off(self, step: int) -> bool:
         """Whether this step ends together with its neighbours: nothing is due in any of them."""
-        journal, recorders = self.journal, self.recorders
         if step + 1 >= self.schedule.until:
             return False
+        journal, recorders = self.journal, self.recorders
         # What devices have to tell is asked step by step.
         odd = journal.eventful or recorders.numbers.irregular or journal.train.has_devices
-        return not (odd or self.locked) and recorders.flight.was_easy()
+        return not odd and recorders.flight.was_easy()
 
     def _keep(self, step: int) -> None:
         recorders = self.recorders

@@ -36,6 +36,10 @@ class SessionOfThreads(Session):
     lock = _ONE_AT_A_TIME
     locked = True
 
+    def _put_off(self, step: int) -> bool:
+        """Every step is ended by itself: the next may be under way in another thread."""
+        return False
+
 
 class CallsOfThreads(Calls):
     """Calls of each thread."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from nethook.watching.clock.call_order import CallOrder, _shortened
@@ -80,3 +82,36 @@ def test_the_line_of_a_call_is_told_with_the_order():
     name, _, line = event[-1]["lines"]["zero_grad"].rpartition(":")
     assert name == __file__
     assert int(line) > 0
+
+
+def told(entries: list[str | int], settled: set[int]) -> list[tuple[int, list[str]]]:
+    """The events of calls and ends of steps, looked at after some of the entries."""
+    writer = Writer()
+    order = CallOrder(writer)
+    for position, entry in enumerate(entries):
+        order.note(entry)
+        if position in settled:
+            order.settle()
+    order.finish()
+    return [(step, data["calls"]) for _, step, _, _, data in writer.events]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_steps_that_are_looked_at_together_are_told_as_one_by_one(seed):
+    rng = random.Random(seed)
+    usual = [*LOOP[:3], *["clip"] * (seed % 2), "step"]
+    entries: list[str | int] = []
+    for step in range(40):
+        calls = list(usual)
+        if rng.random() < 0.3:  # something else: more, fewer or repeated calls
+            at = rng.randrange(len(calls))
+            calls[at:at] = rng.choices(["zero_grad", "forward", "backward", "clip"], k=2)
+        if rng.random() < 0.1:
+            del calls[rng.randrange(len(calls))]
+        entries += [*calls, step, *["schedule"] * (seed % 3 > 0)]
+        if rng.random() < 0.05:
+            entries.append(step)  # after an interrupt
+    one_by_one = told(entries, set(range(len(entries))))
+    assert len(one_by_one) > 1
+    assert told(entries, set()) == one_by_one
+    assert told(entries, {at for at in range(len(entries)) if rng.random() < 0.1}) == one_by_one

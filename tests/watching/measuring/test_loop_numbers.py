@@ -40,6 +40,21 @@ def test_a_count_is_there_in_every_step_and_a_number_where_it_was_set(of):
     assert field(of, names.LOOP, names.GRAD_NORM, "count") == 1
 
 
+def test_what_one_step_tells_is_not_in_those_beside_it(of):
+    for step in range(4):
+        at(of, step)
+        if step == 1:
+            of.numbers.count(names.CLIPS)
+            of.numbers.set(names.GRAD_NORM, 2.0)
+        of.numbers.keep(step, [])
+    of.numbers.fold(of.numbers.take())
+    of.numbers.fold(of.numbers.take())
+    assert field(of, names.LOOP, names.CLIPS, "count") == 4
+    assert field(of, names.LOOP, names.CLIPS, "mean") == 0.25
+    assert field(of, names.LOOP, names.GRAD_NORM, "count") == 1
+    assert of.writer.points == [(names.GRAD_NORM, 2.0, 1)]
+
+
 def test_norms_are_points_in_steps_that_have_them(of):
     for step in range(3):
         at(of, step)

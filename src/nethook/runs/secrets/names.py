@@ -6,6 +6,7 @@ A name is read word by word, so that `--token` is a secret and `--tokenizer` is 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 
@@ -56,6 +57,7 @@ _SERVICES: Final = _words(
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
+@lru_cache(maxsize=1024)
 def is_secret_name(name: str) -> bool:
     """Whether the value of an option, override or variable with this name must not be kept."""
     bare = name.lstrip("-+~")

@@ -27,11 +27,13 @@ class CallOrder:
         self.heard: list[str | int] = []
         """Calls, and the number of each step where it has ended, not looked at yet."""
         self.note = self.heard.append
-        """A call of the loop; or the number of a step that has ended."""
+        """A call of the loop; or the number of a step that has ended. What is called in every step
+        appends to `heard` itself: Python finds a method of a list more quickly than this."""
         self._looked = 0  # how many of these were looked at
         self._calls: list[str] = []
         self._known: set[tuple[str, ...]] = set()
         self._before: list[str] = []  # the calls of the step before
+        self._place = 0  # how many of them came before its end
         self._last: tuple[str, ...] = ()
         self._ended = -1  # the step whose calls these are, once it has ended
         self.scaler = False
@@ -40,7 +42,7 @@ class CallOrder:
 
     def note_with_line(self, call: str) -> None:
         """A call of the loop; the first time also the line of the script that makes it."""
-        self.note(call)
+        self.heard.append(call)
         if call not in self.lines:
             where = line_of_script()
             self.lines[call] = f"{where.file}:{where.line}" if where.line else ""
@@ -60,16 +62,38 @@ class CallOrder:
         """Tells of an order that is new, in what was heard since the last time."""
         heard = self.heard
         while self._looked < len(heard):
+            if self._ended >= 0 and self._calls == self._before and self._again():
+                continue
             self._sort_in(heard[self._looked])
             self._looked += 1  # not before: to be sorted in twice makes no difference
         fresh: list[str | int] = []
         # Nothing is called from here on: Python raises interrupts where something is.
         self.heard, self.note, self._looked = fresh, fresh.append, 0
 
+    def _again(self) -> bool:
+        """Whether the step that comes next has the calls of the two before it, as nearly always.
+
+        Then it is passed over: all of it at once.
+        """
+        heard, before, place, start = self.heard, self._before, self._place, self._looked
+        end, after = start + place, start + len(before) + 1
+        if after > len(heard) or heard[start] not in _BEGINS:
+            return False
+        step = heard[end]
+        if not isinstance(step, int) or heard[start:end] != before[:place]:
+            return False
+        if heard[end + 1 : after] != before[place:]:
+            return False
+        # Nothing is called from here on: either both or none.
+        self._ended = step
+        self._looked = after
+        return True
+
     def _sort_in(self, call: str | int) -> None:
         if isinstance(call, int):
             if self._ended < 0:
                 self._ended = call
+                self._place = len(self._calls)
             return
         if self._ended >= 0 and call in _BEGINS:
             self._tell()

@@ -185,8 +185,10 @@ class Clock:
     def step_ends(self, key: int, gone: Collection[int] = ()) -> bool:
         """An optimizer has stepped; whether the step of the loop is over."""
         turns = self.turns
-        over = turns.is_last(key, gone)
-        taken = turns.taken | {key} if turns.taken else frozenset((key,))
+        if key == turns.only and not turns.taken:  # as nearly always
+            over, taken = True, turns.alone
+        else:
+            over, taken = turns.is_last(key, gone), turns.taken | {key}
         count = turns.counts.get(key, 0) + 1
         # Nothing is called from here on: Python raises interrupts where something is.
         self.unused = self.since_step = 0

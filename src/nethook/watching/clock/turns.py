@@ -32,17 +32,29 @@ class Turns:
         self.counts: dict[int, int] = {}
         """Steps of each so far."""
         self._expected: set[int] = set()
+        self.only: int | None = None
+        """The one that takes part, where no other does, ..."""
+        self.alone: frozenset[int] = NOBODY
+        """... and those that have had their turn once it has, if nobody had before."""
         self._cut_short: frozenset[int] = NOBODY  # those of the last step that was ended by force
 
     def join(self, key: int) -> None:
         """One more takes part."""
         self.counts[key] = 0  # another that is gone may have had this key
         self._expected.add(key)
+        self._count()
 
     def leave(self, key: int) -> None:
         """One is gone."""
         self._expected.discard(key)
         self.taken -= {key}
+        self._count()
+
+    def _count(self) -> None:
+        """Other optimizers take part than before."""
+        expected = self._expected
+        self.only = next(iter(expected)) if len(expected) == 1 else None
+        self.alone = frozenset(expected)
 
     def begins(self) -> bool:
         """A step of any optimizer begins; whether it is an outermost one."""
@@ -69,10 +81,7 @@ class Turns:
             key: the one whose turn it is.
             gone: those that are not there any more, and are not waited for.
         """
-        expected = self._expected
-        if len(expected) == 1 and key in expected:  # as nearly always
-            return True
-        return expected - self.taken <= {key, *gone}
+        return self._expected - self.taken <= {key, *gone}
 
     def cut_short(self) -> None:
         """One steps for the second time: those that have not, may not take part in every step.
@@ -82,4 +91,5 @@ class Turns:
         """
         if self.taken == self._cut_short:
             self._expected = set(self.taken)
+            self._count()
         self._cut_short = self.taken

@@ -68,14 +68,16 @@ class Graph(FailsAlone, Recorder):
         }  # fmt: skip
         self._told: dict[str, Any] = {}
 
-    @contained
     def before_backward(self, roots: Sequence[torch.Tensor]) -> None:
         """A backward pass is about to run from these tensors."""
-        self._passes += 1
-        known = self._known
-        same = self._losses.ways == known[0] and self._optimizers.changes == known[1]
-        if same and self._passes < self._next:
-            return
+        self._passes = passes = self._passes + 1
+        ways, changes = self._known
+        same = self._losses.ways == ways and self._optimizers.changes == changes
+        if not same or passes >= self._next:
+            self._look_again(roots, same)
+
+    @contained
+    def _look_again(self, roots: Sequence[torch.Tensor], same: bool) -> None:
         # Where there are ranks, leaves may be other tensors than those that an optimizer has.
         if self._watching.options.world > 1 or self._seen["looks"] >= _MOST_LOOKS:
             return

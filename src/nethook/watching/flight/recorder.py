@@ -25,7 +25,7 @@ from nethook.hooks.modes import quiet
 from nethook.runs.names import GRADS, NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
 from nethook.stats.shards import is_shared
 from nethook.stats.transfers import Transfers
-from nethook.torch_private import is_autocast
+from nethook.torch_private import is_autocast, version_of
 from nethook.watching.clock.calls import PLAIN
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.flight.at_once import operation_at_once
@@ -105,7 +105,7 @@ class Flight(FailsAlone, Recorder):
         if self._ring is None or self.reported:
             return
         journal, reference = self._watching, weakref.ref(module)
-        clock, step = journal.clock, journal.clock.step
+        clock, plain = journal.clock, self.plain
         # The only batch of a step in which nothing is due: nothing that is read later needs more
         # than the last one, so it is no member of the ring unless something is not finite.
         if (
@@ -119,10 +119,11 @@ class Flight(FailsAlone, Recorder):
             only = args[0]
             if only.is_cpu and not only.is_inference():
                 random = {} if self._calm >= CALM else random_states([])
-                self.plain.hold(model, reference, step, args, random)
+                plain.kept = None
+                plain.held = (model, reference, clock.step, args, version_of(only), random)
                 return
-        self.plain.forget()
-        self._call = call = self._ring.add(model, reference, step, (args, kwargs))
+        plain.forget()
+        self._call = call = self._ring.add(model, reference, clock.step, (args, kwargs))
         self._fits = call.args is not None and call.size <= CAP // MUCH_LARGER
 
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:

@@ -73,18 +73,6 @@ class PlainCall:
         self.kept: tuple[dict[str, Any], torch.Tensor | None] | None = None
         """Of its loss, and its target, once these are known."""
 
-    def hold(
-        self,
-        model: str,
-        module: weakref.ref[nn.Module],
-        step: int,
-        args: tuple[Any, ...],
-        random: dict[str, torch.Tensor],
-    ) -> None:
-        """A call with one tensor begins."""
-        self.kept = None
-        self.held = (model, module, step, args, version_of(args[0]), random)
-
     def forget(self) -> None:
         """It is not the last call any more: nothing of it is held."""
         self.held = self.kept = None

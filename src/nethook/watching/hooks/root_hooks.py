@@ -82,7 +82,7 @@ class RootBegins(_RootHook):
             show_call(self.site, (args, kwargs))
             return
         session = self.session
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
         if _thread() != self.owner.thread and (
             elsewhere(self.owner, module) and not takes_over(session, self.owner)
@@ -109,7 +109,7 @@ class RootBegins(_RootHook):
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph begins. Its inputs are the graph's."""
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
         start = _now()
         try:
@@ -133,20 +133,21 @@ class RootEnds(_RootHook):
             show_call(self.site, given[-1])
             return
         session = self.session
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
-        if _thread() != self.owner.thread and elsewhere(self.owner, module):
+        args, output, calls = given[0], given[-1], session.clock.calls
+        plain = args is calls.plain  # what was found when it began need not be asked again
+        if not plain and _thread() != self.owner.thread and elsewhere(self.owner, module):
             return
         start = _now()
         try:
-            output, calls = given[-1], session.clock.calls
-            if given[0] is calls.plain and type(output) is _Tensor:
-                calls.plain = None  # what was found when it began need not be asked again
-                session.call_ends(self.model, module, given[0], output)
+            if plain and type(output) is _Tensor:
+                calls.plain = None
+                session.call_ends(self.model, module, args, output)
             elif backward_id() == -1 and not in_transform() and not is_tracing():
                 calls.plain = None
                 with quiet():
-                    session.call_ends(self.model, module, given[0], output)
+                    session.call_ends(self.model, module, args, output)
         except Exception as error:
             self.failed(error)
         schedule = session.schedule
@@ -154,7 +155,7 @@ class RootEnds(_RootHook):
 
     def call_in_graph(self, values: list[torch.Tensor], training: bool) -> None:
         """A call that is part of a compiled graph has ended."""
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
         start = _now()
         try:

@@ -41,7 +41,7 @@ class StepBegins(_StepHook):
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """Reads weights and gradients."""
         session = self.session
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return None
         start = _now()
         result = None
@@ -71,7 +71,7 @@ class StepEnds(_StepHook):
     ) -> None:
         """Reads updates, and ends the step."""
         session = self.session
-        if self.off or not self.guard.alive:
+        if not self.guard.alive:  # nor once it has failed: see `turn_off`
             return
         start = _now()
         try:

@@ -52,7 +52,7 @@ class Nesting:
 class _Wrapper(WatchHook):
     """Around a function of torch: tells the session, and calls it."""
 
-    __slots__ = ("nesting", "session")
+    __slots__ = ("locked", "nesting", "session")
 
     call = ""
     """What it is called in the order of calls, and in events."""
@@ -60,6 +60,7 @@ class _Wrapper(WatchHook):
     def __init__(self, owner: Owner, address: str, session: Session, nesting: Nesting) -> None:
         super().__init__(owner, address, session.journal.guard)
         self.session = session
+        self.locked = session.locked
         self.nesting = nesting
 
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -106,7 +107,7 @@ class _OnBackward(_Wrapper):
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A backward pass."""
         session, thread = self.session, self.owner.thread
-        calls, locked = session.clock.calls, session.locked
+        calls, locked = session.clock.calls, self.locked
         # Not that of another model, nor the one that a reentrant checkpoint runs inside a pass. As
         # `on`, in short.
         if (
@@ -169,7 +170,7 @@ class _OnZeroGrad(_Wrapper):
             return function(*args, **kwargs)
         start = _now()
         try:
-            if session.locked:
+            if self.locked:
                 with session.lock:
                     session.zeroed(args[0])
             else:

@@ -13,6 +13,7 @@ from nethook.hooks.process.origins import line_of_optimizer, lines_of_schedulers
 from nethook.runs import names
 from nethook.runs.secrets.masking import masked_setting
 from nethook.stats.shards import local_part
+from nethook.torch_private import version_of
 from nethook.watching.journal import Journal
 from nethook.watching.measuring.loop_numbers import Pending
 from nethook.watching.measuring.parameters import ParameterSet
@@ -48,7 +49,8 @@ class Track:
         """
         if self.set is not None:
             seen = self.set.witnesses
-            self.before = seen.few_versions(), [] if self.marks else seen.some_weights()
+            versions = [*map(version_of, seen.few)]  # as `few_versions`, in every step
+            self.before = versions, [] if self.marks else seen.some_weights()
 
     def note_versions(self) -> None:
         """A step has ended: notes whether versions alone would have told that it did something."""
@@ -65,11 +67,7 @@ class Track:
 
     def rates_changed(self, groups: Sequence[Mapping[str, Any]]) -> bool:
         """Whether a learning rate is not what it was when `note_rates` was called last."""
-        rates = self.rates
-        if len(groups) == 1 == len(rates):  # as nearly always
-            rate: object = groups[0].get("lr") != rates[0]
-            return bool(rate)
-        return rates != [*map(_rate_of, groups)]
+        return self.rates != [*map(_rate_of, groups)]
 
     def note_rates(
         self, journal: Journal, pending: Pending, optimizer: torch.optim.Optimizer

@@ -130,7 +130,7 @@ class Losses(FailsAlone, Recorder):
         needs no marks. Until then the output lives as long as its loss.
         """
         journal = self._watching
-        calls = journal.clock.calls
+        calls, schedule = journal.clock.calls, journal.schedule
         if not calls.training or calls.in_backward or self.off:
             return
         if args and type(args[0]) is _Tensor:  # as nearly always
@@ -140,17 +140,16 @@ class Losses(FailsAlone, Recorder):
                 self._note_length(args, {})
         if self.unmarked is not None:
             self._mark()
-        keeps = journal.schedule.samples
         if type(output) is _Tensor:
             self.unmarked = (model, output)
-            if not journal.schedule.quiet:
+            if not schedule.quiet:
                 self._mark()
-            if keeps:
-                self._kept.returned(output)
+                if schedule.samples:
+                    self._kept.returned(output)
         else:
             for path, tensor in tensors(output):
                 self._marks.put(tensor.grad_fn, model, path)
-                if keeps:
+                if schedule.samples:
                     self._kept.returned(tensor)
 
     def _mark(self) -> None:
@@ -175,10 +174,11 @@ class Losses(FailsAlone, Recorder):
         Whether all of them were read and are finite. `own`: see `line_of_script`.
         """
         where, schedule, fine = self._line.find(own), self._watching.schedule, True
+        last, of_line = self._last
+        if where is not last:
+            of_line = self._trained.setdefault(where[:2], [])
+            self._last = where, of_line
         quiet = schedule.quiet
-        if where is not self._last[0]:
-            self._last = where, self._trained.setdefault(where[:2], [])
-        of_line = self._last[1]
         for root in roots:
             node = root.grad_fn
             if node is None:
@@ -191,21 +191,24 @@ class Losses(FailsAlone, Recorder):
             else:
                 series, new = self._series(node, where, of_line, scaled=scale is not None)
             value = _value(root, scale)
-            if value is not None:
-                count = series.counting
+            if value is None:
+                fine = False
+            else:
+                count, divisor = series.counting, None
                 samples = count.samples(node)
-                divisor = count.divisor(node, scaled=scale is not None) if count.factors else None
-                samples = self._given_samples() if samples is None else samples
+                if samples is None:
+                    samples = self._given_samples()
+                if count.factors:
+                    divisor = count.divisor(node, scaled=scale is not None)
                 batch = _made(Batch, (value, samples, divisor, count.summed))
-                self._values.trained(series.name, batch)
+                if not self._values.trained(series.name, batch):
+                    fine = False
             if new or (schedule.samples and self._due(series)):
                 series.last_record = self._watching.step
                 self._record(series, node, value, scale)
-            # Neither NaN nor infinite: the one is not itself, the other less itself is NaN.
-            if type(value) is not float or value - value != 0.0:
-                fine = False
         self.unmarked = None
-        self._kept.clear()
+        if not quiet:
+            self._kept.clear()
         return fine
 
     def _given_samples(self) -> float | None:

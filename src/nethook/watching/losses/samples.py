@@ -13,14 +13,21 @@ from typing import Any, Final
 
 import torch
 
-from nethook.torch_private import reader_of_saved, saved_by, saved_without_hooks
+from nethook.torch_private import (
+    reader_of_saved,
+    reader_without_hooks,
+    saved_by,
+    saved_without_hooks,
+)
 from nethook.watching.losses.graph import LOSS_NODES, Node, Term, factor_of, name_of
 
 _REDUCTIONS: Final = frozenset({"Mean", "Sum", "Nansum"})
 _OF_CLASSES: Final = frozenset({"NllLoss", "NllLoss2D"})
 _WHOLE: Final = 1e-4  # how near to a whole number a division by one is, as float32 has it
 
+_Tensor: Final = torch.Tensor
 _sizes_of: Final = reader_of_saved("self_sym_sizes")
+_total_weight_of: Final = reader_without_hooks("total_weight")
 
 UNKNOWN: Final = float("nan")
 """The divisor where reading it would wait for a device."""
@@ -52,23 +59,22 @@ class Counting:
     def samples(self, root: Node) -> torch.Tensor | float | None:
         """The samples of this pass; None where that is not known, a tensor if on a device."""
         saved = self.saved
-        if not saved:
-            return None
         try:
-            node = root
-            for edge in self.path[: self.depth] if self.depth else ():
-                node = node.next_functions[edge][0]
+            node, tensor = root, None
+            if self.depth:
+                for edge in self.path[: self.depth]:
+                    node = node.next_functions[edge][0]
+            if saved == "total_weight":  # what nearly all classifiers have
+                tensor = _total_weight_of(node)
+                if type(tensor) is not _Tensor:
+                    return None  # of a tensor spread over ranks, only a collective would tell
+                return tensor.item() if tensor.is_cpu else tensor.detach()
             if saved == "sizes":
                 sizes = _sizes_of(node)
                 return float(sizes[self.dim]) if sizes else None
-            tensor: torch.Tensor | None = saved_without_hooks(node, saved)
-            if tensor is None:
-                return None
-            if saved == "total_weight":  # what nearly all classifiers have
-                if type(tensor) is not torch.Tensor:
-                    return None  # of a tensor spread over ranks, only a collective would tell
-                return tensor.item() if tensor.is_cpu else tensor.detach()
-            return float(tensor.shape[self.dim])
+            if saved:
+                tensor = saved_without_hooks(node, saved)
+            return None if tensor is None else float(tensor.shape[self.dim])
         except (AttributeError, IndexError, RuntimeError, TypeError):
             return None
 

@@ -67,18 +67,24 @@ class LossValues(FailsAlone, Recorder):
         self._names: list[str] = list(journal.writer.earlier.get("losses") or ())
         self._pass: dict[str, PassTally] = {}
 
-    def trained(self, name: str, batch: Batch) -> None:
-        """A value of a loss, unscaled; a tensor stays on its device until the window ends."""
+    def trained(self, name: str, batch: Batch) -> bool:
+        """A value of a loss, unscaled; a tensor stays on its device until the window ends.
+
+        Whether it is known, and finite.
+        """
         value, samples = batch[0], batch[1]
-        if type(value) is float and value == value and (samples is None or type(samples) is float):
+        # Neither NaN nor infinite: the one is not itself, the other less itself is NaN.
+        fine = type(value) is float and value - value == 0.0
+        if fine and (type(samples) is float or samples is None):
             row = self._folded_later.get(name)
             if row is not None:  # as nearly always
                 self.heard.append((name, row, batch))
-                return
+                return True
         self._fold_now(name, batch)
+        return fine
 
     def _fold_now(self, name: str, batch: Batch) -> None:
-        """The first value of a loss, and those that cannot wait: NaN, and what is on a device."""
+        """The first value of a loss, and those that cannot wait: not finite, or on a device."""
         journal, value = self._watching, batch.value
         row = self.rows.get(name)
         if row is None:

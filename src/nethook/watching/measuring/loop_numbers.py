@@ -78,8 +78,9 @@ class LoopNumbers(Recorder):
         # A count is there from the start of a step, and a number once it is known.
         for name in _COUNTED:
             self._none[self._indices[name]] = 0
-        self.values = self._none.copy()
-        """The numbers of the step that is under way, by position."""
+        self.values = self._none
+        """The numbers of the step that is under way, by position; those of a step that has told
+        none are `_none` itself, which nobody writes to."""
         self._logged = [(name, self._indices[name]) for name in _LOGGED]
         self._more: dict[int, int] = {}  # row -> where its number of this step stands
         self.irregular = False
@@ -89,11 +90,17 @@ class LoopNumbers(Recorder):
 
     def set(self, name: str, value: float) -> None:
         """The number of this step."""
-        self.values[self._indices[name]] = value
+        self._own()[self._indices[name]] = value
 
     def count(self, name: str, times: int = 1) -> None:
         """One more of these in this step."""
-        self.values[self._indices[name]] += times
+        self._own()[self._indices[name]] += times
+
+    def _own(self) -> list[Any]:
+        """The numbers of the step that is under way, to write to."""
+        if self.values is self._none:
+            self.values = self._none.copy()
+        return self.values
 
     def number(self, row: int, value: float) -> None:
         """One number of a row; the first of a step is folded with all the others at its end."""
@@ -103,7 +110,7 @@ class LoopNumbers(Recorder):
             self.irregular = self.irregular or index is None or self.values[index] is None
             self.fold_one(row, value)
         else:
-            self._put(self.values, row, value)
+            self._put(self._own(), row, value)
 
     def room(self, row: int) -> bool:
         """Whether numbers of a row are folded with those of the loop, when a step is folded."""
@@ -156,12 +163,11 @@ class LoopNumbers(Recorder):
         now, own = _now(), sum(schedule.spent)
         if schedule.hidden.known:
             schedule.hidden.step_ended(now - self._then[0], own - self._then[1])
-        fresh = self._none.copy()
         counts = (clock.forwards, clock.backwards, clock.stepped, clock.zeroes)
         ended = (step, now, self.values, losses, counts, own, self._then)
         # Nothing is called from here on but for the last, in C: no interrupt comes in between.
         self._then = (now, own)
-        self.values = fresh
+        self.values = self._none
         self.irregular = False
         self._ended.append(ended)
 
@@ -174,14 +180,16 @@ class LoopNumbers(Recorder):
         """Folds the numbers of steps, and logs their points."""
         if not ended:
             return
-        rows = self._journal.train
-        for _, now, values, losses, counts, own, (then, own_then) in ended:
+        rows, none = self._journal.train, self._none
+        lists = [step[2].copy() if step[2] is none else step[2] for step in ended]
+        for values, (_, now, _, losses, counts, own, (then, own_then)) in zip(
+            lists, ended, strict=True
+        ):
             values[_FORWARDS], values[_BACKWARDS], values[_STEPS], values[_ZEROES] = counts
             values[_STEP_SECONDS], values[_WATCH_SECONDS] = now - then, own - own_then
             for _, row, batch in losses:
                 if row >= 0:
                     self._put(values, row, batch[0])
-        lists = [step[2] for step in ended]
         if binding.functions is not None and not rows.has_devices:
             self._numbers.fold_lists(lists)
         else:
@@ -194,17 +202,20 @@ class LoopNumbers(Recorder):
     def _log(self, ended: list[Ended]) -> None:
         since = time.time() - _now()
         points: dict[str, list[tuple[float, ...]]] = {}
-        point_of = self._point_of
+        of_losses: dict[str, list[tuple[float, ...]]] = {}
+        point_of, none = self._point_of, self._none
         for step, when, values, losses, *_ in ended:
             batches: dict[str, list[Any]] = {}
             for name, _, batch in losses:
                 batches.setdefault(name, []).append(batch)
             for name, of_name in batches.items():
-                of_loss = points.setdefault(names.loss_name(name), [])
+                of_loss = of_losses.get(name)
+                if of_loss is None:
+                    of_loss = of_losses[name] = points[names.loss_name(name)] = []
                 point = point_of(of_name)
                 if point is not None:
                     of_loss.append((step, since + when, *point))
-            for name, index in self._logged:
+            for name, index in self._logged if values is not none else ():
                 value = values[index]
                 if value is not None and value == value:
                     points.setdefault(name, []).append((step, since + when, value))

@@ -26,7 +26,7 @@ class Witnesses:
 
     def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
         self._versioned = [parameter for parameter in parameters if not parameter.is_inference()]
-        self._few = self._versioned[:: max(1, len(self._versioned) // FEW)][:FEW]
+        self.few = self._versioned[:: max(1, len(self._versioned) // FEW)][:FEW]
         self._some: list[Any] | None = None  # views of some weights, once they are asked for
 
     def versions(self) -> list[int]:
@@ -35,7 +35,7 @@ class Witnesses:
 
     def few_versions(self) -> list[int]:
         """The same of the first and a few others."""
-        return [*map(version_of, self._few)]
+        return [*map(version_of, self.few)]
 
     def some_weights(self) -> list[Any]:
         """A few coordinates of a few parameters."""

@@ -13,7 +13,7 @@ from nethook.examining.limits import Deadline, free_bytes, seconds_left, why_too
 
 @pytest.mark.parametrize(
     ("elapsed", "spent", "left"),
-    [(1.0, 0.0, 0.3), (100.0, 0.0, 1.0), (1e6, 0.0, 2.0), (100.0, 0.4, 0.6), (1.0, 5.0, 0.0)],
+    [(1.0, 0.0, 1.0), (150.0, 0.0, 1.5), (1e6, 0.0, 2.0), (150.0, 0.4, 1.1), (1.0, 5.0, 0.0)],
 )
 def test_a_hundredth_of_the_run_within_bounds(elapsed, spent, left):
     assert seconds_left(elapsed, spent) == pytest.approx(left)

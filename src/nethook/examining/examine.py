@@ -1,6 +1,6 @@
 """All experiments on one rehearsal, within limits of time; what each has given.
 
-    results = examine(rehearsal, deadline=Deadline(0.3)).results
+    results = examine(rehearsal, deadline=Deadline(1.0)).results
 
 An experiment that raises has failed alone. One for which there is no time left says so; whoever
 calls may try it again later.
@@ -47,10 +47,7 @@ class Examined:
 
 @cache
 def every_experiment() -> tuple[Experiment, ...]:
-    """One of each experiment in `examining/experiments`, in the order of names.
-
-    What `runs_last` has what time the others have left.
-    """
+    """One of each experiment in `examining/experiments`, in the order of their turns."""
     try:
         package: Any = __import__(_PACKAGE, fromlist=("__path__",))
     except ModuleNotFoundError:
@@ -60,7 +57,7 @@ def every_experiment() -> tuple[Experiment, ...]:
         # As an import statement does it, which `nethook run` can tell from the script's.
         loaded = __import__(f"{_PACKAGE}.{module}", fromlist=("*",))
         found += [value() for value in vars(loaded).values() if _is_experiment(value, loaded)]
-    return tuple(sorted(found, key=lambda one: bool(getattr(one, "runs_last", False))))
+    return tuple(sorted(found, key=lambda one: one.turn))
 
 
 def _is_experiment(value: Any, module: Any) -> bool:

@@ -2,6 +2,7 @@
 
     class EvaluationRepeats:
         name = "evaluation repeats"
+        turn = 4
 
         def applies(self, rehearsal: Rehearsal) -> str | None:
             return None if has_dropout(rehearsal.model) else "nothing in it draws random numbers"
@@ -41,6 +42,9 @@ class Experiment(Protocol):
 
     name: str
     """In words: "samples are independent"."""
+
+    turn: int
+    """Lower numbers run first. Time may run out: what nothing else could show comes first."""
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why it does not apply, in words that are shown to the user."""

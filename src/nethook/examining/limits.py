@@ -1,6 +1,6 @@
 """What examinations may cost: seconds of the run, and memory beside the script's own.
 
-At most 1 % of the run, but at least 0.3 s and never more than 2 s. Memory is estimated before
+At most 1 % of the run, but at least 1 s and never more than 2 s. Memory is estimated before
 anything is copied or run: above half of what is free, nothing is.
 """
 
@@ -15,7 +15,7 @@ import torch
 from nethook.restoring.randomness import devices_in_use
 
 SHARE: Final = 0.01
-LEAST: Final = 0.3
+LEAST: Final = 1.0
 MOST: Final = 2.0
 FREE_SHARE: Final = 0.5
 

@@ -53,8 +53,8 @@ def test_loading_is_no_part_of_the_limit():
 def test_why_a_pass_is_too_slow():
     left, *_ = made()
     assert left.why_too_slow(0, LEAST / 4) == ""
-    assert left.why_too_slow(COPIED, 0.0).startswith("one pass takes about 1.0 s")
-    assert left.why_too_slow(0, 2.0) == "one pass takes about 4.0 s, and 0.3 s may be used"
+    assert left.why_too_slow(2 * COPIED, 0.0).startswith("one pass takes about 2.0 s")
+    assert left.why_too_slow(0, 2.0) == "one pass takes about 4.0 s, and 1.0 s may be used"
 
 
 def test_the_clock_ends_it_as_well():

@@ -51,7 +51,7 @@ class CanLearn:
     """See the module."""
 
     name = "it can learn at all"
-    runs_last = True
+    turn = 9
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why not."""

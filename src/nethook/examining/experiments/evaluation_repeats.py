@@ -76,6 +76,7 @@ class EvaluationRepeats:
     """See the module."""
 
     name = "evaluation repeats itself"
+    turn = 4
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """Always."""

@@ -33,6 +33,7 @@ class InputMatters:
     """See the module."""
 
     name = "the input matters"
+    turn = 3
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why not."""

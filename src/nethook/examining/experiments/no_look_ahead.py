@@ -30,6 +30,7 @@ class NoLookAhead:
     """See the module."""
 
     name = "no look ahead"
+    turn = 2
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why not."""

@@ -41,6 +41,7 @@ class RowsMeetTargets:
     """See the module."""
 
     name = "predictions line up with targets"
+    turn = 1
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why not."""

@@ -50,6 +50,7 @@ class SamplesIndependent:
     """See the module."""
 
     name = "samples are independent"
+    turn = 1
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why not."""

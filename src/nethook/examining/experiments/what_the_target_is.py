@@ -35,6 +35,7 @@ class WhatTheTargetIs:
     """See the module."""
 
     name = "what the target is"
+    turn = 0
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why not."""

@@ -318,21 +318,3 @@ def test_what_was_saved_in_several_tensors_is_read_without_hooks() -> None:
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
         hooked = x[index].grad_fn
     assert torch_private.saved_without_hooks(hooked, "indices") is None
-
-
-def test_a_reader_of_one_name_reads_what_is_saved_without_hooks() -> None:
-    x = torch.randn(5, 3, requires_grad=True)
-    index, classes = torch.tensor([1, 2]), torch.tensor([0, 2, 1, -100, 0])
-    losses = torch.nn.functional.cross_entropy(x, classes)
-    nodes = [losses.grad_fn, x[index].grad_fn, x.exp().grad_fn]
-    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
-        nodes.append(torch.nn.functional.cross_entropy(x, classes).grad_fn)
-    for what in ("total_weight", "indices", "result"):
-        read = torch_private.reader_without_hooks(what)
-        for node in nodes:
-            mine, other = read(node), torch_private.saved_without_hooks(node, what)
-            assert (mine is None) == (other is None)
-            if isinstance(mine, torch.Tensor):
-                assert torch.equal(mine, other)
-    assert torch_private.reader_without_hooks("total_weight")(nodes[0]).item() == 4.0
-    assert torch_private.reader_without_hooks("total_weight")(nodes[3]) is None

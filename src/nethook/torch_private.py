@@ -387,21 +387,6 @@ def saved_without_hooks(node: Any, what: str) -> Any:
     return None if in_python else _saved_unless_a_function_runs(node, what)
 
 
-def reader_without_hooks(what: str) -> Callable[[Any], Any]:
-    """As `saved_without_hooks` for one tensor, where it is asked in every step."""
-    raw_of, saved_of = attrgetter(f"_raw_saved_{what}"), attrgetter(f"_saved_{what}")
-
-    def read(node: Any) -> Any:
-        try:
-            if _tells_hooks and raw_of(node).unpack_hook is None:
-                return saved_of(node)
-        except AttributeError:  # it saves nothing of that name, or several
-            pass
-        return saved_without_hooks(node, what)
-
-    return read
-
-
 class _RefusedError(Exception):
     """A Python function was about to run."""
 
@@ -833,17 +818,11 @@ WRAPPERS: Final = (
     ("torch.nn.parallel", "DistributedDataParallel", "module"),
     ("torch.optim.swa_utils", "AveragedModel", "module"),
     (COMPILER, "OptimizedModule", "_orig_mod"),
-    (
-        "torch.distributed.algorithms._checkpoint.checkpoint_wrapper",
-        "ActivationWrapper",
-        "_checkpoint_wrapped_module",
-    ),
-    (
-        "torch.distributed.fsdp.fully_sharded_data_parallel",
-        "FullyShardedDataParallel",
-        "_fsdp_wrapped_module",
-    ),
-)
+    ("torch.distributed.algorithms._checkpoint.checkpoint_wrapper", "ActivationWrapper",
+     "_checkpoint_wrapped_module"),
+    ("torch.distributed.fsdp.fully_sharded_data_parallel", "FullyShardedDataParallel",
+     "_fsdp_wrapped_module"),
+)  # fmt: skip
 """Module that defines a wrapper, its class, the attribute that holds what is wrapped."""
 for _place, _class, _attribute in WRAPPERS:
     if "_" in (_attribute[0], _place.partition(".")[2][0]):

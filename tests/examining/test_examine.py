@@ -92,6 +92,6 @@ def test_no_time_at_all(rehearsal):
 def test_those_that_there_are():
     names = [experiment.name for experiment in every_experiment()]
     assert len(set(names)) == len(names)
-    assert names[0] == "what the target is"  # it runs nothing unless target and input agree
+    assert "what the target is" in names[:2]  # it runs nothing unless target and input agree
     assert names[-1] == "it can learn at all"
     assert not wants_trained(Fine())

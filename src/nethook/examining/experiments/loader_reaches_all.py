@@ -22,6 +22,7 @@ class LoaderReachesAll:
     """See the module."""
 
     name = "the loader reaches every sample"
+    turn = 0
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why not."""

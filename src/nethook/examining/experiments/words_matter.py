@@ -33,6 +33,7 @@ class WordsMatter:
     """See the module."""
 
     name = "the words matter"
+    turn = 3
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why not."""

@@ -103,6 +103,8 @@ ELSEWHERE = (
     "measuring.device_flags",
     "hooks.step_hooks",
     "threads",
+    # Which part of a model is called in its place: see hooks/test_doors.py.
+    "hooks.doors",
     # Other runs than this one: that go on in a file, or whose steps are cut short.
     "facts.earlier",
     "measuring.witnesses",

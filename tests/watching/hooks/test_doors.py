@@ -157,3 +157,22 @@ def test_a_batch_with_nan_is_replayed_through_the_part(tmp_path):
     again, of_part = (nethook.replay(to, model) for model in (Lit(), Lit().net))
     assert again.reproduced
     assert (again.operation, again.case) == (of_part.operation, of_part.case)
+
+
+def test_the_models_are_not_kept_after_the_watch(tmp_path):
+    """By counting references alone: a run that follows would find the model of the last one."""
+    gc.collect()
+    gc.disable()
+    try:
+        model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        watch = nethook.watch(model, optimizer, to=tmp_path / "run.db")
+        with watch:
+            for _ in range(3):
+                model(torch.randn(5, 3)).sum().backward()
+                optimizer.step()
+        gone = weakref.ref(model)
+        del model, optimizer, watch
+        assert gone() is None
+    finally:
+        gc.enable()

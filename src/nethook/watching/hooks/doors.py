@@ -57,7 +57,7 @@ class Doors(FailsAlone, Recorder):
         self._models = {
             name: [weakref.ref(module) for module in modules] for name, modules in models.items()
         }
-        self._found = found
+        self._found: Callable[[str, nn.Module], None] | None = found
         self._tries = 0
         self._looking: Attachment | None = None
         self._seen: list[tuple[str, weakref.ref[nn.Module]]] = []  # outermost calls of this step
@@ -81,9 +81,10 @@ class Doors(FailsAlone, Recorder):
         if seen and len({(name, id(part())) for name, part in seen}) == 1:
             name, part = seen[0]
             module = part()
-            if module is not None and len(seen) == backwards:
+            found = self._found
+            if module is not None and found is not None and len(seen) == backwards:
                 self._take_off()
-                self._found(name, module)
+                found(name, module)
         if self._tries >= TRIES:
             self._stop()
 
@@ -123,6 +124,7 @@ class Doors(FailsAlone, Recorder):
     def _stop(self) -> None:
         self.off = True
         self._seen = []
+        self._found = None  # it holds the models, and would keep them alive after the watch
         self._take_off()
 
     def _take_off(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -167,10 +168,11 @@ def test_a_batch_with_nan_is_replayed_through_the_part(tmp_path):
 def test_nothing_is_held_when_nobody_looks_any_more():
     """The watch holds this recorder, and a run that follows would find the model of the last."""
     model = nn.Linear(3, 2)
-    doors = Doors(SimpleNamespace(), SimpleNamespace(), {"": [model]}, lambda *_: model)
+    found = partial(print, model)
+    doors = Doors(SimpleNamespace(), SimpleNamespace(), {"": [model]}, found)
     gone = weakref.ref(model)
     doors.turn_off()
-    del model
+    del model, found
     gc.collect()
     assert gone() is None
     assert doors.off

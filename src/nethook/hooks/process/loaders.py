@@ -7,16 +7,10 @@ from typing import Any
 
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.wrapped import WrappedFunction
-from nethook.torch_private import (
-    collates,
-    dataset_of_loader,
-    loader_iterator,
-    sampler_of_loader,
-)
+from nethook.torch_private import collates, loader_iterator, sampler_of_loader
 
-Seen = Callable[[Any, Any, bool, Any], None]
-"""`seen(sampler, dataset, collated, batch)`: the sampler of batches; whether samples are put
-together."""
+Seen = Callable[[Any, bool, Any], None]
+"""`seen(sampler, collated, batch)`: the sampler of batches; whether samples are put together."""
 
 
 class LoaderBatches:
@@ -51,8 +45,5 @@ class _OnNext(Hook):
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         batch = function(*args, **kwargs)
         if self.owner.alive and args:
-            loader = args[0]
-            self._seen(
-                sampler_of_loader(loader), dataset_of_loader(loader), collates(loader), batch
-            )
+            self._seen(sampler_of_loader(args[0]), collates(args[0]), batch)
         return batch

@@ -83,6 +83,9 @@ NOT_ON_THE_WAY = {
     "losses.recorder:Losses._poll",
     "losses.recorder:Losses.turn_off",
     "losses.graph:_without_scale",
+    # Losses of other kinds: see losses/test_kinds.py.
+    "losses.kinds:_is_divergence",
+    "losses.kinds:_is_product",
     "losses.tally:_is_mean",
     "losses.tally:filled",
     "losses.tally:packed",

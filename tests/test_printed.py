@@ -25,7 +25,9 @@ from tests.running.both import under
 from tests.watching.patient import patient  # noqa: F401 - used by every test
 
 SCRIPTS = Path(__file__).with_name("scripts")
-COMMANDS = ("run", "diagnose", "replay", "report", "diff", "export", "ui", "sites", "demo")
+COMMANDS = (
+    "run", "diagnose", "replay", "report", "diff", "export", "metrics", "ui", "sites", "demo",
+)  # fmt: skip
 # What training decides: numbers with a point or an exponent.
 FRACTIONS = {r"-?\d[\d,]*(\.\d+(e[+-]?\d+)?|e[+-]?\d+)": "#"}
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 import torch
@@ -92,3 +94,26 @@ def test_a_run_that_cannot_be_read_ends_with_2(tmp_path: Path) -> None:
     code, _, err = check(tmp_path / "none.db")
     assert code == 2
     assert err.startswith("nethook diagnose: ")
+
+
+def test_formats_for_ci(ill: Path) -> None:
+    code, out, _ = check(ill, "--format", "junit")
+    assert code == 1
+    suite = ET.fromstring(out)
+    assert (suite.get("failures"), suite[0].get("classname")) == ("1", "ill")
+    code, out, _ = check(ill, "--format", "github")
+    assert code == 1
+    assert out.startswith("::error ")
+    assert "title=nethook%3A gradient-wiped::" in out
+    code, out, _ = check(ill, "--format", "sarif")
+    assert code == 1
+    (run,) = json.loads(out)["runs"]
+    assert [result["ruleId"] for result in run["results"]] == ["gradient-wiped"]
+    assert run["tool"]["driver"]["version"] == version("nethook")
+
+
+def test_json_is_a_format_too(ill: Path) -> None:
+    assert check(ill, "--format", "json") == check(ill, "--json")
+    code, _, err = check(ill, "--format", "xml")
+    assert code == 2
+    assert "junit" in err

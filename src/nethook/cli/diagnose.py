@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from nethook.doctor.finding import Finding
     from nethook.doctor.verdict import Verdict
 
 
@@ -23,9 +22,26 @@ class FailOn(enum.StrEnum):
     ERROR = "error"
 
 
+class Format(enum.StrEnum):
+    """What is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    JUNIT = "junit"
+    GITHUB = "github"
+    SARIF = "sarif"
+
+
 def diagnose(
     run: Annotated[Path, typer.Argument(help="The run file; it may still be written to.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="text, json, or for CI: junit (XML), github (annotations of a workflow), sarif.",
+        ),
+    ] = Format.TEXT,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     fail_on: Annotated[
         FailOn,
         typer.Option(
@@ -61,9 +77,12 @@ def diagnose(
     except NethookError as error:
         typer.echo(f"nethook diagnose: {error}", err=True)
         raise typer.Exit(2) from None
-    if as_json:
-        rows = [finding.to_dict() for finding in findings]
-        verdict = _verdict(run, rows)
+    rows = [finding.to_dict() for finding in findings]
+    verdict = _verdict(run, rows)
+    chosen = Format.JSON if as_json else form
+    if chosen is Format.TEXT:
+        typer.echo("\n".join(_lines(run, rows, verdict)))
+    elif chosen is Format.JSON:
         data = {
             "run": str(run),
             "verdict": {"state": verdict.state, "text": str(verdict)},
@@ -71,7 +90,7 @@ def diagnose(
         }
         typer.echo(json.dumps(data, indent=2))
     else:
-        typer.echo("\n".join(_lines(run, findings)))
+        typer.echo(_for_ci(chosen, run, rows, verdict, fail_on))
     if any(finding.at_least(fail_on.value) for finding in findings):
         raise typer.Exit(1)
 
@@ -105,15 +124,33 @@ def _thresholds(given: list[str]) -> dict[str, dict[str, float]]:
     return thresholds
 
 
-def _lines(run: Path, findings: list[Finding]) -> list[str]:
+def _for_ci(
+    form: Format, run: Path, rows: list[dict[str, Any]], verdict: Verdict, fail_on: FailOn
+) -> str:
+    from importlib.metadata import version
+
+    from nethook.exporting.ci.github import github_annotations
+    from nethook.exporting.ci.junit import junit_report
+    from nethook.exporting.ci.sarif import sarif_log
+    from nethook.text.findings import read_findings
+
+    findings = read_findings(rows)
+    if form is Format.GITHUB:
+        return github_annotations(findings, str(verdict))
+    if form is Format.SARIF:
+        return sarif_log(findings, run=str(run), verdict=str(verdict), version=version("nethook"))
+    return junit_report(
+        findings, run=run.stem, verdict=str(verdict), fine=verdict.is_fine, fail_on=fail_on.value
+    )
+
+
+def _lines(run: Path, rows: list[dict[str, Any]], verdict: Verdict) -> list[str]:
     from nethook.runs.format.texts import clean_name
     from nethook.text.finding_lines import finding_lines
     from nethook.text.paragraphs import Style, wrapped
 
     style = Style(colour=sys.stdout.isatty())
-    head = clean_name(str(run))
-    rows: list[dict[str, Any]] = [finding.to_dict() for finding in findings]
-    lines = [head, *wrapped(str(_verdict(run, rows)), style)]
+    lines = [clean_name(str(run)), *wrapped(str(verdict), style)]
     return [*lines, *finding_lines(rows, style, _tried(run))] if rows else lines
 
 

@@ -20,7 +20,7 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import demo, diagnose, diff, export, replay, report, run, sites, ui
+from nethook.cli import demo, diagnose, diff, export, metrics, replay, report, run, sites, ui
 
 # Tracebacks stay Python's own.
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -62,6 +62,7 @@ app.command("report")(report.report)
 app.command("ui")(ui.ui)
 app.command("diff")(diff.diff)
 app.command("export")(export.export)
+app.command("metrics")(metrics.metrics)
 app.command("sites")(sites.sites)
 
 

@@ -165,6 +165,9 @@ def older_name(scalar: str) -> str:
     return f"{OLDER}{scalar}" if kept else ""
 
 
+TRAINER: Final = "trainer/"
+"""What the names of a trainer's own numbers begin with: some are names of nethook's as well."""
+
 _NORMS: Final = (GRAD_NORM, GRAD_NORM_UNCLIPPED, UPDATE_RATIO)
 
 

@@ -202,6 +202,11 @@ class Watch:
         return self._diagnosis.findings if self._closed else self._diagnosis.look()
 
     @property
+    def last_findings(self) -> tuple[Finding, ...]:
+        """What the doctor found when it last looked, on its own thread; nothing is looked at."""
+        return self._diagnosis.findings
+
+    @property
     def problem(self) -> str | None:
         """Why nothing is being written at the moment, or was to the end; None where all is well."""
         return self._session.journal.writer.problem
@@ -376,6 +381,17 @@ def ending(error: str, interrupted: bool) -> dict[str, object]:
 
 # Which watch a model has: a notebook cell that is run twice must not watch twice.
 _WATCHED: weakref.WeakKeyDictionary[nn.Module, weakref.ref[Watch]] = weakref.WeakKeyDictionary()
+
+
+def watch_of(model: nn.Module) -> Watch | None:
+    """The open watch of a model, of a part of it, or of what it is a part of; None without one."""
+    parts = set(model.modules())
+    for watched, reference in list(_WATCHED.items()):
+        found = reference()
+        related = watched in parts or any(part is model for part in watched.modules())
+        if related and found is not None and not found.closed:
+            return found
+    return None
 
 
 def _chosen(option: str, given: Sequence[str], choices: tuple[str, ...]) -> tuple[str, ...]:

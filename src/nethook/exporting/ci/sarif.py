@@ -49,7 +49,7 @@ def _result(finding: Finding, codes: list[str]) -> dict[str, Any]:
         "message": {"text": text or finding.code},
         "properties": {"first_step": finding.first_step, "last_step": finding.last_step},
     }
-    locations = [
+    locations: list[dict[str, Any]] = [
         {
             "physicalLocation": {
                 "artifactLocation": {"uri": place.uri},

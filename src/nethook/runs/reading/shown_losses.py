@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
+from nethook.runs.names import TRAINER
 from nethook.runs.reading.loss_curve import LossCurve
 from nethook.runs.reading.results import Floats, Integers, Scalar
 
@@ -105,8 +106,9 @@ def logged_losses(scalars: Mapping[str, Scalar], phase: str) -> list[Scalar]:
 
 
 def phase_of(name: str) -> str | None:
-    """The phase of a loss that was logged under a usual name: `val/loss` is one as well."""
-    plain = name.lower().replace("/", "_").replace("-", "_").replace(".", "_").replace(" ", "_")
+    """The phase of a loss logged under a usual name: `val/loss`, `trainer/loss` as well."""
+    own = name.removeprefix(TRAINER)
+    plain = own.lower().replace("/", "_").replace("-", "_").replace(".", "_").replace(" ", "_")
     turned = "_".join(reversed(plain.split("_")))  # `loss/train`
     for phase, usual in _USUAL.items():
         if plain in usual or turned in usual:

@@ -147,7 +147,9 @@ class Session:
             )  # fmt: skip
             self._newcomers.turn_on()
             when_imported(COMPILER_CALLBACKS, self._see_compiling)
-            os.register_at_fork(after_in_child=self.abandon)
+            # What is registered stays for ever, and a process may have many sessions.
+            this = weakref.ref(self)
+            os.register_at_fork(after_in_child=lambda: (s := this()) and s.abandon())
         except Exception as error:
             self._give_up(error)
 

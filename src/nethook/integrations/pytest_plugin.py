@@ -185,9 +185,8 @@ def _text(what: str, findings: list[Finding]) -> str:
 
 def _fail_on(config: pytest.Config, marked: str | None) -> str:
     """The marker comes first, then the command line, then the ini file."""
-    return _severity(
-        marked or config.getoption("nethook_fail_on") or config.getini("nethook_fail_on")
-    )
+    given = marked or config.getoption("nethook_fail_on") or config.getini("nethook_fail_on")
+    return str(_severity(given))
 
 
 def _severity(name: str) -> Any:
@@ -200,11 +199,11 @@ def _severity(name: str) -> Any:
 
 def _folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Where runs go: a folder per worker, so that none waits for another."""
-    asked = request.config.getoption("nethook_dir")
+    asked: str | None = request.config.getoption("nethook_dir")
     if not asked:
         return tmp_path
-    worker = getattr(request.config, "workerinput", {}).get("workerid", "")
-    return Path(str(asked)) / worker
+    worker: dict[str, str] = getattr(request.config, "workerinput", {})
+    return Path(asked) / worker.get("workerid", "")
 
 
 def _name(request: pytest.FixtureRequest) -> str:

@@ -148,8 +148,7 @@ class Session:
             self._newcomers.turn_on()
             when_imported(COMPILER_CALLBACKS, self._see_compiling)
             # What is registered stays for ever, and a process may have many sessions.
-            this = weakref.ref(self)
-            os.register_at_fork(after_in_child=lambda: (s := this()) and s.abandon())
+            os.register_at_fork(after_in_child=_Abandons(self))
         except Exception as error:
             self._give_up(error)
 
@@ -412,3 +411,15 @@ class Session:
             self._take_off()
         except Exception:
             self._newcomers = self._always = None
+
+
+class _Abandons:
+    """Abandons a session in a forked child, if there still is one."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = weakref.ref(session)
+
+    def __call__(self) -> None:
+        session = self._session()
+        if session is not None:
+            session.abandon()

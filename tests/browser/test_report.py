@@ -167,7 +167,8 @@ def test_a_hostile_run_is_text(visit):
 
 
 def test_a_difference_is_drawn(visit):
-    from nethook.figures.reporting.difference import Difference, write_page
+    from nethook.figures.difference import Difference
+    from nethook.page.report.two_runs import write_page
 
     opened = visit(write_page(Difference(training(), changed()), folder() / "diff.html"))
     assert opened.draw_all() >= 2

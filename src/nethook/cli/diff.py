@@ -26,7 +26,8 @@ def diff(
     cannot be read.
     """
     with errors_in_words():
-        from nethook.figures.reporting.difference import Difference, write_page
+        from nethook.figures.difference import Difference
+        from nethook.page.report.two_runs import write_page
         from nethook.text.escape import line
 
         difference = Difference(first, second)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nethook
-from nethook.figures.reporting.difference import Difference
+from nethook.figures.difference import Difference
 from nethook.runs.reading.divergence import LIMITS, find_parting
 from nethook.runs.writing.writer import RunWriter
 from tests.figures.made import write_training

@@ -24,12 +24,12 @@ from dash.exceptions import PreventUpdate
 
 from nethook.drawing.plotly_js import without_unused
 from nethook.drawing.render import payload
-from nethook.figures.reporting.html import asset, looks
 from nethook.page.folder import Folder
 from nethook.page.html import Part, attributes, empty_figure, fill, note
 from nethook.page.live.access import guard
 from nethook.page.live.requests import INPUTS, OUTPUTS, STATE, check_questions
 from nethook.page.live.routes import Views
+from nethook.page.report.html import asset, looks
 from nethook.page.urls import Place, read_place
 
 EVERY: Final = 2.0

@@ -8,8 +8,8 @@ from dash import html
 
 from nethook.drawing.data import Spec
 from nethook.drawing.quantities import QUANTITIES
+from nethook.figures.difference import Difference, loss_of
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.difference import Difference, loss_of
 from nethook.figures.runs import parting_marks, parting_spec
 from nethook.figures.two_runs import curves_of, ratio_of_two
 from nethook.page.folder import Folder, Opened

@@ -14,7 +14,6 @@ from nethook.drawing.palette import BLUE, GREEN, LINES, PURPLE
 from nethook.drawing.quantities import QUANTITIES
 from nethook.figures.coverage import coverage, coverage_line
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.about import events_of, ran_of
 from nethook.page.folder import Opened
 from nethook.page.html import (
     Node,
@@ -28,6 +27,7 @@ from nethook.page.html import (
     said,
     table,
 )
+from nethook.page.sections.about import events_of, ran_of
 from nethook.page.urls import Place
 from nethook.runs import names
 from nethook.text.numbers import seconds, share, size

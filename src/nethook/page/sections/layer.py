@@ -12,7 +12,6 @@ from nethook.drawing.data import Spec
 from nethook.drawing.palette import GREY
 from nethook.figures import tensor_specs
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.layer_details import latest_numbers, layer_facts, layer_panels
 from nethook.figures.runs import WORDS, bands_spec, histogram_spec, units_spec
 from nethook.figures.site_order import shape_text
 from nethook.page.folder import Opened
@@ -32,6 +31,7 @@ from nethook.page.html import (
     slider,
     table,
 )
+from nethook.page.sections.layer_details import latest_numbers, layer_facts, layer_panels
 from nethook.page.urls import PHASES, Place, run_link, site_link
 from nethook.runs import names
 from nethook.runs.reading.results import Series

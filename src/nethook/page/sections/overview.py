@@ -13,7 +13,6 @@ from nethook.drawing.heatmap import heatmap
 from nethook.drawing.quantities import QUANTITIES
 from nethook.figures.coverage import SOURCES, WHOLE, coverage, coverage_line
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.about import facts_of, subtitle_of
 from nethook.figures.runs import overview_spec
 from nethook.page.folder import Opened
 from nethook.page.html import (
@@ -32,6 +31,7 @@ from nethook.page.html import (
     time_of,
 )
 from nethook.page.html import anchor as way
+from nethook.page.sections.about import facts_of, subtitle_of
 from nethook.page.sections.folding import first_folds, fold_grid, groups_of, visible
 from nethook.page.urls import Place, run_link, site_link
 from nethook.runs import names

@@ -1,24 +1,15 @@
-"""Two runs compared: in words for a terminal, and as a page with figures."""
+"""Two runs compared, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-import numpy as np
-
-from nethook.errors import MissingLibraryError
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.html import Report, Tab, page
-from nethook.figures.runs import AnyRun, names_of_two, parting_marks, parting_spec
-from nethook.figures.two_runs import curves_of, ratio_of_two
-from nethook.figures.writing import write_whole
+from nethook.figures.runs import AnyRun, names_of_two
 from nethook.runs.reading.divergence import Parting, Point, find_parting
 from nethook.text.escape import line, shorten
 from nethook.text.numbers import number
 from nethook.text.table import Table
-
-_QUANTITIES = ("spread", "output_gradients", "gradients", "updates", "weights", "silent")
 
 
 class Difference:
@@ -109,52 +100,3 @@ def _where(point: Point) -> str:
         f"{point.quantity} of {site} ({point.column} {number(point.first, 5)} against "
         f"{number(point.second, 5)})"
     )
-
-
-def write_page(difference: Difference, to: str | Path) -> Path:
-    """The page of a difference: one HTML file that needs no network."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise MissingLibraryError(
-            "figures are drawn by plotly, which is not installed: pip install 'nethook[ui]'"
-        ) from None
-    marks = parting_marks(difference.parting)
-    tabs = []
-    if difference.parting.rows and np.isfinite(difference.parting.difference).any():
-        spec = parting_spec(difference.first, difference.second, difference.parting)
-        spec["layout"].pop("title", None)
-        explain = (
-            "Largest relative difference of mean and spread of all that is recorded of a site."
-        )
-        tabs.append(Tab("Where they differ", explain, spec))
-    for name in _QUANTITIES:
-        ratio = ratio_of_two(difference.first, difference.second, name, difference.names, marks)
-        if ratio is not None:
-            ratio["layout"].pop("title", None)
-            grid = difference.first.needed_grid(name)
-            explain = (
-                f"{grid.quantity.explain} {difference.names[1]} against {difference.names[0]}."
-            )
-            tabs.append(Tab(grid.quantity.title, explain, ratio))
-    made = Report(
-        f"{difference.names[0]} and {difference.names[1]}",
-        "two runs compared",
-        difference.headline(),
-        "" if difference.parting.same else "info",
-        "",
-        [(f"loss, {name}", text) for name, text in difference.losses()],
-        [],
-        curves_of((difference.first, difference.second), difference.names, marks, titled=False),
-        tabs,
-        [],
-        None,
-        [],
-        "",
-        [],
-        [
-            (shorten(what, 40), f"{difference.names[0]}: {one}\n{difference.names[1]}: {two}")
-            for what, one, two in difference.parting.facts
-        ],
-    )
-    return write_whole(Path(to), page(made, get_plotlyjs()))

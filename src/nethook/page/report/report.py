@@ -18,12 +18,12 @@ from nethook.drawing.render import payload
 from nethook.errors import MissingLibraryError
 from nethook.figures.evidence import depth_spec, finding_specs
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.about import events_of, facts_of, ran_of, subtitle_of
-from nethook.figures.reporting.html import Report, Tab, page
-from nethook.figures.reporting.layer_details import layers_within
 from nethook.figures.runs import AnyRun, overview_spec
 from nethook.figures.site_order import tree_rows
-from nethook.figures.writing import write_whole
+from nethook.page.report.html import Report, Tab, page
+from nethook.page.report.writing import write_whole
+from nethook.page.sections.about import events_of, facts_of, ran_of, subtitle_of
+from nethook.page.sections.layer_details import layers_within
 from nethook.text.escape import script_json
 from nethook.text.findings import Finding
 from nethook.text.numbers import share
@@ -40,23 +40,8 @@ _GAPS: Final = 0.02  # share of empty cells from which they are explained
 _MOST_MODULES: Final = 400  # of the tree
 
 
-def report(run: AnyRun, to: str | Path = "report.html") -> Path:
-    """Write a report of a run: one HTML file that opens without network.
-
-        nethook.figures.report("runs/mnist.db", "report.html")
-
-    It has the verdict first, each finding beside the figure that shows it, then the overview, then
-    every layer. The file has at most 8 MB, however long the run and however deep the model:
-    heatmaps have at most 600 columns of 8-bit codes, in which the least and the greatest of every
-    column are kept. Batches that a run saved never enter a report.
-
-    Arguments:
-        run: a run, or its path.
-        to: where to; an existing report is replaced.
-
-    Returns:
-        The path of the report.
-    """
+def write_report(run: AnyRun, to: str | Path) -> Path:
+    """Write the report of a run: see `nethook.figures.report`."""
     reading = Reading(run)
     try:
         from plotly.offline import get_plotlyjs

@@ -17,6 +17,7 @@ from typing import Any
 from nethook.drawing.data import Spec
 from nethook.drawing.palette import THEMES, template
 from nethook.drawing.render import dark_colours, payload
+from nethook.page.sections.layer_details import Layer
 from nethook.text.escape import html_text, script_json, shorten
 from nethook.text.findings import Evidence, Finding, when
 from nethook.text.findings import places as lines_of
@@ -30,19 +31,6 @@ class Tab:
     name: str
     explain: str
     spec: Spec = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A layer that can be unfolded. `specs` are (wide, spec)."""
-
-    address: str
-    kind: str
-    shape: str
-    numbers: str
-    specs: Sequence[tuple[bool, Spec]] = field(repr=False)
-    findings: Sequence[Finding] = ()
-    facts: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -132,11 +120,7 @@ def layer_id(index: int) -> str:
 
 def asset(name: str) -> str:
     """A stylesheet or script of this room."""
-    return (
-        resources.files("nethook.figures.reporting")
-        .joinpath("assets", name)
-        .read_text(encoding="utf-8")
-    )
+    return resources.files("nethook.page").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:

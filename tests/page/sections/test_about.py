@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.about import (
+from nethook.page.sections.about import (
     _plain,
     _ran,
     _time,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.layer_details import latest_numbers, layer_facts, layers_within
+from nethook.page.sections.layer_details import latest_numbers, layer_facts, layers_within
 from nethook.runs.writing.writer import RunWriter
 from tests.figures.made import LAYERS
 from tests.figures.shared import training

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -12,13 +13,27 @@ from nethook.drawing.data import Line, Panel, Spec
 from nethook.drawing.distribution import bands, histogram_over_time, merge_spans, units_over_time
 from nethook.drawing.render import payload
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.html import Layer
 from nethook.figures.runs import SHARES, WORDS
 from nethook.figures.site_order import shape_text
 from nethook.runs import names
 from nethook.runs.reading.results import Histograms
 from nethook.text.escape import script_json
+from nethook.text.findings import Finding
 from nethook.text.numbers import number, share
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer that can be unfolded. `specs` are (wide, spec)."""
+
+    address: str
+    kind: str
+    shape: str
+    numbers: str
+    specs: Sequence[tuple[bool, Spec]] = field(repr=False)
+    findings: Sequence[Finding] = ()
+    facts: Sequence[tuple[str, str]] = ()
+
 
 _DETAIL: Final = (256, 128, 64, 32, 16)
 """Columns of a layer's figures, from the finest."""

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 
-from nethook.figures.reporting.html import Report, Tab, layer_id, looks, page
+from nethook.page.report.html import Report, Tab, layer_id, looks, page
 from nethook.text.findings import read_findings
 from tests.figures.pages import Page
 

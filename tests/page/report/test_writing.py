@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nethook.errors import OptionError
-from nethook.figures.writing import write_whole
+from nethook.page.report.writing import write_whole
 
 
 def test_the_folder_is_made_and_the_text_is_utf_8(tmp_path: Path) -> None:

@@ -1,17 +1,14 @@
-"""Two runs compared, in words and as a page."""
+"""Two runs compared, in words."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from nethook.errors import MissingLibraryError
+from nethook.figures.difference import Difference, loss_of
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.difference import Difference, loss_of, write_page
 from nethook.runs.writing.writer import RunWriter
-from tests.figures.pages import Page
 from tests.figures.shared import changed, training
 
 
@@ -56,19 +53,3 @@ def test_a_loss_from_its_start_to_its_end() -> None:
     said = loss_of(Reading(training())).removesuffix(" in 120 steps (mean over batches)")
     first, last = said.split(" → ")
     assert float(first) > float(last) > 0
-
-
-def test_the_page_is_one_file_with_figures(other: Difference, tmp_path: Path) -> None:
-    path = write_page(other, tmp_path / "new" / "d.html")
-    page = Page(path.read_text(encoding="utf-8"))
-    assert other.headline() in page.text
-    assert len(page.figures) >= 3
-
-
-def test_without_plotly_it_says_what_to_install(
-    other: Difference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    with pytest.raises(MissingLibraryError, match=r"pip install 'nethook\[ui\]'"):
-        write_page(other, tmp_path / "d.html")
-    assert list(tmp_path.iterdir()) == []

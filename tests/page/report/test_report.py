@@ -13,8 +13,8 @@ import pytest
 import nethook
 from nethook.errors import MissingLibraryError, NoSuchRunError
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.html import page
-from nethook.figures.reporting.report import SIZE, contents, weight
+from nethook.page.report.html import page
+from nethook.page.report.report import SIZE, contents, weight
 from nethook.runs.writing.writer import RunWriter
 from tests.figures.made import LAYERS
 from tests.figures.pages import Page

@@ -10,6 +10,7 @@ import pytest
 import nethook
 from nethook.drawing.data import Line
 from nethook.figures.panels import (
+    _called,
     _distinct,
     _scale,
     logged_panels,
@@ -20,6 +21,7 @@ from nethook.figures.panels import (
     ratio_panel,
 )
 from nethook.figures.reading import Reading
+from nethook.runs import names
 from nethook.runs.writing.writer import RunWriter
 from tests.figures.shared import training
 
@@ -117,3 +119,20 @@ def test_lines_that_are_the_same_are_one_with_both_names() -> None:
         Line("0.2", steps, np.ones(3)),
     ]
     assert [line.name for line in _distinct(lines)] == ["0.0, 0.2", "0.1"]
+
+
+def test_losses_that_one_line_makes_are_told_apart_in_words() -> None:
+    assert _called("train.py:42") == "train.py:42"
+    assert _called("train.py:42#1") == "train.py:42, no. 2"
+    assert _called("a#b") == "a#b"
+
+
+def test_norms_are_those_that_are_kept_one_by_one(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "a.db", capacity=10_000) as writer:
+        for step in range(600):
+            writer.log(names.GRAD_NORM, 1.0 + step, step, keep=names.KEPT_STEPS)
+    panel = norm_panel(Reading(tmp_path / "a.db"))
+    assert panel is not None
+    (line,) = panel.lines
+    assert line.step.tolist() == list(range(600))  # to the last of them
+    assert line.value.tolist() == [1.0 + step for step in range(600)]

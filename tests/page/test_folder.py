@@ -101,7 +101,8 @@ def test_a_summary(place: Path) -> None:
 
 @pytest.mark.parametrize("values", [[1.0], [2.0, 2.0], [1e-9, 1.0, 1e9], list(range(1000))])
 def test_spark_lines_of_anything(values: list[float]) -> None:
-    assert spark_line(np.array(values, dtype=float)).startswith("data:image/svg+xml;base64,")
+    step = np.arange(len(values))
+    assert spark_line(step, np.array(values, dtype=float)).startswith("data:image/svg+xml;base64,")
 
 
 def test_links_that_lead_in_a_circle_and_pipes_are_no_trouble(place: Path) -> None:

@@ -11,18 +11,17 @@ from nethook.drawing.data import Floats, Line, Panel
 from nethook.drawing.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
 from nethook.figures.reading import Reading
 from nethook.runs import names
-from nethook.runs.reading.results import Series
+from nethook.runs.reading.results import Scalar, Series
+from nethook.runs.reading.scalars import rate_name
 from nethook.runs.reading.shown_losses import ShownLoss, phase_of
 
 _SPARSE: Final = 0.6
 _LOGGED: Final = 4  # panels of what the user logged
-_NORMS: Final = (names.GRAD_NORM_UNCLIPPED, names.GRAD_NORM, names.CLIP_LIMIT)
+_FEW: Final = 40  # points below which each is marked
 
 
 def panels(reading: Reading) -> list[Panel]:
     """All panels that the run has something for."""
-    # In one go: their records lie together.
-    reading.series([(names.LOOP, quantity) for quantity in (*_NORMS, names.UPDATE_RATIO)])
     made = [
         loss_panel(reading),
         rate_panel(reading),
@@ -40,12 +39,18 @@ def loss_panel(reading: Reading) -> Panel | None:
         drawn = [loss for loss in reading.losses if loss.phase == phase and loss.finite]
         for index, loss in enumerate(drawn):
             # One loss is made in one place in training and in another in evaluation.
-            name = f"{word}, {loss.name}" if len(drawn) > 1 else word
+            name = f"{word}, {_called(loss.name)}" if len(drawn) > 1 else word
             colour = LINES[(2 * index + first) % len(LINES)]
             lines.append(_loss_line(loss, name, colour=colour, markers=phase == "eval"))
     if not lines:
         return None
     return Panel("loss", lines, explain_losses(reading), scale=_scale(lines), tall=2.0)
+
+
+def _called(loss: str) -> str:
+    """The line at which a loss is made; where a line makes several, which of them."""
+    place, sign, number = loss.rpartition("#")
+    return f"{place}, no. {int(number) + 1}" if sign and number.isdecimal() else loss
 
 
 def explain_losses(reading: Reading) -> str:
@@ -70,6 +75,8 @@ def _loss_line(loss: ShownLoss, name: str, *, colour: str, markers: bool) -> Lin
 def rate_panel(reading: Reading) -> Panel | None:
     """The learning rates, held until they change."""
     lines: list[Line] = []
+    kinds = reading.run.info.get("optimizers")
+    optimizers = kinds if isinstance(kinds, dict) else {}
     for name, scalar in reading.scalars.items():
         if name.startswith("lr:") and len(scalar):
             last = max(reading.last_step, int(scalar.step[-1]))
@@ -77,9 +84,8 @@ def rate_panel(reading: Reading) -> Panel | None:
             step = np.repeat(scalar.step, 2)
             step = np.append(step[1:], last)
             value = np.repeat(scalar.value, 2)
-            lines.append(
-                Line(name.removeprefix("lr:"), step, value, colour=GREY if not lines else "")
-            )
+            called = rate_name(name, reading.scalars, optimizers).removeprefix("learning rate, ")
+            lines.append(Line(called, step, value, colour=GREY if not lines else ""))
     if not lines:
         return None
     lines = _distinct(lines)
@@ -125,15 +131,37 @@ def logged_panels(reading: Reading) -> list[Panel]:
 
 
 def _loop_lines(reading: Reading, wanted: Sequence[tuple[str, str, str]]) -> list[Line]:
-    by_quantity = {
-        series.quantity: series
-        for series in reading.series([(names.LOOP, quantity) for quantity, _, _ in wanted])
+    """Numbers of the loop: every step that is kept one by one, else the windows."""
+    kept = {
+        quantity: reading.scalars[quantity]
+        for quantity, _, _ in wanted
+        if quantity in reading.scalars and len(reading.scalars[quantity])
     }
-    return [
-        _line(by_quantity[quantity], name, colour=colour)
-        for quantity, name, colour in wanted
-        if quantity in by_quantity and np.isfinite(by_quantity[quantity]["mean"]).any()
-    ]
+    missing = [(names.LOOP, quantity) for quantity, _, _ in wanted if quantity not in kept]
+    windows = {series.quantity: series for series in reading.series(missing)}
+    lines = []
+    for quantity, name, colour in wanted:
+        if quantity in kept:
+            line = _kept_line(kept[quantity], name, colour)
+        elif quantity in windows:
+            line = _line(windows[quantity], name, colour=colour)
+        else:
+            continue
+        if np.isfinite(line.value).any():
+            lines.append(line)
+    return lines
+
+
+def _kept_line(scalar: Scalar, name: str, colour: str) -> Line:
+    """Every point that is kept, after the buckets of those that are not any more."""
+    older = scalar.older
+    if older is None or not len(older):
+        few = len(scalar) < _FEW
+        return Line(name, scalar.step, scalar.value, markers=few, colour=colour)
+    step = np.concatenate((older.last_step, scalar.step))
+    parts = (older.mean, older.min, older.max)
+    value, least, greatest = (np.concatenate((part, scalar.value)) for part in parts)
+    return Line(name, step, value, least, greatest, colour=colour)
 
 
 def _line(series: Series, name: str, *, colour: str, markers: bool = False) -> Line:

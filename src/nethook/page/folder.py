@@ -11,10 +11,10 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from nethook.errors import RunFileError
 from nethook.figures.reading import Reading
@@ -47,7 +47,7 @@ class Opened:
     entry: Entry
     stamp: Stamp
     reading: Reading | None
-    state: str  # open, died, finished, missing; "broken" where it cannot be read
+    state: str  # as `run_state` says; "broken" where it cannot be read
     problem: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     when: float = field(default_factory=time.monotonic)
@@ -184,9 +184,19 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def state_of(reading: Reading) -> str:
-    """How the run is: that of the ranks which says most about it."""
-    states = {rank.state for rank in reading.run.ranks}
-    return next((s for s in ("open", "died", "finished") if s in states), "missing")
+    """How the run is: that of the ranks which says most about it, and how its script ended."""
+    return run_state({rank.state for rank in reading.run.ranks}, reading.run.info)
+
+
+def run_state(states: Collection[str], info: Mapping[str, Any]) -> str:
+    """`open`, `died`, `crashed`, `interrupted`, `finished` or `missing`."""
+    ended = info.get("ended")
+    how = next((s for s in ("open", "died", "finished") if s in states), "missing")
+    if how == "open" or not isinstance(ended, Mapping):
+        return how
+    if ended.get("interrupted") is True:
+        return "interrupted"
+    return "crashed" if ended.get("error") else how
 
 
 def _died(opened: Opened) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from nethook.errors import MissingLibraryError
 from nethook.figures.difference import Difference
-from nethook.page.report.two_runs import write_page
+from nethook.figures.reports import difference_page
 from tests.figures.pages import Page
 from tests.figures.shared import changed, training
 
@@ -20,7 +20,7 @@ def other() -> Difference:
 
 
 def test_the_page_is_one_file_with_figures(other: Difference, tmp_path: Path) -> None:
-    path = write_page(other, tmp_path / "new" / "d.html")
+    path = difference_page(other, tmp_path / "new" / "d.html")
     page = Page(path.read_text(encoding="utf-8"))
     assert other.headline() in page.text
     assert len(page.figures) >= 3
@@ -31,5 +31,5 @@ def test_without_plotly_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(MissingLibraryError, match=r"pip install 'nethook\[ui\]'"):
-        write_page(other, tmp_path / "d.html")
+        difference_page(other, tmp_path / "d.html")
     assert list(tmp_path.iterdir()) == []

@@ -39,7 +39,7 @@ def test_the_first_step_and_the_first_layer_are_found():
     assert (parting.difference[:, 61] > 0).all()
     steps = [point.step for point in parting.points]
     assert steps == sorted(steps)
-    assert ("lr:0.0 at step 0", "0.1", "0.2") in parting.facts
+    assert ("learning rate at step 0", "0.1", "0.2") in parting.facts
 
 
 def write(path, values, *, sites=("a", "b"), quantity="outputs", order=None):
@@ -127,7 +127,7 @@ def test_a_difference_in_words():
     found = Difference(training(), changed())
     text = found.text()
     assert text.startswith("They diverge at step 61, first in outputs of conv1 (mean ")
-    assert "lr:0.0 at step 0" in text
+    assert "learning rate at step 0" in text
     assert "training: loss 2.36" in text
     assert " in 120 steps (mean over batches)" in text
     places = [(point.step, point.address, point.quantity) for point in found.places()]

@@ -105,5 +105,12 @@ window.nethookDraw = (() => {
     return { ...rest, ...decode(cells) };
   });
 
-  return { choose, config, fitted, system, theme, themed, traces };
+  // Numbers that came as the bytes of an array.
+  const ARRAYS = { f4: Float32Array, f8: Float64Array, i4: Int32Array };
+  function numbers({ dtype, bdata }) {
+    const bytes = Uint8Array.from(atob(bdata), (char) => char.charCodeAt(0));
+    return Array.from(new ARRAYS[dtype](bytes.buffer));
+  }
+
+  return { choose, config, fitted, numbers, system, theme, themed, traces };
 })();

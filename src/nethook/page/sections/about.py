@@ -1,4 +1,4 @@
-"""What a report says of a run in words: how far it came, what it cost, what ran, what happened."""
+"""What is said of a run in words: when it ran, how far it came, what ran, what happened."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import Any, Final
 
 from nethook.figures.coverage import WHOLE, coverage
 from nethook.figures.reading import Reading
+from nethook.page.folder import state_of
 from nethook.text.numbers import number, seconds, share, size
-from nethook.text.watch_cost import watch_cost
 
 _EVENTS: Final = 200
+_ENDS: Final = {"open": "running", "died": "cut off"} | {
+    state: state for state in ("finished", "crashed", "interrupted", "missing")
+}
 _RAN: Final = (
     *("command", "git", "versions", "devices", "platform", "optimizers", "models", "watch"),
 )
@@ -26,8 +29,7 @@ def subtitle_of(reading: Reading) -> str:
         if finished is not None and finished >= started:
             several = f" in {len(info['sessions'])} sessions" if len(info["sessions"]) > 1 else ""
             parts.append(f"ran {seconds(_ran(info['sessions']))}{several}")
-    states = {rank.state for rank in reading.ranks}
-    parts.append(next((s for s in ("open", "died", "finished") if s in states), "unknown"))
+    parts.append(_ENDS.get(state_of(reading), "unknown"))
     return " · ".join(parts)
 
 
@@ -44,8 +46,6 @@ def facts_of(reading: Reading) -> list[tuple[str, str]]:
     if parameters:
         facts.append(("parameters", f"{parameters:,}"))
     facts.append(("layers", f"{len(reading.layers()):,}"))
-    if cost := watch_cost(reading.run.info):
-        facts.append(("cost of watching", cost))
     covered = coverage(reading)
     if covered is not None and covered < WHOLE:
         facts.append(("measured", f"{share(covered)} of steps"))

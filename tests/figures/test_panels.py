@@ -78,8 +78,9 @@ def test_a_learning_rate_holds_until_it_changes(reading: Reading) -> None:
     panel = rate_panel(reading)
     assert panel is not None
     (line,) = panel.lines
-    np.testing.assert_array_equal(line.step, [0, 30, 30, 60, 60, 90, 90, 119])
-    np.testing.assert_allclose(line.value, np.repeat([0.1, 0.05, 0.025, 0.0125], 2))
+    # A point at every step of a short run: the cursor reads the rate wherever it is.
+    np.testing.assert_array_equal(line.step, np.arange(120))
+    np.testing.assert_allclose(line.value, 0.1 * 0.5 ** (line.step // 30))
 
 
 def test_norms_before_and_after_clipping(reading: Reading) -> None:
@@ -136,3 +137,15 @@ def test_norms_are_those_that_are_kept_one_by_one(tmp_path: Path) -> None:
     (line,) = panel.lines
     assert line.step.tolist() == list(range(600))  # to the last of them
     assert line.value.tolist() == [1.0 + step for step in range(600)]
+
+
+def test_of_a_long_run_a_rate_has_few_points_and_every_change(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "a.db") as writer:
+        for step, rate in ((0, 1.0), (77_777, 0.5), (99_999, 0.25)):
+            writer.log(names.lr_name("0", 0), rate, step)
+    panel = rate_panel(Reading(tmp_path / "a.db"))
+    assert panel is not None
+    (line,) = panel.lines
+    assert len(line.step) <= 510
+    shown = dict(zip(line.step.tolist(), line.value.tolist(), strict=True))
+    assert [shown[step] for step in (0, 77_776, 77_777, 99_998, 99_999)] == [1, 1, 0.5, 0.5, 0.25]

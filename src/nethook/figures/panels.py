@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from nethook.drawing.data import Floats, Line, Panel
+from nethook.drawing.data import Floats, Integers, Line, Panel
 from nethook.drawing.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
 from nethook.figures.reading import Reading
 from nethook.runs import names
@@ -17,7 +17,9 @@ from nethook.runs.reading.shown_losses import ShownLoss, phase_of
 
 _SPARSE: Final = 0.6
 _LOGGED: Final = 4  # panels of what the user logged
+_BETWEEN: Final = 500  # points of a rate that does not change
 _FEW: Final = 40  # points below which each is marked
+_MARKED: Final = 400  # and below which those of a thinned line are
 
 
 def panels(reading: Reading) -> list[Panel]:
@@ -79,18 +81,22 @@ def rate_panel(reading: Reading) -> Panel | None:
     optimizers = kinds if isinstance(kinds, dict) else {}
     for name, scalar in reading.scalars.items():
         if name.startswith("lr:") and len(scalar):
-            last = max(reading.last_step, int(scalar.step[-1]))
-            # Each rate holds until the step before the next: two points a change.
-            step = np.repeat(scalar.step, 2)
-            step = np.append(step[1:], last)
-            value = np.repeat(scalar.value, 2)
             called = rate_name(name, reading.scalars, optimizers).removeprefix("learning rate, ")
-            lines.append(Line(called, step, value, colour=GREY if not lines else ""))
+            held = _held(scalar, max(reading.last_step, int(scalar.step[-1])))
+            lines.append(Line(called, *held, colour=GREY if not lines else ""))
     if not lines:
         return None
     lines = _distinct(lines)
     explain = "The learning rate of each group of each optimizer."
     return Panel("learning rate", lines, explain, scale=_scale(lines))
+
+
+def _held(scalar: Scalar, last: int) -> tuple[Integers, Floats]:
+    """A value that holds until it changes, with points between: the cursor reads those near it."""
+    first = int(scalar.step[0])
+    between = np.linspace(first, last, min(_BETWEEN, last - first + 1)).astype(np.int64)
+    step = np.unique(np.concatenate((scalar.step, scalar.step[1:] - 1, between)))
+    return step, scalar.value[np.searchsorted(scalar.step, step, side="right") - 1]
 
 
 def norm_panel(reading: Reading) -> Panel | None:
@@ -156,7 +162,9 @@ def _kept_line(scalar: Scalar, name: str, colour: str) -> Line:
     """Every point that is kept, after the buckets of those that are not any more."""
     older = scalar.older
     if older is None or not len(older):
-        few = len(scalar) < _FEW
+        steps = int(scalar.step[-1] - scalar.step[0]) + 1
+        # Thinned: show where it was measured.
+        few = len(scalar) < _FEW or (len(scalar) < _SPARSE * steps and len(scalar) < _MARKED)
         return Line(name, scalar.step, scalar.value, markers=few, colour=colour)
     step = np.concatenate((older.last_step, scalar.step))
     parts = (older.mean, older.min, older.max)

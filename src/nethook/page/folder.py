@@ -6,12 +6,13 @@ is looked up among the ids, and never becomes part of a path.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -151,13 +152,14 @@ class Folder:
         root, seen, given = self.place.resolve(), 0, set()
         for folder, below, names in os.walk(self.place):  # does not follow links to folders
             below[:] = sorted(name for name in below if not name.startswith("."))
+            ranked = [name for name in names if ".rank" in name]
             for name in sorted(names):
                 seen += 1
                 path = Path(folder, name)
                 if path.suffix != ".db" or name.startswith("."):
                     continue
                 if is_rank_file(path):
-                    ranks = rank_files(path)
+                    ranks = rank_files(path, ranked)
                     if 0 in ranks or next(iter(ranks.values())) != path:
                         continue
                 # `realpath` ends also where links lead in a circle.
@@ -170,10 +172,34 @@ class Folder:
                 return
 
 
-def stamp_of(path: Path) -> Stamp:
-    """What changes when anything is written to a run."""
+def stamps_of(entries: Iterable[Entry]) -> dict[str, Stamp]:
+    """The stamps of many runs by their ids: each folder is listed once."""
+    ranks: dict[Path, dict[str, list[str]]] = {}
+    stamps = {}
+    for entry in entries:
+        place = entry.path.parent
+        if place not in ranks:
+            ranks[place] = _names_of_ranks(place)
+        stem = entry.path.stem.partition(".rank")[0]
+        stamps[entry.id] = stamp_of(entry.path, ranks[place].get(stem, ()))
+    return stamps
+
+
+def _names_of_ranks(place: Path) -> dict[str, list[str]]:
+    """What may be files of ranks in a folder, by what their names begin with."""
+    found: dict[str, list[str]] = {}
+    with contextlib.suppress(OSError, ValueError):
+        for name in os.listdir(place):  # noqa: PTH208 - thousands of paths take long
+            begin, ranked, _ = name.partition(".rank")
+            if ranked:
+                found.setdefault(begin, []).append(name)
+    return found
+
+
+def stamp_of(path: Path, beside: Iterable[str] | None = None) -> Stamp:
+    """What changes when anything is written to a run; `beside` as `rank_files` has it."""
     parts: list[object] = []
-    for rank, file in (rank_files(path) or {0: path}).items():
+    for rank, file in (rank_files(path, beside) or {0: path}).items():
         for path in (file, Path(f"{file}-wal")):
             try:
                 stat = path.stat()

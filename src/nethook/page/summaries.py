@@ -58,11 +58,12 @@ class Summaries:
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
 
-    def known(self, entry: Entry) -> Summary | None:
-        """The summary of a run as it is now, if it was made already."""
+    def known(self, entry: Entry, stamp: Stamp | None = None) -> Summary | None:
+        """The summary of a run as it is now, if it was made already; `stamp` is that of now."""
         summary = self._known.get(entry.id)
-        fresh = summary is not None and summary.stamp == stamp_of(entry.path)
-        return summary if fresh and summary is not None and summary.state != "open" else None
+        if summary is None or summary.state == "open":
+            return None
+        return summary if summary.stamp == (stamp or stamp_of(entry.path)) else None
 
     def last(self, entry: Entry) -> Summary | None:
         """The summary as it was made last, however old it is."""

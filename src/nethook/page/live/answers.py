@@ -93,7 +93,8 @@ def _html(section: Section, shown: Shown) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # numbers of a stranger may overflow
-            return section_html(section, heading=shown.headings, live=True)
+            first = section is shown.sections[min(1, len(shown.sections) - 1)]
+            return section_html(section, heading=shown.heading if first else "h2", live=True)
     except Exception as error:
         why = f"This cannot be shown: {type(error).__name__}: {error}"
         return f'<p class="note">{escaped(why[:500])}</p>'

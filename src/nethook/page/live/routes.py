@@ -43,7 +43,7 @@ class Shown:
     key: str = ""  # changes where other sections stand there, within one place
     of: Opened | None = field(default=None, repr=False)  # the run that is read
     step: int | None = None  # where figures have a line
-    headings: str = "h2"  # the element of its sections' titles
+    heading: str = "h2"  # the element of the first section's title
 
 
 class Views:
@@ -130,7 +130,7 @@ class Views:
         if where.view:
             title = f"{words.get(where.view, where.view.capitalize())} – nethook"
         shown = self._framed(opened, title, made[where.view]())
-        return replace(shown, headings="h1") if where.view not in ("", "health") else shown
+        return replace(shown, heading="h1") if where.view else shown
 
     def _depth(self, opened: Opened, subject: Subject, where: Place) -> Section:
         entry = self.folder.entry(where.text("with")) if where.text("with") else None

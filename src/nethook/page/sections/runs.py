@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from nethook.page.filtering import Row, cell, matching, ordered
-from nethook.page.folder import Entry, Folder
+from nethook.page.folder import Entry, Folder, stamps_of
 from nethook.page.groups import Group, group_names, groups_of, groups_spec
 from nethook.page.section import Drawing, Section
 from nethook.page.states import STATES
@@ -42,8 +42,9 @@ def runs(folder: Folder, summaries: Summaries, where: Place) -> Section:
 def _read(entries: Sequence[Entry], summaries: Summaries) -> list[Row]:
     """What is known of each run: a few are read at once, the rest in a thread."""
     begin, rows, late = time.monotonic(), [], False
+    stamps = stamps_of(entries)
     for entry in entries:
-        summary = summaries.known(entry)
+        summary = summaries.known(entry, stamps[entry.id])
         if summary is None and time.monotonic() - begin < _PATIENCE:
             summary = summaries.make(entry)
         elif summary is None:

@@ -81,6 +81,7 @@ def test_a_learning_rate_holds_until_it_changes(reading: Reading) -> None:
     # A point at every step of a short run: the cursor reads the rate wherever it is.
     np.testing.assert_array_equal(line.step, np.arange(120))
     np.testing.assert_allclose(line.value, 0.1 * 0.5 ** (line.step // 30))
+    assert line.held
 
 
 def test_norms_before_and_after_clipping(reading: Reading) -> None:

@@ -19,6 +19,7 @@ _CAPTION: Final = 26  # pixels above each panel, for its name
 _ROOMY: Final = 100  # pixels of a panel from which it has room for more ticks
 _STRIP: Final = 20  # pixels for the marks of findings
 _BOTTOM: Final = 46  # pixels for the steps
+_FEW_STEPS: Final = 9  # below which each has a tick, and nothing between them
 _SMALL: Final = 2e-3  # below which numbers are read as powers of ten
 _MOST_MARKS: Final = 40
 _MOST_LABELS: Final = 4  # marks of events that are named in the figure, and not only on hover
@@ -57,6 +58,7 @@ def curves(
             "tickformat": ",~f",
             "showgrid": False,
             "range": [first, last],
+            **({"dtick": 1} if last - first < _FEW_STEPS else {}),
         },
         "shapes": [],
         "annotations": [],
@@ -200,6 +202,7 @@ def _lines(panel: Panel, axis_number: int, points: int) -> list[dict[str, Any]]:
                     "color": colour,
                     "width": 1.8,
                     **({"dash": full.dash} if full.dash else {}),
+                    **({"shape": "hv"} if full.held else {}),
                 },
                 "marker": {"size": 5, "color": colour},
                 "hovertemplate": read,

@@ -27,15 +27,12 @@ def thin_line(line: Line, points: int = POINTS) -> Line:
     greatest = value if line.greatest is None else line.greatest
     starts = _starts(groups)
     ends = np.append(starts[1:], len(step)) - 1
-    return Line(
-        line.name,
-        step[ends],
-        _means(value, starts),
-        _reduce(np.fmin, least, starts),
-        _reduce(np.fmax, greatest, starts),
-        line.dash,
-        line.markers,
-        line.colour,
+    return replace(
+        line,
+        step=step[ends],
+        value=_means(value, starts),
+        least=_reduce(np.fmin, least, starts),
+        greatest=_reduce(np.fmax, greatest, starts),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -83,7 +84,7 @@ def rate_panel(reading: Reading) -> Panel | None:
         if name.startswith("lr:") and len(scalar):
             called = rate_name(name, reading.scalars, optimizers).removeprefix("learning rate, ")
             held = _held(scalar, max(reading.last_step, int(scalar.step[-1])))
-            lines.append(Line(called, *held, colour=GREY if not lines else ""))
+            lines.append(Line(called, *held, colour=GREY if not lines else "", held=True))
     if not lines:
         return None
     lines = _distinct(lines)
@@ -210,7 +211,5 @@ def _distinct(lines: list[Line]) -> list[Line]:
             kept.append(line)
         else:
             twin = kept[same]
-            kept[same] = Line(
-                f"{twin.name}, {line.name}", twin.step, twin.value, colour=twin.colour
-            )
+            kept[same] = replace(twin, name=f"{twin.name}, {line.name}")
     return kept

@@ -104,7 +104,7 @@ def _data(subject: Subject, offered: list[str], chosen: str, where: Place) -> di
         "options": [(name, QUANTITIES[name].title) for name in offered],
         "chosen": chosen,
         "all_time": where.flag("all"),
-        "panes": [Pane(QUANTITIES[chosen].title, explain, "heatmap", 320)],
+        "panes": [Pane(QUANTITIES[chosen].title, explain, "heatmap", 320)] if offered else [],
         "ends": ends,
         "folds": folds,
     }

@@ -123,7 +123,7 @@ def _row(
         "to": run_link(entry.id),
         "summary": summary,
         "age": age(summary.changed) if summary is not None else "",
-        "cells": [_shown(cell(entry, summary, name)) for name in columns],
+        "cells": [(name, _shown(cell(entry, summary, name))) for name in columns],
         "on": on,
         "pick": "~".join(others if on else [*picked, entry.id][-MOST_COMPARED:]),
     }

@@ -14,9 +14,9 @@ opens it. Measured, until the frame of the screen after:
 
 `first` is when the first figure is drawn with the new numbers (where a view has none: when its
 texts stand there), `all` when every text and every figure that is in sight is. What is further down
-is drawn when it comes near. Each is done several times. `work` is processor time until all is
-drawn, of the browser (all its processes) and the server together: on a machine that has nothing
-else to do it takes about that long, or less where they work at the same time.
+is drawn after that, when the browser has nothing else to do. Each is done several times. `work` is
+processor time until all is drawn, of the browser (all its processes) and the server together: on a
+machine that has nothing else to do it takes about that long, or less where they work at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from nethook.runs.writing.windowing import WindowClock
 from nethook.runs.writing.writer import RunWriter
 from nethook.stats.fields import INDEX, empty_rows
 
-NAVIGATION, CLICK = 2.0, 0.5  # seconds: the bounds
+NAVIGATION, CLICK = 1.0, 0.2  # seconds: the bounds
 REPEATS = 3
 START, PAUSE = 4000, 700  # milliseconds: a browser that was started is busy with itself for a while
 LOOP = (
@@ -191,7 +191,7 @@ _LOOK = """window.nethookLook = (begin, before) => {
     const look = () => {
         if ((window.nethookSent || 0) > before) {
             const figures = SEEN;
-            const texts = [...document.querySelectorAll('div[id^="{"]:not(.figure)')];
+            const texts = [...document.querySelectorAll('.section[id]')];
             const now = performance.now() - begin, drawn = figures.filter(isNew);
             if (drawn.length && !first) first = now;
             if (texts.every(isNew) && drawn.length === figures.length) {
@@ -205,8 +205,7 @@ _LOOK = """window.nethookLook = (begin, before) => {
 };
 if (location.protocol.startsWith('http')) window.nethookLook(0, 0);"""
 _ACT = """(act) => {
-    const go = (to) => { history.pushState(null, '', to);
-        window.dispatchEvent(new CustomEvent('_dashprivate_pushstate')); };
+    const go = window.nethookGo;
     const run = location.pathname.match('/run/[^/]+')[0];
     const choose = (name, value) => { const query = new URLSearchParams(location.search);
         query.set(name, value); go(location.pathname + '?' + query); };

@@ -105,7 +105,7 @@ SLOW: Final = {
         "watching/test_resume.py",
     ),
     "write much, or do something at every line": (
-        "figures/reporting/test_report.py",
+        "page/report/test_report.py",
         "classic/test_instrumented_calls.py",
         "cli/test_diff.py",
         "cli/test_export.py::test_the_words_of_0_1_still_work",

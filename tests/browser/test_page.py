@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import urllib.error
 import urllib.request
@@ -9,7 +10,7 @@ import urllib.request
 import pytest
 
 from nethook.page.folder import Folder
-from nethook.page.live import app
+from nethook.runs.writing.writer import RunWriter
 from tests.browser.conftest import serious_violations
 from tests.browser.pages import folder_of_runs, served
 from tests.figures.shared import hostile, training
@@ -258,20 +259,9 @@ def test_the_step_is_a_line_that_moves(visit, site, ids):
     page.evaluate(f"{last}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
     opened.until(f"{read}.every((place) => place === 51)")  # and the rest when it comes near
     assert page.evaluate("mine.every((plot, at) => plot.data === data[at])")  # nothing drawn anew
-    page.click("#theme-button")
+    page.click("#theme")
     opened.until(f"{last}.data !== data[mine.indexOf({last})]")
     assert page.evaluate(f"{last}.layout.shapes.at(-1).x0") == 51
-
-
-def test_the_whole_of_plotly_is_loaded_where_the_part_of_it_does_not_work(
-    visit, runs, ids, monkeypatch
-):
-    monkeypatch.setattr(app, "_plotly_js", lambda: b"void 'another form'")
-    with served(runs) as address:
-        opened = visit(f"{address}/run/{ids['training']}")
-        opened.until("window.Plotly", 60)
-        assert opened.draw_all() == 2
-        opened.leave()
 
 
 def test_figures_can_be_kept(visit, site, ids, tmp_path):
@@ -355,3 +345,131 @@ def test_the_browser_refuses_what_the_page_may_not(visit, site, ids):
     assert opened.page.evaluate("window.ran") is None
     assert any("Content Security Policy" in problem for problem in opened.problems)
     opened.problems.clear()
+
+
+def test_curves_are_smoothed_scaled_and_placed_in_time(visit, site, ids):
+    opened = visit(f"{site}/run/{ids['training']}")
+    page = opened.page
+    opened.draw_all()
+    plot = "document.querySelector('#frame-curves .graph')"
+    lines = f"{plot}._fullData.filter((t) => t.name === 'training')"
+    assert page.evaluate(f"{lines}.length") == 1
+    before = page.evaluate(f"[...{lines}[0].y]")
+    page.locator(".smooth input").evaluate(
+        "(input) => { input.value = 80; input.dispatchEvent(new Event('input', {bubbles: true})) }"
+    )
+    opened.until(f"{lines}.length === 2")
+    assert "smooth=80" in page.url
+    raw, smooth = page.evaluate(f"{lines}.map((t) => [...t.y])")
+    assert raw == before  # what was recorded is still there, faint
+    mean = total = 0.0
+    for value, shown in zip(raw, smooth, strict=True):
+        mean, total = 0.8 * mean + 0.2 * value, 0.8 * total + 0.2
+        assert shown == pytest.approx(mean / total, rel=1e-6)
+    page.select_option("select[data-param=log]", "log")
+    opened.until(f"{plot}._fullLayout.yaxis.type === 'log'")
+    page.select_option("select[data-param=x]", "time")
+    opened.until(f"{plot}._fullLayout.xaxis.title.text === 'seconds'")
+    address = page.url
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    opened.draw_all()
+    assert page.url == address
+    assert page.evaluate(f"{plot}._fullLayout.xaxis.title.text") == "seconds"
+    assert page.evaluate(f"{lines}.length") == 2
+
+
+def test_a_zoom_fetches_finer_numbers(visit, site, ids):
+    opened = visit(f"{site}/run/{ids['training']}")
+    page = opened.page
+    opened.draw_all()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    plot = "document.querySelector('#frame-curves .graph')"
+    page.evaluate(f"Plotly.relayout({plot}, {{'xaxis.range': [40, 60]}})")
+    line = f"{plot}._fullData.find((t) => t.name === 'training')"
+    opened.until(f"{line}.x.length === 23")  # one beyond each end
+    assert sum("/fine?run=" in url for url in asked) == 1
+    assert page.evaluate(f"{plot}.layout.xaxis.range") == [40, 60]
+    page.evaluate(f"Plotly.relayout({plot}, {{'xaxis.autorange': true}})")
+    opened.until(f"{line}.x.length === 120")
+
+
+def test_the_cursor_reads_in_words(visit, site, ids):
+    opened = visit(f"{site}/run/{ids['training']}", height=1000)
+    page = opened.page
+    opened.draw_all()
+    page.evaluate("window.scrollTo({top: 0, behavior: 'instant'})")
+    box = page.locator("#frame-curves .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2 - 20, box["y"] + 30)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 30, steps=3)
+    page.wait_for_selector(".hoverlayer .legend")
+    text = page.locator(".hoverlayer .legend").first.text_content()
+    assert text.startswith("step ")
+    for words in ("training loss", "learning rate 0.", "gradient norm, as used"):
+        assert words in text
+    opened.picture("page-hover")
+
+
+def test_runs_are_sorted_and_seeds_are_a_band(visit, tmp_path):
+    for rate in ("0.1", "0.01"):
+        for seed in range(3):
+            write_run(tmp_path / f"lr{rate}-{seed}.db", rate, seed)
+    with served(tmp_path) as address:
+        opened = visit(address, width=1366)
+        page = opened.page
+        names = "[...document.querySelectorAll('.runs .address')].map((a) => a.textContent).join()"
+        page.click("th button:text-is('loss')")
+        lowest, *_, highest = sorted(LAST, key=LAST.__getitem__)
+        opened.until(f"{names}.startsWith('{lowest}')")
+        page.click("th button:has-text('loss')")
+        opened.until(f"{names}.startsWith('{highest}')")
+        assert "sort=-loss" in page.url
+        opened.picture("page-sweep")
+        page.click("text=groups of seeds")
+        page.wait_for_selector("#frame-groups .graph")
+        opened.draw_all()
+        assert serious_violations(page) == []
+        opened.picture("page-seeds")
+        opened.leave()
+
+
+LAST: dict[str, float] = {}  # the last loss of each run
+
+
+def write_run(path, rate: str, seed: int) -> None:
+    with RunWriter(path) as writer:
+        writer.info(command=["python", "train.py", "--lr", rate, f"--seed={seed}"])
+        for step in range(200):
+            wave = 0.05 * math.sin(step / 5 + seed)
+            LAST[path.stem] = float(rate) + (1 + seed / 10) / (1 + step / 20) + wave
+            writer.log("loss", LAST[path.stem], step)
+
+
+@pytest.mark.parametrize(
+    ("info", "word", "badge"),
+    [
+        ({"ended": {"error": "RuntimeError: mat1 and mat2 shapes cannot be multiplied"}}, "Crashed",
+         "crashed"),
+        ({"ended": {"error": "KeyboardInterrupt", "interrupted": True}}, "Interrupted",
+         "interrupted"),
+        ({"diagnosis": {"checks": 53}, "totals": {"steps": 3}}, "Too early to tell", "finished"),
+        ({"diagnosis": {"checks": 53}, "totals": {"steps": 200}}, "No problems found", "finished"),
+    ],
+)  # fmt: skip
+def test_every_state_is_said(visit, tmp_path, info, word, badge):
+    write_run(tmp_path / "run.db", "0.1", 0)
+    with RunWriter(tmp_path / "run.db", resume=True) as writer:
+        writer.info(**info)
+    with served(tmp_path / "run.db") as address:
+        opened = visit(address)
+        page = opened.page
+        assert page.locator(".verdict .word").text_content() == word
+        assert page.locator(".state").text_content().strip().startswith(badge)
+        assert page.locator(".verdict.good").count() == (word == "No problems found")
+        if word == "Crashed":
+            assert "mat1 and mat2 shapes" in page.locator("#verdict").text_content()
+        opened.draw_all()
+        assert serious_violations(page) == []
+        opened.picture(f"page-{word.lower().replace(' ', '-')}")
+        opened.leave()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import nethook
 from nethook.drawing.heatmap import cells_of
 from nethook.drawing.render import encode_codes
 from nethook.figures.reading import Reading
-from tests.browser.conftest import serious_violations
+from tests.browser.conftest import PICTURES, serious_violations
 from tests.drawing.codes import decode_codes
 from tests.figures.made import LAYERS
 from tests.figures.shared import changed, folder, hostile, training
@@ -51,7 +53,7 @@ def test_it_is_drawn_at_every_width_and_in_both_themes(visit, report, name, widt
 def test_colours_are_decoded_as_python_decodes_them(visit, report):
     opened = visit(report)
     opened.draw_all()
-    figure = opened.page.locator("#heatmap-0 .figure")
+    figure = opened.page.locator("#heatmap-0 .graph")
     z, hover = figure.evaluate("(f) => [f.data[0].z, f.data[0].customdata]")
     grid = Reading(training()).needed_grid("gradients")
     cells = cells_of(grid)
@@ -65,7 +67,7 @@ def test_colours_are_decoded_as_python_decodes_them(visit, report):
 def test_the_switch_of_colours(visit, report):
     opened = visit(report)
     opened.draw_all()
-    figure = opened.page.locator("#heatmap-0 .figure")
+    figure = opened.page.locator("#heatmap-0 .graph")
     read = "(f) => [f.layout.coloraxis.cmin, f.layout.coloraxis.cmax]"
     robust = figure.evaluate(read)
     figure.locator(".updatemenu-button").nth(1).click()
@@ -78,11 +80,11 @@ def test_the_theme_is_switched_by_hand(visit, report):
     opened.draw_all()
     opened.page.click("#theme")
     assert opened.page.evaluate("document.documentElement.dataset.theme") == "dark"
-    line = "(f) => f._fullData.find((t) => t.name === 'training').line.color"
-    figure = opened.page.locator("#overview .figure").first
-    assert figure.evaluate(line) == "#4FA3E3"
+    shown = "document.querySelector('#overview .graph')"
+    colour = f"{shown}._fullData.find((t) => t.name === 'training').line.color"
+    opened.until(f"{colour} === '#4FA3E3'")
     opened.page.click("#theme")
-    assert figure.evaluate(line) == "#0072B2"
+    opened.until(f"{colour} === '#0072B2'")
 
 
 def test_links_tabs_filter_and_folds(visit, report):
@@ -111,7 +113,7 @@ def test_links_tabs_filter_and_folds(visit, report):
 def test_a_mark_on_the_loss_leads_to_its_finding(visit, report):
     opened = visit(report)
     opened.draw_all()
-    figure = opened.page.locator("#overview .figure").first
+    figure = opened.page.locator("#overview .graph").first
     figure.evaluate(
         "(f) => window.scrollBy({top: f.getBoundingClientRect().top - 120, behavior: 'instant'})"
     )
@@ -126,7 +128,7 @@ def test_a_mark_on_the_loss_leads_to_its_finding(visit, report):
 def test_one_cursor_reads_every_panel(visit, report):
     opened = visit(report)
     opened.draw_all()
-    figure = opened.page.locator("#overview .figure").first
+    figure = opened.page.locator("#overview .graph").first
     figure.scroll_into_view_if_needed()
     box = figure.bounding_box()
     opened.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 150)
@@ -167,7 +169,8 @@ def test_a_hostile_run_is_text(visit):
 
 
 def test_a_difference_is_drawn(visit):
-    from nethook.figures.reporting.difference import Difference, write_page
+    from nethook.figures.difference import Difference
+    from nethook.page.report.two_runs import write_page
 
     opened = visit(write_page(Difference(training(), changed()), folder() / "diff.html"))
     assert opened.draw_all() >= 2
@@ -190,3 +193,32 @@ def test_a_saved_figure_offers_no_service_either(browser, tmp_path):
     page.close()
     assert offered
     assert not [title for title in offered if "hare" in title or "loud" in title]
+
+
+def test_nothing_is_blank_in_a_full_page_picture_or_in_print(browser, report):
+    """Nobody scrolls: what is further down is drawn all the same, and print shows every tab."""
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    page.wait_for_selector("html[data-ready=yes]")
+    left = """[...document.querySelectorAll('.figure')]
+        .filter((f) => f.clientWidth && f.dataset.drawn !== 'yes')"""
+    deadline = time.monotonic() + 30
+    while page.evaluate(f"{left}.length"):
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(50)
+    assert page.evaluate("window.scrollY") == 0
+    hidden = page.locator(".pane.off")
+    assert hidden.count() >= 8
+    page.emulate_media(media="print")
+    assert all(pane.is_visible() for pane in hidden.all())
+    heatmaps = page.locator(".pane .heatmaplayer image")
+    assert heatmaps.count() >= 9
+    assert all(
+        image.evaluate("(i) => i.getAttribute('href').length > 100 && i.getBBox().width > 50")
+        for image in heatmaps.all()
+    )
+    pages = page.pdf(path=PICTURES / "report.pdf", print_background=True)
+    assert pages.startswith(b"%PDF")
+    # A figure of colours is a picture in the file, and each of them is there.
+    assert pages.count(b"/Subtype /Image") >= heatmaps.count()
+    page.close()

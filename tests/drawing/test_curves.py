@@ -73,3 +73,23 @@ def test_names_are_shown_as_they_are():
     texts = [a.text for a in made.layout.annotations] + [trace.name for trace in made.data]
     texts.append(made.layout.title.text)
     assert not any("<script" in text or "%{" in text for text in texts)
+
+
+def test_the_cursor_reads_in_words() -> None:
+    step = np.arange(5)
+    loss = Panel(
+        "loss", [Line("training", step, step + 1.0), Line("evaluation, a.py:3", step, step + 1.0)]
+    )
+    rate = Panel("learning rate", [Line("learning rate", step, np.full(5, 5.6e-4))])
+    norm = Panel(
+        "gradient norm", [Line("as used", step, step + 1.0), Line("clipped to", step, step + 1.0)]
+    )
+    share = Panel("dead units", [Line("fc", step, step / 10)], scale="share")
+    spec = curves([loss, rate, norm, share])
+    assert spec["layout"]["xaxis"]["unifiedhovertitle"]["text"] == "step %{x:,.0f}"
+    read = [trace["hovertemplate"].removesuffix("<extra></extra>") for trace in spec["data"]]
+    assert read == [
+        "training loss %{y:.4~g}", "evaluation loss, a.py:3 %{y:.4~g}", "learning rate %{y:.3~e}",
+        "gradient norm, as used %{y:.4~g}", "gradient norm, clipped to %{y:.4~g}",
+        "dead units %{y:.2~%}",
+    ]  # fmt: skip

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nethook.drawing.data import Grid, Line
-from nethook.drawing.decimate import bins_of, robust_range, thin_grid, thin_line
+from nethook.drawing.decimate import bins_of, cut_line, robust_range, thin_grid, thin_line
 from nethook.drawing.quantities import QUANTITIES
 
 numbers = st.lists(st.floats(-1e6, 1e6) | st.just(np.nan), min_size=1, max_size=200)
@@ -69,3 +69,15 @@ def test_one_wild_value_does_not_stretch_the_range():
     assert robust_range(np.array([3.0, 3.0, 3.0])) == (2.5, 3.5)
     assert robust_range(np.array([0.0] * 99 + [5.0])) == (0.0, 5.0)
     assert robust_range(np.array([np.nan])) == (0.0, 1.0)
+
+
+def test_a_part_of_a_line_has_one_point_beyond_each_end() -> None:
+    step = np.arange(0, 100, 10)
+    line = Line("a", step, step / 10.0, step - 1.0, step + 1.0)
+    part = cut_line(line, 25, 50)
+    assert part.step.tolist() == [20, 30, 40, 50, 60]
+    assert part.value.tolist() == [2, 3, 4, 5, 6]
+    assert part.least is not None
+    assert part.least.tolist() == [19, 29, 39, 49, 59]
+    assert cut_line(line, -5, 1000).step.tolist() == step.tolist()
+    assert cut_line(Line("b", step, step * 1.0), 25, 50).greatest is None

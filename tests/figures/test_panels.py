@@ -10,6 +10,7 @@ import pytest
 import nethook
 from nethook.drawing.data import Line
 from nethook.figures.panels import (
+    _called,
     _distinct,
     _scale,
     logged_panels,
@@ -20,6 +21,7 @@ from nethook.figures.panels import (
     ratio_panel,
 )
 from nethook.figures.reading import Reading
+from nethook.runs import names
 from nethook.runs.writing.writer import RunWriter
 from tests.figures.shared import training
 
@@ -76,8 +78,10 @@ def test_a_learning_rate_holds_until_it_changes(reading: Reading) -> None:
     panel = rate_panel(reading)
     assert panel is not None
     (line,) = panel.lines
-    np.testing.assert_array_equal(line.step, [0, 30, 30, 60, 60, 90, 90, 119])
-    np.testing.assert_allclose(line.value, np.repeat([0.1, 0.05, 0.025, 0.0125], 2))
+    # A point at every step of a short run: the cursor reads the rate wherever it is.
+    np.testing.assert_array_equal(line.step, np.arange(120))
+    np.testing.assert_allclose(line.value, 0.1 * 0.5 ** (line.step // 30))
+    assert line.held
 
 
 def test_norms_before_and_after_clipping(reading: Reading) -> None:
@@ -117,3 +121,32 @@ def test_lines_that_are_the_same_are_one_with_both_names() -> None:
         Line("0.2", steps, np.ones(3)),
     ]
     assert [line.name for line in _distinct(lines)] == ["0.0, 0.2", "0.1"]
+
+
+def test_losses_that_one_line_makes_are_told_apart_in_words() -> None:
+    assert _called("train.py:42") == "train.py:42"
+    assert _called("train.py:42#1") == "train.py:42, no. 2"
+    assert _called("a#b") == "a#b"
+
+
+def test_norms_are_those_that_are_kept_one_by_one(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "a.db", capacity=10_000) as writer:
+        for step in range(600):
+            writer.log(names.GRAD_NORM, 1.0 + step, step, keep=names.KEPT_STEPS)
+    panel = norm_panel(Reading(tmp_path / "a.db"))
+    assert panel is not None
+    (line,) = panel.lines
+    assert line.step.tolist() == list(range(600))  # to the last of them
+    assert line.value.tolist() == [1.0 + step for step in range(600)]
+
+
+def test_of_a_long_run_a_rate_has_few_points_and_every_change(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "a.db") as writer:
+        for step, rate in ((0, 1.0), (77_777, 0.5), (99_999, 0.25)):
+            writer.log(names.lr_name("0", 0), rate, step)
+    panel = rate_panel(Reading(tmp_path / "a.db"))
+    assert panel is not None
+    (line,) = panel.lines
+    assert len(line.step) <= 510
+    shown = dict(zip(line.step.tolist(), line.value.tolist(), strict=True))
+    assert [shown[step] for step in (0, 77_776, 77_777, 99_998, 99_999)] == [1, 1, 0.5, 0.5, 0.25]

@@ -1,17 +1,19 @@
-"""Runs as the page opens them, and what a view shows of them."""
+"""Runs as the page opens them, and what a section shows of them."""
 
 from __future__ import annotations
 
-import json
+import html
+import re
 import shutil
 from functools import cache
 from typing import Any
 
-from dash._utils import to_json
-
 from nethook.figures.reading import Reading
 from nethook.page.folder import Folder, Opened
-from nethook.page.html import Shown
+from nethook.page.live.links import LiveLinks
+from nethook.page.markup import section_html
+from nethook.page.report.links import ReportLinks
+from nethook.page.section import Section, Subject
 from nethook.page.urls import Place, read_place
 from tests.figures import shared
 
@@ -33,11 +35,23 @@ def opened(name: str = "training") -> Opened:
     return folder().open(entry)
 
 
-def reading() -> Reading:
-    """What is read of the first run."""
-    found = opened().reading
+def reading(name: str = "training") -> Reading:
+    """What is read of a run."""
+    found = opened(name).reading
     assert found is not None
     return found
+
+
+def subject(name: str = "training") -> Subject:
+    """A run as the page shows it."""
+    run = opened(name)
+    return Subject(reading(name), LiveLinks(run.entry.id, reading(name)), name, run.tag, live=True)
+
+
+def in_report(name: str = "training") -> Subject:
+    """A run as a report shows it."""
+    anchors = {address: f"layer-{at}" for at, address in enumerate(reading(name).layers())}
+    return Subject(reading(name), ReportLinks(anchors), name)
 
 
 def where(search: str = "") -> Place:
@@ -45,15 +59,17 @@ def where(search: str = "") -> Place:
     return read_place(f"/run/{opened().entry.id}", search)
 
 
-def text_of(shown: Shown | Any) -> str:
-    """A view, or nodes, as the text that is sent; with all of its parts made."""
-    if not isinstance(shown, Shown):
-        # Dash writes some characters as escapes.
-        return json.dumps(json.loads(to_json(shown)), ensure_ascii=False)
-    parts = {name: part.make() for name, part in shown.parts.items() if not part.figure}
-    return text_of([shown.title, shown.body, parts])
+def html_of(section: Section, *, live: bool = True, drawn: Any = None) -> str:
+    """A section as HTML."""
+    return section_html(section, live=live, drawn=drawn)
 
 
-def figures_of(shown: Shown) -> dict[str, Any]:
-    """The figures of a view by name; None where there is nothing to draw."""
-    return {name: part.make() for name, part in shown.parts.items() if part.figure}
+def text_of(section: Section, *, live: bool = True) -> str:
+    """A section as the text that is read."""
+    bare = re.sub(r"<[^>]*>", " ", html_of(section, live=live))
+    return " ".join(html.unescape(bare).split())
+
+
+def figures_of(section: Section) -> dict[str, Any]:
+    """The figures of a section by name; None where there is nothing to draw."""
+    return {name: drawing.make() for name, drawing in section.figures.items()}

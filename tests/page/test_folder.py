@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nethook.page.folder import Folder
+from nethook.page.folder import Folder, stamp_of, stamps_of
 from nethook.page.summaries import spark_line, summary_of
 from nethook.runs import names
 from nethook.runs.writing.writer import RunWriter
@@ -101,7 +101,8 @@ def test_a_summary(place: Path) -> None:
 
 @pytest.mark.parametrize("values", [[1.0], [2.0, 2.0], [1e-9, 1.0, 1e9], list(range(1000))])
 def test_spark_lines_of_anything(values: list[float]) -> None:
-    assert spark_line(np.array(values, dtype=float)).startswith("data:image/svg+xml;base64,")
+    step = np.arange(len(values))
+    assert spark_line(step, np.array(values, dtype=float)).startswith("data:image/svg+xml;base64,")
 
 
 def test_links_that_lead_in_a_circle_and_pipes_are_no_trouble(place: Path) -> None:
@@ -110,3 +111,15 @@ def test_links_that_lead_in_a_circle_and_pipes_are_no_trouble(place: Path) -> No
     folder = Folder(place)
     found = {entry.name: folder.open(entry).state for entry in folder.entries()}
     assert found == {"a": "finished", "deep/b": "finished", "pipe": "broken"}
+
+
+def test_the_stamps_of_many_runs_are_those_of_each(place: Path) -> None:
+    shutil.copy(training(), place / "a.rank1.db")
+    shutil.copy(training(), place / "a.rank.odd.db")
+    shutil.copy(training(), place / "lost.rank3.db")
+    entries = Folder(place).entries()
+    stamps = stamps_of(entries)
+    assert len(stamps) == len(entries) == 4
+    assert stamps == {entry.id: stamp_of(entry.path) for entry in entries}
+    (ranked,) = (entry for entry in entries if entry.name == "a")
+    assert [part[0] for part in stamps[ranked.id]] == [0, 1]

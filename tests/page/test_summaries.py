@@ -73,15 +73,47 @@ def test_a_summary_is_known_until_the_run_changes(tmp_path: Path) -> None:
     assert summaries.known(run) is None
 
 
-def test_a_spark_line_has_its_ends_at_its_sides() -> None:
-    shown = points(spark_line(np.array([3.0, 1.0, 2.0])))
-    assert [x for x, _ in shown] == [2.0, 60.0, 118.0]
+def test_a_spark_line_is_over_steps() -> None:
+    shown = points(spark_line(np.array([0, 1, 4]), np.array([3.0, 1.0, 2.0])))
+    assert [x for x, _ in shown] == [2.0, 31.0, 118.0]  # where the steps are
     assert [y for _, y in shown] == [3.0, 23.0, 13.0]  # the largest is at the top
-    assert len(points(spark_line(np.arange(10_000.0)))) == 120
-    level = points(spark_line(np.ones(4)))
+    assert len(points(spark_line(np.arange(10_000), np.arange(10_000.0)))) == 120
+    level = points(spark_line(np.arange(4), np.ones(4)))
     assert {y for _, y in level} == {13.0}
 
 
+def test_a_loss_that_fell_early_falls_at_the_left() -> None:
+    step = np.arange(1000)
+    shown = points(spark_line(step, np.where(step < 100, 2.0, 0.5)))
+    fallen = min(x for x, y in shown if y > 20)
+    assert fallen < 2 + 0.13 * 116
+
+
 def test_a_spark_line_of_several_decades_is_logarithmic() -> None:
-    shown = points(spark_line(np.array([1.0, 10.0, 100.0])))
+    shown = points(spark_line(np.arange(3), np.array([1.0, 10.0, 100.0])))
     assert [y for _, y in shown] == [23.0, 13.0, 3.0]
+
+
+def test_settings_and_metrics_are_columns(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "a.db") as writer:
+        writer.info(command=["python", "train.py", "--lr", "0.1"], optimizers={"0": "AdamW"})
+        writer.log("loss", 0.25, 3)
+        writer.log("accuracy", 0.9, 3)
+    summary = summary_of(entry(tmp_path / "a.db"))
+    assert summary.settings["lr"] == "0.1"
+    assert summary.settings["optimizer"] == "AdamW"
+    assert summary.metrics == {"loss": 0.25, "accuracy": 0.9}
+    assert summary.course[0].tolist() == [3]
+
+
+def test_runs_are_read_ahead_in_a_thread(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        with RunWriter(tmp_path / f"{name}.db") as writer:
+            writer.log("loss", 1.0, 0)
+    entries = Folder(tmp_path).entries()
+    summaries = Summaries()
+    assert [summaries.last(entry) for entry in entries] == [None, None]
+    summaries.read_ahead(entries)
+    assert summaries._reader is not None
+    summaries._reader.join(20)
+    assert all(summaries.known(entry) is not None for entry in entries)

@@ -88,7 +88,7 @@ def test_a_folder_that_hides_all_that_nethook_imports(tmp_path: Path) -> None:
     names = imported(first.err + first.closing) - imported(alone.err)
     names -= {"re", *sys.builtin_module_names}
     assert {"sqlite3", "safetensors", "nethook"} <= names  # the probe sees what is imported
-    for name in names | {"typer", "click", "rich", "plotly", "dash"}:
+    for name in names | {"typer", "click", "rich", "plotly", "starlette", "uvicorn", "jinja2"}:
         (tmp_path / f"{name}.py").write_text(REFUSES)
     for name in ("sqlite3", "safetensors", "typer", "nethook"):
         (tmp_path / f"{name}.py").write_text(MINE)

@@ -14,7 +14,7 @@ from nethook.running.page_process import missing, start_page
 
 
 def test_what_is_not_installed_is_named_with_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    for absent in ("dash", "plotly"):
+    for absent in ("plotly", "starlette", "uvicorn", "jinja2"):
         monkeypatch.setattr(
             page_process, "find_spec", lambda name, absent=absent: None if name == absent else name
         )
@@ -23,7 +23,7 @@ def test_what_is_not_installed_is_named_with_what_to_type(monkeypatch: pytest.Mo
         )
 
 
-def test_where_both_are_installed_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_all_are_installed_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_process, "find_spec", lambda name: name)
     assert missing() == ""
 

@@ -16,8 +16,8 @@ import nethook
 from nethook.exporting.tables import tables
 from nethook.figures.panels import loss_panel
 from nethook.figures.reading import Reading
-from nethook.figures.reporting.about import facts_of
 from nethook.page.folder import Entry
+from nethook.page.sections.about import facts_of
 from nethook.page.summaries import summary_of
 from nethook.running.verdict import course, verdict_lines
 from nethook.runs import names

@@ -244,7 +244,7 @@ def test_figures_and_the_page_mark_the_gap(tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     pytest.importorskip("dash")
     from nethook.figures.reading import Reading
-    from nethook.figures.reporting.about import subtitle_of
+    from nethook.page.sections.about import subtitle_of
     from nethook.page.sections.overview import curves_spec
 
     path = tmp_path / "a.db"

@@ -40,6 +40,6 @@ def _report(path: Path) -> Path | None:
         return None
     from importlib import import_module
 
-    reporting = import_module("nethook.figures.reporting.report")
+    reporting = import_module("nethook.figures.reports")
     made: Path = reporting.report(path, path.with_suffix(".html"))
     return made

@@ -26,11 +26,12 @@ def diff(
     cannot be read.
     """
     with errors_in_words():
-        from nethook.figures.reporting.difference import Difference, write_page
+        from nethook.figures.difference import Difference
+        from nethook.figures.reports import difference_page
         from nethook.text.escape import line
 
         difference = Difference(first, second)
         typer.echo(difference.text())
         if output is not None:
-            typer.echo(f"\n{line(write_page(difference, output))}")
+            typer.echo(f"\n{line(difference_page(difference, output))}")
     raise typer.Exit(0 if difference.parting.same else 1)

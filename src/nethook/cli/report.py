@@ -25,7 +25,7 @@ def report(
 ) -> None:
     """Write a report of a run: one HTML file that works offline."""
     with errors_in_words():
-        from nethook.figures.reporting.report import report as write
+        from nethook.figures.reports import report as write
         from nethook.text.escape import line
 
         made = write(run, output if output is not None else run.with_suffix(".html"))

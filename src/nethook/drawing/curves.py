@@ -19,6 +19,8 @@ _CAPTION: Final = 26  # pixels above each panel, for its name
 _ROOMY: Final = 100  # pixels of a panel from which it has room for more ticks
 _STRIP: Final = 20  # pixels for the marks of findings
 _BOTTOM: Final = 46  # pixels for the steps
+_FEW_STEPS: Final = 9  # below which each has a tick, and nothing between them
+_SMALL: Final = 2e-3  # below which numbers are read as powers of ten
 _MOST_MARKS: Final = 40
 _MOST_LABELS: Final = 4  # marks of events that are named in the figure, and not only on hover
 
@@ -52,9 +54,11 @@ def curves(
             "showspikes": True,
             "spikemode": "across",
             "hoverformat": ",.0f",
+            "unifiedhovertitle": {"text": "step %{x:,.0f}"},
             "tickformat": ",~f",
             "showgrid": False,
             "range": [first, last],
+            **({"dtick": 1} if last - first < _FEW_STEPS else {}),
         },
         "shapes": [],
         "annotations": [],
@@ -170,10 +174,10 @@ def _colour(line: Line, index: int) -> str:
 def _lines(panel: Panel, axis_number: int, points: int) -> list[dict[str, Any]]:
     axis = _axis("y", axis_number)
     data: list[dict[str, Any]] = []
-    form = {"share": ":.2~%"}.get(panel.scale, ":.4~g")
     names = labels([line.name for line in panel.lines], 32)
     for index, full in enumerate(panel.lines):
         line, colour = thin_line(full, points), _colour(full, index)
+        read = f"{_read_as(panel, full)} %{{y{_form(panel, full)}}}<extra></extra>"
         step = np.asarray(line.step)
         common = {"type": "scatter", "x": step, "yaxis": axis, "xaxis": "x"}
         if line.least is not None and line.greatest is not None:
@@ -198,12 +202,33 @@ def _lines(panel: Panel, axis_number: int, points: int) -> list[dict[str, Any]]:
                     "color": colour,
                     "width": 1.8,
                     **({"dash": full.dash} if full.dash else {}),
+                    **({"shape": "hv"} if full.held else {}),
                 },
                 "marker": {"size": 5, "color": colour},
-                "hovertemplate": f"%{{y{form}}}",
+                "hovertemplate": read,
             }
         )
     return data
+
+
+def _read_as(panel: Panel, line: Line) -> str:
+    """What a number is called under the cursor: `training loss`, `gradient norm, as used`."""
+    title, name = panel.title, line.name
+    if name == title or (len(panel.lines) == 1 and title != "loss"):
+        return plotly_text(shorten(title))
+    if title == "loss":
+        phase, comma, rest = name.partition(", ")
+        return plotly_text(shorten(f"{phase} loss{comma}{rest}"))
+    return plotly_text(shorten(f"{title}, {name}"))
+
+
+def _form(panel: Panel, line: Line) -> str:
+    """The format of a number under the cursor: `0.153`, and `5.6e-4` where numbers are small."""
+    if panel.scale == "share":
+        return ":.2~%"
+    values = np.abs(np.asarray(line.value, dtype=np.float64))
+    finite = values[np.isfinite(values) & (values > 0)]
+    return ":.3~e" if finite.size and float(np.median(finite)) < _SMALL else ":.4~g"
 
 
 def _mark_trace(marks: Sequence[Mark]) -> dict[str, Any]:

@@ -35,7 +35,10 @@ class Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A number over steps; least and greatest where each point stands for several."""
+    """A number over steps; least and greatest where each point stands for several.
+
+    `held` says that each number holds until the next.
+    """
 
     name: str
     step: Integers | Floats
@@ -45,6 +48,7 @@ class Line:
     dash: str = ""
     markers: bool = False
     colour: str = ""
+    held: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -26,15 +27,26 @@ def thin_line(line: Line, points: int = POINTS) -> Line:
     greatest = value if line.greatest is None else line.greatest
     starts = _starts(groups)
     ends = np.append(starts[1:], len(step)) - 1
-    return Line(
-        line.name,
-        step[ends],
-        _means(value, starts),
-        _reduce(np.fmin, least, starts),
-        _reduce(np.fmax, greatest, starts),
-        line.dash,
-        line.markers,
-        line.colour,
+    return replace(
+        line,
+        step=step[ends],
+        value=_means(value, starts),
+        least=_reduce(np.fmin, least, starts),
+        greatest=_reduce(np.fmax, greatest, starts),
+    )
+
+
+def cut_line(line: Line, first: float, last: float) -> Line:
+    """The part of a line between two steps, with one point beyond each end."""
+    begin = max(0, int(np.searchsorted(line.step, first)) - 1)
+    end = int(np.searchsorted(line.step, last, side="right")) + 1
+    least, greatest = line.least, line.greatest
+    return replace(
+        line,
+        step=line.step[begin:end],
+        value=line.value[begin:end],
+        least=None if least is None else least[begin:end],
+        greatest=None if greatest is None else greatest[begin:end],
     )
 
 

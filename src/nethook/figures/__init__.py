@@ -13,7 +13,7 @@ They need plotly: pip install 'nethook[ui]'. Wherever a run is taken, its path i
 
 from nethook.drawing.quantities import QUANTITIES as QUANTITIES
 from nethook.drawing.saving import save as save
-from nethook.figures.reporting.report import report as report
+from nethook.figures.reports import report as report
 from nethook.figures.runs import bands as bands
 from nethook.figures.runs import compare as compare
 from nethook.figures.runs import depth as depth

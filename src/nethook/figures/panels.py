@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from nethook.drawing.data import Floats, Line, Panel
+from nethook.drawing.data import Floats, Integers, Line, Panel
 from nethook.drawing.palette import BLUE, BROWN, GREEN, GREY, LINES, PURPLE
 from nethook.figures.reading import Reading
 from nethook.runs import names
-from nethook.runs.reading.results import Series
+from nethook.runs.reading.results import Scalar, Series
+from nethook.runs.reading.scalars import rate_name
 from nethook.runs.reading.shown_losses import ShownLoss, phase_of
 
 _SPARSE: Final = 0.6
 _LOGGED: Final = 4  # panels of what the user logged
-_NORMS: Final = (names.GRAD_NORM_UNCLIPPED, names.GRAD_NORM, names.CLIP_LIMIT)
+_BETWEEN: Final = 500  # points of a rate that does not change
+_FEW: Final = 40  # points below which each is marked
+_MARKED: Final = 400  # and below which those of a thinned line are
 
 
 def panels(reading: Reading) -> list[Panel]:
     """All panels that the run has something for."""
-    # In one go: their records lie together.
-    reading.series([(names.LOOP, quantity) for quantity in (*_NORMS, names.UPDATE_RATIO)])
     made = [
         loss_panel(reading),
         rate_panel(reading),
@@ -40,12 +42,18 @@ def loss_panel(reading: Reading) -> Panel | None:
         drawn = [loss for loss in reading.losses if loss.phase == phase and loss.finite]
         for index, loss in enumerate(drawn):
             # One loss is made in one place in training and in another in evaluation.
-            name = f"{word}, {loss.name}" if len(drawn) > 1 else word
+            name = f"{word}, {_called(loss.name)}" if len(drawn) > 1 else word
             colour = LINES[(2 * index + first) % len(LINES)]
             lines.append(_loss_line(loss, name, colour=colour, markers=phase == "eval"))
     if not lines:
         return None
     return Panel("loss", lines, explain_losses(reading), scale=_scale(lines), tall=2.0)
+
+
+def _called(loss: str) -> str:
+    """The line at which a loss is made; where a line makes several, which of them."""
+    place, sign, number = loss.rpartition("#")
+    return f"{place}, no. {int(number) + 1}" if sign and number.isdecimal() else loss
 
 
 def explain_losses(reading: Reading) -> str:
@@ -70,21 +78,26 @@ def _loss_line(loss: ShownLoss, name: str, *, colour: str, markers: bool) -> Lin
 def rate_panel(reading: Reading) -> Panel | None:
     """The learning rates, held until they change."""
     lines: list[Line] = []
+    kinds = reading.run.info.get("optimizers")
+    optimizers = kinds if isinstance(kinds, dict) else {}
     for name, scalar in reading.scalars.items():
         if name.startswith("lr:") and len(scalar):
-            last = max(reading.last_step, int(scalar.step[-1]))
-            # Each rate holds until the step before the next: two points a change.
-            step = np.repeat(scalar.step, 2)
-            step = np.append(step[1:], last)
-            value = np.repeat(scalar.value, 2)
-            lines.append(
-                Line(name.removeprefix("lr:"), step, value, colour=GREY if not lines else "")
-            )
+            called = rate_name(name, reading.scalars, optimizers).removeprefix("learning rate, ")
+            held = _held(scalar, max(reading.last_step, int(scalar.step[-1])))
+            lines.append(Line(called, *held, colour=GREY if not lines else "", held=True))
     if not lines:
         return None
     lines = _distinct(lines)
     explain = "The learning rate of each group of each optimizer."
     return Panel("learning rate", lines, explain, scale=_scale(lines))
+
+
+def _held(scalar: Scalar, last: int) -> tuple[Integers, Floats]:
+    """A value that holds until it changes, with points between: the cursor reads those near it."""
+    first = int(scalar.step[0])
+    between = np.linspace(first, last, min(_BETWEEN, last - first + 1)).astype(np.int64)
+    step = np.unique(np.concatenate((scalar.step, scalar.step[1:] - 1, between)))
+    return step, scalar.value[np.searchsorted(scalar.step, step, side="right") - 1]
 
 
 def norm_panel(reading: Reading) -> Panel | None:
@@ -125,15 +138,39 @@ def logged_panels(reading: Reading) -> list[Panel]:
 
 
 def _loop_lines(reading: Reading, wanted: Sequence[tuple[str, str, str]]) -> list[Line]:
-    by_quantity = {
-        series.quantity: series
-        for series in reading.series([(names.LOOP, quantity) for quantity, _, _ in wanted])
+    """Numbers of the loop: every step that is kept one by one, else the windows."""
+    kept = {
+        quantity: reading.scalars[quantity]
+        for quantity, _, _ in wanted
+        if quantity in reading.scalars and len(reading.scalars[quantity])
     }
-    return [
-        _line(by_quantity[quantity], name, colour=colour)
-        for quantity, name, colour in wanted
-        if quantity in by_quantity and np.isfinite(by_quantity[quantity]["mean"]).any()
-    ]
+    missing = [(names.LOOP, quantity) for quantity, _, _ in wanted if quantity not in kept]
+    windows = {series.quantity: series for series in reading.series(missing)}
+    lines = []
+    for quantity, name, colour in wanted:
+        if quantity in kept:
+            line = _kept_line(kept[quantity], name, colour)
+        elif quantity in windows:
+            line = _line(windows[quantity], name, colour=colour)
+        else:
+            continue
+        if np.isfinite(line.value).any():
+            lines.append(line)
+    return lines
+
+
+def _kept_line(scalar: Scalar, name: str, colour: str) -> Line:
+    """Every point that is kept, after the buckets of those that are not any more."""
+    older = scalar.older
+    if older is None or not len(older):
+        steps = int(scalar.step[-1] - scalar.step[0]) + 1
+        # Thinned: show where it was measured.
+        few = len(scalar) < _FEW or (len(scalar) < _SPARSE * steps and len(scalar) < _MARKED)
+        return Line(name, scalar.step, scalar.value, markers=few, colour=colour)
+    step = np.concatenate((older.last_step, scalar.step))
+    parts = (older.mean, older.min, older.max)
+    value, least, greatest = (np.concatenate((part, scalar.value)) for part in parts)
+    return Line(name, step, value, least, greatest, colour=colour)
 
 
 def _line(series: Series, name: str, *, colour: str, markers: bool = False) -> Line:
@@ -174,7 +211,5 @@ def _distinct(lines: list[Line]) -> list[Line]:
             kept.append(line)
         else:
             twin = kept[same]
-            kept[same] = Line(
-                f"{twin.name}, {line.name}", twin.step, twin.value, colour=twin.colour
-            )
+            kept[same] = replace(twin, name=f"{twin.name}, {line.name}")
     return kept

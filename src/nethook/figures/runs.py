@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from nethook.drawing.curves import TALL, curves
 from nethook.drawing.data import Grid, Mark, Quantity, Spec
-from nethook.drawing.decimate import POINTS
+from nethook.drawing.decimate import POINTS, cut_line
 from nethook.drawing.depth import Profile
 from nethook.drawing.depth import depth as draw_depth
 from nethook.drawing.distribution import bands as draw_bands
@@ -55,10 +56,20 @@ def overview(run: AnyRun, *, theme: str = "light") -> Figure:
 
 
 def overview_spec(
-    reading: Reading, marks: Sequence[Mark], *, points: int = POINTS, tall: int = TALL
+    reading: Reading,
+    marks: Sequence[Mark],
+    *,
+    points: int = POINTS,
+    tall: int = TALL,
+    between: tuple[float, float] | None = None,
 ) -> Spec:
-    """The spec of `overview`."""
-    return curves(panels(reading), marks, points=points, tall=tall)
+    """The spec of `overview`; with `between` only the points there, and one beyond each end."""
+    shown = panels(reading)
+    if between is not None:
+        shown = [
+            replace(panel, lines=[cut_line(li, *between) for li in panel.lines]) for panel in shown
+        ]
+    return curves(shown, marks, points=points, tall=tall)
 
 
 def heatmap(

@@ -6,15 +6,16 @@ is looked up among the ids, and never becomes part of a path.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from nethook.errors import RunFileError
 from nethook.figures.reading import Reading
@@ -47,7 +48,7 @@ class Opened:
     entry: Entry
     stamp: Stamp
     reading: Reading | None
-    state: str  # open, died, finished, missing; "broken" where it cannot be read
+    state: str  # as `run_state` says; "broken" where it cannot be read
     problem: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     when: float = field(default_factory=time.monotonic)
@@ -151,13 +152,14 @@ class Folder:
         root, seen, given = self.place.resolve(), 0, set()
         for folder, below, names in os.walk(self.place):  # does not follow links to folders
             below[:] = sorted(name for name in below if not name.startswith("."))
+            ranked = [name for name in names if ".rank" in name]
             for name in sorted(names):
                 seen += 1
                 path = Path(folder, name)
                 if path.suffix != ".db" or name.startswith("."):
                     continue
                 if is_rank_file(path):
-                    ranks = rank_files(path)
+                    ranks = rank_files(path, ranked)
                     if 0 in ranks or next(iter(ranks.values())) != path:
                         continue
                 # `realpath` ends also where links lead in a circle.
@@ -170,10 +172,34 @@ class Folder:
                 return
 
 
-def stamp_of(path: Path) -> Stamp:
-    """What changes when anything is written to a run."""
+def stamps_of(entries: Iterable[Entry]) -> dict[str, Stamp]:
+    """The stamps of many runs by their ids: each folder is listed once."""
+    ranks: dict[Path, dict[str, list[str]]] = {}
+    stamps = {}
+    for entry in entries:
+        place = entry.path.parent
+        if place not in ranks:
+            ranks[place] = _names_of_ranks(place)
+        stem = entry.path.stem.partition(".rank")[0]
+        stamps[entry.id] = stamp_of(entry.path, ranks[place].get(stem, ()))
+    return stamps
+
+
+def _names_of_ranks(place: Path) -> dict[str, list[str]]:
+    """What may be files of ranks in a folder, by what their names begin with."""
+    found: dict[str, list[str]] = {}
+    with contextlib.suppress(OSError, ValueError):
+        for name in os.listdir(place):  # noqa: PTH208 - thousands of paths take long
+            begin, ranked, _ = name.partition(".rank")
+            if ranked:
+                found.setdefault(begin, []).append(name)
+    return found
+
+
+def stamp_of(path: Path, beside: Iterable[str] | None = None) -> Stamp:
+    """What changes when anything is written to a run; `beside` as `rank_files` has it."""
     parts: list[object] = []
-    for rank, file in (rank_files(path) or {0: path}).items():
+    for rank, file in (rank_files(path, beside) or {0: path}).items():
         for path in (file, Path(f"{file}-wal")):
             try:
                 stat = path.stat()
@@ -184,9 +210,19 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def state_of(reading: Reading) -> str:
-    """How the run is: that of the ranks which says most about it."""
-    states = {rank.state for rank in reading.run.ranks}
-    return next((s for s in ("open", "died", "finished") if s in states), "missing")
+    """How the run is: that of the ranks which says most about it, and how its script ended."""
+    return run_state({rank.state for rank in reading.run.ranks}, reading.run.info)
+
+
+def run_state(states: Collection[str], info: Mapping[str, Any]) -> str:
+    """`open`, `died`, `crashed`, `interrupted`, `finished` or `missing`."""
+    ended = info.get("ended")
+    how = next((s for s in ("open", "died", "finished") if s in states), "missing")
+    if how == "open" or not isinstance(ended, Mapping):
+        return how
+    if ended.get("interrupted") is True:
+        return "interrupted"
+    return "crashed" if ended.get("error") else how
 
 
 def _died(opened: Opened) -> bool:

@@ -22,7 +22,7 @@ _LAUNCH: Final = (
 
 def missing() -> str:
     """What to install before a page can be served; "" where all is there."""
-    for name in ("dash", "plotly"):
+    for name in ("plotly", "starlette", "uvicorn", "jinja2"):
         if find_spec(name) is None:
             return f"the page needs {name}, which is not installed: pip install 'nethook[ui]'"
     return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -42,23 +43,30 @@ def split_rank(path: Path) -> tuple[str, str]:
     return _RANK.sub("", str(path.with_suffix(""))), path.suffix
 
 
-def rank_files(path: Path) -> dict[int, Path]:
-    """The files of all ranks that lie beside `path`, which may itself be that of any rank."""
+def rank_files(path: Path, beside: Iterable[str] | None = None) -> dict[int, Path]:
+    """The files of all ranks that lie beside `path`, which may itself be that of any rank.
+
+    `beside` are the names of what lies in its folder, where they were listed already.
+    """
     stem = _RANK.sub("", path.stem)
     main = path.with_name(f"{stem}{path.suffix}")
     files = {0: main} if exists(main) else {}
     # The name may hold what a glob would read as a pattern, so it is compared instead.
-    for other in _beside(path):
+    begin = f"{stem}.rank"
+    for name in _beside(path) if beside is None else beside:
+        if not name.startswith(begin):
+            continue
+        other = path.with_name(name)
         rank = _RANK.search(other.stem)
         if rank and other.suffix == path.suffix and other.stem[: rank.start()] == stem:
             files[int(rank[1])] = other
     return dict(sorted(files.items()))
 
 
-def _beside(path: Path) -> list[Path]:
-    """What lies in the same folder; nothing where that cannot be read."""
+def _beside(path: Path) -> list[str]:
+    """The names in the same folder; nothing where that cannot be read."""
     try:
-        return list(path.parent.iterdir())
+        return os.listdir(path.parent)  # noqa: PTH208 - thousands of paths take long
     except (OSError, ValueError):
         return []
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nethook
-from nethook.figures.reporting.difference import Difference
+from nethook.figures.difference import Difference
 from nethook.runs.reading.divergence import LIMITS, find_parting
 from nethook.runs.writing.writer import RunWriter
 from tests.figures.made import write_training
@@ -39,7 +39,7 @@ def test_the_first_step_and_the_first_layer_are_found():
     assert (parting.difference[:, 61] > 0).all()
     steps = [point.step for point in parting.points]
     assert steps == sorted(steps)
-    assert ("lr:0.0 at step 0", "0.1", "0.2") in parting.facts
+    assert ("learning rate at step 0", "0.1", "0.2") in parting.facts
 
 
 def write(path, values, *, sites=("a", "b"), quantity="outputs", order=None):
@@ -127,7 +127,7 @@ def test_a_difference_in_words():
     found = Difference(training(), changed())
     text = found.text()
     assert text.startswith("They diverge at step 61, first in outputs of conv1 (mean ")
-    assert "lr:0.0 at step 0" in text
+    assert "learning rate at step 0" in text
     assert "training: loss 2.36" in text
     assert " in 120 steps (mean over batches)" in text
     places = [(point.step, point.address, point.quantity) for point in found.places()]

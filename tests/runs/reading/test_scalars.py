@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from nethook.runs.names import GRAD_NORM, loss_name
-from nethook.runs.reading.scalars import merged_scalars
+from nethook.runs.reading.scalars import merged_scalars, rate_name
 
 
 class Logged:
@@ -61,3 +62,25 @@ def test_all_others_are_those_of_the_first_rank_that_has_them():
     assert merged_scalars([Logged(grad_norm=[(0, 5, 3.0)])] * 2, sharded=False)[
         GRAD_NORM
     ].value.tolist() == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("rates", "names"),
+    [
+        (["lr:0.0"], ["learning rate"]),
+        (["lr:0.0", "lr:0.1"], ["learning rate, group 0", "learning rate, group 1"]),
+        (["lr:0.0", "lr:1.0"], ["learning rate, AdamW", "learning rate, optimizer 1"]),
+        (
+            ["lr:0.0", "lr:1.0", "lr:1.1"],
+            [
+                "learning rate, AdamW",
+                "learning rate, optimizer 1 group 0",
+                "learning rate, optimizer 1 group 1",
+            ],
+        ),
+    ],
+)
+def test_a_learning_rate_is_called_no_more_than_tells_it_apart(
+    rates: list[str], names: list[str]
+) -> None:
+    assert [rate_name(rate, [*rates, "loss"], {"0": "AdamW"}) for rate in rates] == names

@@ -1,299 +1,213 @@
 "use strict";
-// The page's side of nethook ui: puts the parts that the server sends where they belong, draws
-// figures as the report does, and turns choices, clicks and keys into addresses. It keeps nothing
-// that an address does not say, except for the theme.
+// The page's side of nethook ui: asks for what is shown at an address, puts it where it belongs, and
+// turns choices, clicks and keys into addresses. It keeps nothing that an address does not say,
+// except for the theme.
 (() => {
   const root = document.documentElement;
   const draw = window.nethookDraw;
-  const figures = new Map(); // name -> figure as it was sent
-  let have = { skeleton: "", tags: {} };
+  const figures = window.nethookFigures;
+  const CURVES = ["x", "log", "smooth"]; // choices that no server is asked for
+  let have = { key: "", tags: {} };
+  let state = ""; // what the server says of what is shown
   let looked = ""; // the address that was last scrolled to
+  let step = null;
   root.dataset.theme = draw.theme();
-
-  const element = (kind, name) => document.getElementById(JSON.stringify({ [kind]: name }));
-  const nothing = () => window.dash_clientside.no_update;
+  const here = () => location.pathname + location.search;
+  const query = () => new URLSearchParams(location.search);
 
   // Addresses
 
   function go(address, replace) {
-    if (address === location.pathname + location.search) return;
+    if (address === here()) return;
     history[replace ? "replaceState" : "pushState"](null, "", address);
-    window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+    ask();
+    follow();
   }
+  window.addEventListener("popstate", () => { ask(); follow(); });
 
   function setParam(name, value, { keep = false, replace = false } = {}) {
-    const query = new URLSearchParams(location.search);
-    if (value === "" && !keep) query.delete(name); else query.set(name, value);
-    const text = query.toString();
+    const asked = query();
+    if (value === "" && !keep) asked.delete(name); else asked.set(name, value);
+    const text = asked.toString();
     go(location.pathname + (text ? `?${text}` : ""), replace);
+    if (CURVES.includes(name)) { if (name === "smooth") figures.again(figures.isCurves); else figures.curvesAgain(); }
   }
 
-  // Figures: plotly.js draws them in their frames, where React has nothing of its own. (A graph of
-  // Dash would ask and be asked several times for each.)
-
-  // What was zoomed stays so while new steps come, until it is undone or other rows are shown.
-  const zooms = new Map(); // name -> axis -> range
-  function zoomed(name, change) {
-    const found = { ...zooms.get(name) };
-    for (const [key, value] of Object.entries(change)) {
-      const [, axis, end] = key.match(/^([xy]axis\d*)\.(range\[[01]\]|range|autorange)$/) || [];
-      if (!axis) continue;
-      if (end === "autorange") delete found[axis];
-      else if (end === "range") found[axis] = value;
-      else found[axis] = Object.assign([...(found[axis] || [])], { [+end[6]]: value });
-      const own = figures.get(name) && (figures.get(name).layout[axis] || {}).range;
-      if (own && found[axis] && String(own) === String(found[axis])) delete found[axis];
-    }
-    zooms.set(name, found);
-  }
-
-  function mark(name) {
-    const frame = element("frame", name);
-    if (!frame || !have.tags[name]) return;
-    frame.classList.remove("waiting");
-    frame.dataset.drawn = "yes";
-    frame.dataset.tag = window.nethookTag(frame);
-  }
-
-  // The `data-tag` of a place when what was sent last stands in it: for benchmarks/page.py.
-  window.nethookTag = ({ id }) => {
-    const { frame, part } = JSON.parse(id);
-    return part ? have.tags[part] : `${have.tags[frame]} ${lineOf(figures.get(frame)) ? step : ""}`;
-  };
-
-  // A line at the step that is looked at: it moves without the figure being drawn anew.
-  let step = null;
-  const lineOf = (figure) => (step !== null && figure && figure.layout.meta && figure.layout.meta.line) || null;
-  function withLine(figure, shapes) {
-    const line = lineOf(figure);
-    return line ? [...(shapes || []), draw.themed({ ...line, x0: step, x1: step })] : shapes;
-  }
-  const plots = new Map(); // name -> the element that plotly.js draws in
-  function put(name, frame, figure) {
-    let plot = plots.get(name);
-    if (plot && plot.parentElement !== frame) { window.Plotly.purge(plot); plot = null; }
-    if (!plot) {
-      plot = document.createElement("div");
-      plot.className = "graph";
-      frame.replaceChildren(plot);
-      plots.set(name, plot);
-    }
-    if (plot.shows === figure) {
-      window.Plotly.relayout(plot, { shapes: withLine(figure, draw.themed(figure.layout.shapes)) });
-      mark(name);
-      return;
-    }
-    plot.shows = figure;
-    const wide = frame.clientWidth;
-    const least = figure.layout.meta && figure.layout.meta.least;
-    if (least && wide < least) frame.style.overflowX = "auto";
-    // plotly.js writes into what it is given: a zoom is not to be taken for what was sent.
-    const layout = draw.fitted({ layout: structuredClone(figure.layout) }, wide);
-    layout.shapes = withLine(figure, layout.shapes);
-    layout.height = layout.height || 300;
-    frame.style.height = `${layout.height}px`;
-    for (const [axis, range] of Object.entries(zooms.get(name) || {})) layout[axis] = { ...layout[axis], range, autorange: false };
-    const data = draw.themed(draw.traces(figure.data)).map((trace) => ({ ...trace }));
-    window.Plotly.react(plot, data, layout, draw.config(frame));
-    if (!plot.nethook) {
-      plot.nethook = name;
-      plot.on("plotly_click", (event) => clicked(plot, event));
-      plot.on("plotly_relayout", (change) => zoomed(name, change));
-      plot.on("plotly_doubleclick", () => setTimeout(() => zooms.delete(name), 0));
-    }
-    mark(name);
-  }
-
-  // What is seen is drawn first, from the top and one at a time, so that each can be looked at while
-  // the next is drawn; the rest when it comes near.
-  const AHEAD = 400; // pixels
-  const due = new Set(); // figures that were sent and are not drawn
-  let drawing = 0;
-  function drawSoon(after = 0) {
-    if (!drawing && due.size) drawing = setTimeout(drawNext, after);
-  }
-  function drawNext() {
-    drawing = 0;
-    if (!window.Plotly) return; // it says when it is there
-    const places = [];
-    for (const name of [...due]) {
-      const frame = element("frame", name);
-      if (!frame) { drawSoon(10); return; } // the skeleton is not there yet
-      const before = frame.firstElementChild;
-      if (before && before.nethook !== name) { // React gave the frame of another view a new name
-        frame.replaceChildren();
-        frame.dataset.drawn = "no";
-      }
-      frame.hidden = !figures.get(name);
-      if (frame.hidden) due.delete(name); else places.push({ name, frame });
-    }
-    let seen = null, more = false;
-    for (const { name, frame } of places) {
-      if (frame.dataset.drawn !== "yes") frame.style.height = `${figures.get(name).layout.height || 300}px`;
-    }
-    for (const place of places) {
-      const { top, bottom } = place.frame.getBoundingClientRect();
-      if (top >= window.innerHeight || bottom <= 0) { nearing.observe(place.frame); continue; }
-      more = more || seen !== null;
-      if (!seen || top < seen.top) seen = { ...place, top };
-    }
-    if (seen) drawNow(seen.name, seen.frame);
-    if (more) drawSoon();
-  }
-  function drawNow(name, frame) {
-    due.delete(name);
-    nearing.unobserve(frame);
-    put(name, frame, figures.get(name));
-  }
-  const nearing = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      const { frame: name } = JSON.parse(target.id);
-      if (isIntersecting && due.has(name) && figures.get(name)) drawNow(name, target);
-    }
-  }, { rootMargin: `${AHEAD}px 0px` });
-
-  function drawAll() {
-    for (const plot of plots.values()) plot.shows = null;
-    for (const name of figures.keys()) due.add(name);
-    drawSoon();
-  }
-
-  // plotly.js loads beside everything else. It is sent without what nobody draws here; should it
-  // not work so, the whole is loaded.
-  document.addEventListener("load", ({ target }) => {
-    if (target.id !== "plotly-js") return;
-    if (window.Plotly) { drawSoon(); return; }
-    if (target.dataset.whole) {
-      const script = document.createElement("script");
-      script.id = "plotly-js";
-      script.src = target.dataset.whole;
-      document.head.append(script);
-    }
-  }, true);
-
-  // Figures that are no longer on the page listen to nothing any more.
-  function forget() {
-    for (const [name, plot] of plots) {
-      if (plot.isConnected) continue;
-      plots.delete(name);
-      if (window.Plotly) window.Plotly.purge(plot);
-    }
-  }
-
-  // A mark of a finding leads to the finding, a cell of a heatmap to its layer at that step.
-  function clicked(plot, event) {
-    const { layout } = figures.get(plot.nethook) || {};
-    if (!layout || !event.points.length) return;
-    if (layout.yaxis20) {
-      const margin = { t: 0, b: 0, ...layout.margin };
-      const { top, height } = plot.getBoundingClientRect();
-      const depth = (event.event.clientY - top - margin.t) / (height - margin.t - margin.b);
-      if (depth > 1.3 * (1 - layout.yaxis20.domain[0])) return;
-      const ids = event.points.map((point) => Array.isArray(point.customdata) && point.customdata[0]);
-      const id = ids.find((each) => /^finding-\d+$/.test(each));
-      const run = location.pathname.match(/^\/run\/[^/]+/);
-      const path = run ? run[0] : (document.getElementById("go-1") || {}).pathname;
-      if (id && path) go(`${path}/findings?n=${id.slice(8)}`);
-      return;
-    }
-    const links = layout.meta && layout.meta.links;
-    const point = event.points[0];
-    if (!links || !point.data.y) return;
-    const link = links[[...point.data.y].indexOf(point.y)];
-    if (!link || link.to === "") return;
-    if (link.fold !== undefined) { setParam("fold", link.fold, { keep: true }); return; }
-    const to = new URL(link.to, location.origin);
-    if (point.data.type === "heatmap") to.searchParams.set("step", Math.max(0, Math.round(point.x)));
-    go(to.pathname + to.search);
-  }
-
-  // What Dash calls: with every answer. A new skeleton has its parts of nodes in it.
-
-  window.dash_clientside = Object.assign({}, window.dash_clientside, {
-    nethook: {
-      have(view) {
-        if (!view) return nothing();
-        take(view);
-        for (const [name, part] of Object.entries(view.parts)) {
-          if ("nodes" in part) window.dash_clientside.set_props({ part: name }, { children: part.nodes ?? null, "data-tag": part.tag });
-        }
-        setTimeout(() => settle(), 0);
-        return have;
-      },
+  Object.assign(figures.hooks, {
+    curves: () => ({ x: query().get("x") || "step", log: query().get("log") || "", smooth: Math.min(99, +(query().get("smooth") || 0)) }),
+    step: () => step,
+    fold: (value) => setParam("fold", value, { keep: true }),
+    go(to, at) {
+      const address = new URL(to, location.origin);
+      if (at !== null) address.searchParams.set("step", at);
+      go(address.pathname + address.search);
     },
+    finding(id) {
+      const first = document.getElementById("go-1");
+      if (first) go(`${first.pathname}/findings?n=${id.slice(8)}`);
+    },
+    drawn(name, frame) { frame.dataset.tag = window.nethookTag(frame); },
   });
 
-  const rowsOf = (figure) => (figure && figure.data[0] && figure.data[0].type === "heatmap" ? String(figure.data[0].y) : "");
-  function take(view) {
-    const tags = view.new ? {} : { ...have.tags };
-    if (view.new) { figures.clear(); due.clear(); zooms.clear(); nearing.disconnect(); setTimeout(forget, 500); }
-    for (const [name, part] of Object.entries(view.parts)) {
-      tags[name] = part.tag;
-      if (!("figure" in part)) continue;
-      if (rowsOf(figures.get(name)) !== rowsOf(part.figure)) zooms.delete(name);
-      figures.set(name, part.figure);
-      due.add(name);
+  // Asking
+
+  let asking = null;
+  async function ask() {
+    if (asking) asking.abort();
+    const mine = asking = new AbortController();
+    try {
+      const answer = await fetch(`/view?at=${encodeURIComponent(here())}`, { headers: { "Nethook-Have": JSON.stringify(have) }, signal: mine.signal });
+      if (answer.status === 401) { location.reload(); return; }
+      if (!answer.ok) throw new Error(await answer.text());
+      const view = await answer.json();
+      if (mine !== asking) return;
+      there(true);
+      take(view);
+    } catch (error) {
+      if (error.name !== "AbortError") there(false);
+    } finally {
+      if (mine === asking) asking = null;
     }
-    have = { skeleton: view.skeleton, tags };
-    if (step !== view.step) {
-      step = view.step;
-      for (const [name, figure] of figures) if (lineOf(figure)) due.add(name);
-    }
-    drawSoon();
-    window.nethookSent = (window.nethookSent || 0) + 1; // for benchmarks/page.py
-    if (document.title !== view.title) {
-      document.title = view.title;
-      const said = document.getElementById("said");
-      if (said && view.new) said.textContent = view.title;
-    }
-    if (view.new) setTimeout(() => window.scrollTo({ top: 0, behavior: "instant" }), 0);
   }
 
-  // After parts were put in: choices show what the address says, and a finding is brought into view.
-  function settle(tries = 0) {
-    const places = [...document.querySelectorAll('#page div[id^="{"]:not(.figure)')];
-    if (tries < 200 && places.some((place) => place.dataset.tag !== window.nethookTag(place))) {
-      setTimeout(() => settle(tries + 1), 10);
-      return;
+  // The server says when something has changed. A page that nobody sees does not listen: browsers
+  // have few connections to a server.
+  let source = null;
+  function follow() {
+    if (source) source.close();
+    source = null;
+    if (document.hidden) return;
+    const mine = source = new EventSource(`/events?at=${encodeURIComponent(here())}`);
+    mine.onmessage = ({ data }) => { there(true); if (data !== state && !asking) ask(); };
+    mine.onerror = () => {
+      // One that was closed for good, by a server that had ended, is opened anew.
+      if (mine !== source) return;
+      there(false);
+      if (mine.readyState === EventSource.CLOSED) setTimeout(() => { if (mine === source) follow(); }, 1000);
+    };
+  }
+  document.addEventListener("visibilitychange", follow);
+  function there(answers) { document.getElementById("gone").hidden = answers; }
+
+  // Putting in what was sent
+
+  function take(view) {
+    const page = document.getElementById("page");
+    const tags = view.new ? {} : { ...have.tags };
+    if (view.new) {
+      figures.clear();
+      page.innerHTML = view.frame;
     }
-    for (const select of document.querySelectorAll("select.param")) {
-      const { options } = select.dataset;
-      if (select.nethook !== options) {
-        const { value } = select;
-        select.nethook = options;
-        select.replaceChildren(...JSON.parse(options).map(([of, text]) => new Option(text, of)));
-        select.value = document.activeElement === select ? value : select.dataset.value;
+    for (const [name, { tag, html }] of Object.entries(view.sections)) {
+      tags[name] = tag;
+      const section = document.getElementById(name);
+      if (!section) continue;
+      if (!view.new) morph(section, html);
+      section.dataset.tag = tag;
+    }
+    for (const [name, { tag, figure }] of Object.entries(view.figures)) {
+      tags[`figure-${name}`] = tag;
+      figures.set(name, figure);
+    }
+    have = { key: view.key, tags };
+    state = view.state;
+    if (step !== view.step) { step = view.step; figures.moveLine(); }
+    settle();
+    if (document.title !== view.title) {
+      document.title = view.title;
+      if (view.new) document.getElementById("said").textContent = view.title;
+    }
+    if (view.new) window.scrollTo({ top: 0, behavior: "instant" });
+    focus();
+    figures.drawSoon();
+    window.nethookSent = (window.nethookSent || 0) + 1; // for benchmarks/page.py
+    root.dataset.ready = "yes";
+  }
+
+  // The tag of a place when what was sent last stands in it: for benchmarks/page.py.
+  window.nethookTag = ({ id }) => {
+    if (!id.startsWith("frame-")) return have.tags[id];
+    const name = id.slice("frame-".length);
+    return `${have.tags[`figure-${name}`]} ${figures.lineOf(figures.figures.get(name)) ? step : ""}`;
+  };
+
+  // Changes what is there into what was sent and leaves alone what is the same, so that nothing
+  // flickers: what is typed, chosen, unfolded or drawn stays.
+  function morph(old, html) {
+    const fresh = document.createElement("template");
+    fresh.innerHTML = html;
+    children(old, fresh.content);
+  }
+  function children(old, fresh) {
+    let at = old.firstChild;
+    for (const node of [...fresh.childNodes]) {
+      const twin = at && alike(at, node) ? at : null;
+      if (!twin) {
+        const later = node.id ? [...old.childNodes].find((each) => each.id === node.id && alike(each, node)) : null;
+        if (later) { old.insertBefore(later, at); one(later, node); continue; }
+        old.insertBefore(node, at);
+        continue;
       }
+      at = at.nextSibling;
+      one(twin, node);
+    }
+    while (at) { const next = at.nextSibling; at.remove(); at = next; }
+  }
+  const alike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && (a.id || "") === (b.id || "");
+  function one(old, fresh) {
+    if (old.nodeType !== Node.ELEMENT_NODE) { if (old.data !== fresh.data) old.data = fresh.data; return; }
+    const isFigure = old.classList.contains("figure");
+    const kept = isFigure ? ["style", "data-drawn", "data-tag", "hidden"] : old.tagName === "DETAILS" ? ["open"] : [];
+    for (const { name, value } of [...fresh.attributes]) if (!kept.includes(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    for (const { name } of [...old.attributes]) if (!kept.includes(name) && !fresh.hasAttribute(name)) old.removeAttribute(name);
+    if (isFigure || old.isEqualNode(fresh)) return;
+    if (old.tagName === "INPUT") { if (document.activeElement !== old) old.value = fresh.value; return; }
+    children(old, fresh);
+  }
+
+  // Choices show what the address says, whatever the browser remembers of a form.
+  function settle() {
+    for (const select of document.querySelectorAll("select.param")) {
       if (document.activeElement !== select && select.value !== select.dataset.value) select.value = select.dataset.value;
     }
-    for (const slider of document.querySelectorAll(".slider.param")) {
+    for (const slider of document.querySelectorAll(".slider.param, .smooth.param")) {
       const input = slider.querySelector("input");
-      const asked = new URLSearchParams(location.search).get(slider.dataset.param);
+      if (sliding || document.activeElement === input) continue;
+      const asked = query().get(slider.dataset.param);
       const value = asked === null || +asked > +input.max ? slider.dataset.value : asked;
-      if (!sliding && input.value !== value) input.value = value;
-      if (!sliding) slider.querySelector("output").textContent = (+value).toLocaleString("en");
+      if (input.value !== value) input.value = value;
+      slider.querySelector("output").textContent = (+value).toLocaleString("en");
     }
-    const focus = document.querySelector("[data-focus]");
-    const target = focus && document.getElementById(focus.dataset.focus);
+  }
+  function focus() {
+    const wanted = document.querySelector("[data-focus]");
+    const target = wanted && document.getElementById(wanted.dataset.focus);
     if (target && looked !== location.href) {
       looked = location.href;
-      for (const other of document.querySelectorAll(".finding.here")) other.classList.remove("here");
-      target.classList.add("here");
       target.scrollIntoView({ block: "start", behavior: "instant" });
       target.focus({ preventScroll: true });
     }
-    if (!focus) looked = "";
-    root.dataset.ready = "yes";
+    if (!wanted) looked = "";
   }
 
   // Choices
 
   let sliding = 0, typing = 0;
   document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (link && link.protocol === location.protocol && link.host === location.host && !link.download && !event.defaultPrevented && event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !link.hash) {
+      event.preventDefault();
+      go(link.pathname + link.search);
+      return;
+    }
     const button = event.target.closest("button");
-    if (!button) return;
+    if (!button) {
+      const open = document.querySelector("details.columns[open]");
+      if (open && !open.contains(event.target)) open.open = false;
+      return;
+    }
     if (button.matches(".param")) setParam(button.dataset.param, button.dataset.value, { keep: button.dataset.keep === "yes" });
-    if (button.id === "theme-button") switchTheme();
+    if (button.id === "theme") switchTheme();
     if (button.id === "keys" || button.id === "keys-close") showKeys();
   });
   document.addEventListener("change", (event) => {
@@ -301,11 +215,12 @@
     if (select) setParam(select.dataset.param, select.value);
   });
   document.addEventListener("input", (event) => {
-    const slider = event.target.closest(".slider.param");
+    const slider = event.target.closest(".slider.param, .smooth.param");
     if (slider) {
       slider.querySelector("output").textContent = (+event.target.value).toLocaleString("en");
       clearTimeout(sliding);
-      sliding = setTimeout(() => { sliding = 0; setParam(slider.dataset.param, event.target.value, { replace: true }); }, 120);
+      const value = slider.matches(".smooth") && event.target.value === "0" ? "" : event.target.value;
+      sliding = setTimeout(() => { sliding = 0; setParam(slider.dataset.param, value, { replace: true }); }, 120);
     }
     const typed = event.target.closest(".typed.param");
     if (typed) {
@@ -316,7 +231,7 @@
 
   function redraw() {
     root.dataset.theme = draw.theme();
-    drawAll();
+    figures.again();
   }
   function switchTheme() {
     draw.choose(draw.theme() === "dark" ? "light" : "dark");
@@ -332,9 +247,8 @@
 
   function showKeys(on) {
     const box = document.getElementById("keys-box");
-    if (!box) return;
     box.hidden = on === undefined ? !box.hidden : !on;
-    (box.hidden ? document.getElementById("keys") : document.getElementById("keys-close")).focus();
+    document.getElementById(box.hidden ? "keys" : "keys-close").focus();
   }
   const press = (id) => { const link = document.getElementById(id); if (link) link.click(); };
   function moveStep(by) {
@@ -347,7 +261,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea, [role=region]")) return;
     const box = document.getElementById("keys-box");
-    if (event.key === "Escape" && box && !box.hidden) showKeys(false);
+    if (event.key === "Escape" && !box.hidden) showKeys(false);
     else if (/^[1-9]$/.test(event.key)) press(`go-${event.key}`);
     else if (event.key === "[") press("layer-before");
     else if (event.key === "]") press("layer-after");
@@ -359,20 +273,10 @@
     event.preventDefault();
   });
 
-  // Whether the server still answers.
-  const ask = window.fetch.bind(window);
-  window.fetch = async (...what) => {
-    try {
-      const answer = await ask(...what);
-      there(true);
-      return answer;
-    } catch (error) {
-      if (error.name !== "AbortError") there(false);
-      throw error;
-    }
-  };
-  function there(answers) {
-    const gone = document.getElementById("gone");
-    if (gone) gone.hidden = answers;
-  }
+  // plotly.js loads beside everything else.
+  const script = document.getElementById("plotly-js");
+  if (!window.Plotly) script.addEventListener("load", () => figures.drawSoon());
+  window.nethookGo = go; // for benchmarks/page.py
+  ask();
+  follow();
 })();

@@ -9,26 +9,12 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from nethook.page.live.tokens import Answer, Asked, TokenCheck
 
-if TYPE_CHECKING:
-    from flask import Flask
-
-LARGEST: Final = 1 << 20
-"""Bytes of a request."""
-
 _LOCAL: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "X-Frame-Options": "SAMEORIGIN",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-}
 
 
 def is_local(host: str) -> bool:
@@ -109,38 +95,3 @@ def _is_foreign(asked: Asked) -> bool:
         return urlsplit(origin).netloc.lower() != asked.headers.get("host", "").strip().lower()
     except ValueError:
         return True
-
-
-def guard(server: Flask, *, bound: str, token: str, policy: str) -> None:
-    """Refuse who may not ask, and tell browsers what the page may do.
-
-    Arguments:
-        server: the Flask application.
-        bound: the address that it is bound to.
-        token: what must be shown; "" for none.
-        policy: the content security policy.
-    """
-    from flask import Response, request
-
-    server.config["MAX_CONTENT_LENGTH"] = LARGEST
-    gate = Gate(bound, token)
-
-    def body(most: int) -> bytes:
-        return request.get_data() if (request.content_length or 0) <= most else b""
-
-    @server.before_request
-    def refuse() -> Any:
-        headers = {name.lower(): value for name, value in request.headers}
-        query = request.query_string.decode("latin-1")
-        answer = gate.answer(Asked(request.method, request.path, query, headers, body))
-        if answer is None:
-            return None
-        kind = {"Content-Type": "text/plain; charset=utf-8"}
-        return Response(answer.text, answer.status, {**kind, **answer.headers})
-
-    @server.after_request
-    def tell(response: Any) -> Any:
-        for name, value in _HEADERS.items():
-            response.headers[name] = value
-        response.headers.setdefault("Content-Security-Policy", policy)
-        return response

@@ -1,254 +1,221 @@
-"""The Dash application: one question a look, answered with what has changed.
+"""The web application: a shell, what is shown in it, and events when that has changed.
 
-The browser says where it is and which parts it has (by their tags); the answer is the skeleton of
-the view, where it is another, and the parts whose tags differ. The same question is asked again
-every two seconds, and mostly answered with nothing: that is how a run is followed live.
+    /, /run/ID[/VIEW], /compare     the shell: the same page for every address
+    /view?at=ADDRESS                what is shown there, as JSON; `Nethook-Have` says what is known
+    /events?at=ADDRESS              an event whenever that is another than before
+    /fine?run=ID&from=A&to=B        the curves of a run between two steps
+    /looks/NAME                     stylesheets and scripts
+
+The shell comes at once, so that a browser loads plotly.js while the run is read.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-import logging
-import re
+import json
 import threading
 import time
-import warnings
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from functools import lru_cache
-from importlib import resources
-from typing import Any, Final
+from typing import Final
+from urllib.parse import urlsplit
 
-from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
-from dash.exceptions import PreventUpdate
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route, Router
 
-from nethook.drawing.plotly_js import without_unused
 from nethook.drawing.render import payload
-from nethook.figures.reporting.html import asset, looks
 from nethook.page.folder import Folder
-from nethook.page.html import Part, attributes, empty_figure, fill, note
-from nethook.page.live.access import guard
-from nethook.page.live.requests import INPUTS, OUTPUTS, STATE, check_questions
+from nethook.page.live.answers import answer_of, digest_of
+from nethook.page.live.guard import Guard
 from nethook.page.live.routes import Views
+from nethook.page.markup import asset, looks, render
 from nethook.page.urls import Place, read_place
+from nethook.text.escape import script_json
 
-EVERY: Final = 2.0
+EVERY: Final = 1.0
 """Seconds between two looks at a run that is being written."""
 
-_REST: Final = 1.0  # seconds after which the first view of a run is drawn
-_OWN: Final = ("page.css", "page.js")
-_SHARED: Final = ("report.css", "draw.js")
-_INDEX: Final = """<!DOCTYPE html>
-<html lang="en" data-theme="light">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{%title%}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/looks/report.css?SEAL">
-<link rel="stylesheet" href="/looks/page.css?SEAL">
-<script type="application/json" id="nh-looks">LOOKS</script>
-<script src="/looks/draw.js?SEAL"></script>
-<script src="/looks/page.js?SEAL"></script>
-<script async id="plotly-js" src="/looks/plotly.js?SEAL" data-whole="WHOLE"></script>
-{%css%}
-</head>
-<body>
-{%app_entry%}
-<footer>{%config%}{%scripts%}{%renderer%}</footer>
-</body>
-</html>"""
-
-
-# What the page has no use for: each would be loaded before the first figure is drawn.
-_LEFT_OUT: Final = re.compile(
-    r'<script src="[^"]*(?:dash_table|/async-|/polyfill@|/plotly/package_data/)[^"]*"></script>\s*'
+_BREATH: Final = 0.1  # seconds after which a stream looks whether the server ends
+_REST: Final = 1.0  # seconds after which what can be chosen is read
+_SCRIPTS: Final = ("draw.js", "figures.js", "page.js")
+_STYLES: Final = ("looks.css", "page.css")
+_LONGEST: Final = 100_000  # characters of what a browser says it has
+_KEYS: Final = (
+    ("1 … 6", "views of this run"),
+    ("[ and ]", "the layer before, the layer after"),
+    ("← and →", "a step back, a step on (with Shift: ten)"),
+    ("r", "all runs"),
+    ("t", "light or dark"),
+    ("?", "these keys"),
 )
-_WHOLE: Final = re.compile(r'<script src="([^"]*/plotly/package_data/[^"]*)"></script>')
+_POLICY: Final = (
+    "default-src 'none'; connect-src 'self'; img-src 'self' data: blob:; font-src data:; "
+    "style-src 'self' 'unsafe-inline'; script-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'"
+)
 
 
-class _App(Dash):
-    """Dash, with fewer scripts.
+class Page:
+    """Everything that is asked of the page, and the answers.
 
-    plotly.js takes longest to load. It is asked for before those of Dash, waits for none of them
-    and holds up none: meanwhile the first question is asked and answered. page.js, which is there
-    before it, hears when it is.
+    Arguments:
+        folder: the runs.
+        looked: called whenever somebody looks.
     """
 
-    def interpolate_index(self, **parts: Any) -> str:  # type: ignore[override]  # as Dash advises
-        whole = _WHOLE.search(parts["scripts"])
-        parts["scripts"] = _LEFT_OUT.sub("", parts["scripts"])
-        page = str(super().interpolate_index(**parts))  # type: ignore[no-untyped-call]
-        return page.replace("WHOLE", whole[1] if whole else "")
+    def __init__(self, folder: Folder, looked: Callable[[], None]) -> None:
+        self.views = Views(folder)
+        self.ending = threading.Event()
+        self._looked = looked
+        self._files = _files()
+        seal = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:12]
+        data = {"seal": seal, "keys": _KEYS, "looks": Markup(looks())}
+        self._shell = render("shell.html", data)
+
+    async def shell(self, request: Request) -> Response:
+        """The page itself. The run is read meanwhile: its browser asks for it next."""
+        self._looked()
+        place = read_place(request.url.path, request.url.query)
+        if place.kind == "run" and not self.views.folder.is_open(place.run):
+            threading.Thread(target=self._prepare, args=(place,), daemon=True).start()
+        return Response(self._shell, media_type="text/html", headers={"Cache-Control": "no-cache"})
+
+    async def view(self, request: Request) -> Response:
+        """What is shown at a place, as far as the browser does not have it."""
+        self._looked()
+        have = _have(request.headers.get("nethook-have", ""))
+        made = await run_in_threadpool(answer_of, self.views, _place(request), have)
+        # NaN and infinities are no JSON.
+        return Response(script_json(made), media_type="application/json", headers=_NOT_KEPT)
+
+    async def events(self, request: Request) -> Response:
+        """A line whenever what is shown at a place has changed, from now until the browser goes."""
+        stream = self._changes(_place(request), request)
+        headers = {**_NOT_KEPT, "X-Accel-Buffering": "no"}
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    async def fine(self, request: Request) -> Response:
+        """The curves of a run between two steps."""
+        self._looked()
+        asked = request.query_params
+        ends = _steps(asked.get("from", ""), asked.get("to", ""))
+        if ends is None:
+            return line(400, "`from` and `to` must be two steps, the first before the second.")
+        spec = await run_in_threadpool(self.views.fine, asked.get("run", ""), ends)
+        if spec is None:
+            return line(404, "There is no such run.")
+        return Response(
+            script_json(payload(spec)), media_type="application/json", headers=_NOT_KEPT
+        )
+
+    async def look(self, request: Request) -> Response:
+        """A stylesheet or script."""
+        name = request.path_params["name"]
+        if name not in self._files:
+            return line(404, "There is no such file.")
+        kind = "text/css" if name.endswith(".css") else "text/javascript"
+        headers = {"Cache-Control": "max-age=31536000, immutable"}
+        return Response(self._files[name], media_type=kind, headers=headers)
+
+    async def _changes(self, place: Place, request: Request) -> AsyncIterator[bytes]:
+        yield b"retry: 1000\n\n"
+        last = ""
+        while not self.ending.is_set():
+            self._looked()
+            with suppress(Exception):  # who asks for the view is told
+                now = await run_in_threadpool(lambda: digest_of(place, self.views.show(place)))
+                yield b": \n\n" if now == last else f"data: {now}\n\n".encode()
+                last = now
+            wait = time.monotonic() + EVERY
+            while time.monotonic() < wait and not self.ending.is_set():
+                await asyncio.sleep(_BREATH)
+            if await request.is_disconnected():
+                return
+
+    def _prepare(self, place: Place) -> None:
+        """Make what is asked for first, and then read what can be chosen, if it stays as it is."""
+        with suppress(Exception):  # who asks is told
+            answer_of(self.views, place)
+            time.sleep(_REST)
+            self.views.read_rest(place)
 
 
-def make_app(folder: Folder, *, bound: str = "127.0.0.1", token: str = "") -> Dash:
+_NOT_KEPT: Final = {"Cache-Control": "no-store"}
+
+
+def make_app(
+    folder: Folder,
+    *,
+    bound: str = "127.0.0.1",
+    token: str = "",
+    looked: Callable[[], None] = lambda: None,
+) -> Guard:
     """The application that serves a folder.
 
     Arguments:
         folder: the runs.
         bound: the address that the server is bound to.
         token: what a browser or script must show; "" for none.
+        looked: called whenever somebody looks.
     """
-    files = _files()
-    seal = hashlib.sha256(b"".join(files.values())).hexdigest()[:12]
-    app = _App(
-        "nethook.page",
-        title="nethook",
-        update_title="",  # the title stays as it is while something is asked
-        assets_folder="no-such-folder",
-        include_assets_files=False,
-        serve_locally=True,
-        eager_loading=True,
-        compress=False,
-        suppress_callback_exceptions=True,
-        index_string=_INDEX.replace("SEAL", seal).replace("LOOKS", looks()),
-        add_log_handler=False,
-    )
-    app.enable_dev_tools(debug=False)
-    app.logger.setLevel(logging.ERROR)
-    app.layout = _layout()
-    views = Views(folder)
-    _callbacks(app, views)
-    guard(app.server, bound=bound, token=token, policy=_policy(app))
-    check_questions(app.server)
-    _read_ahead(app, views)
-
-    def look(name: str) -> Any:
-        from flask import Response
-
-        if name not in files:
-            return Response("There is no such file.\n", 404)
-        kind = "text/css" if name.endswith(".css") else "text/javascript"
-        answer = Response(files[name], mimetype=kind)
-        answer.headers["Cache-Control"] = "max-age=31536000, immutable"
-        return answer
-
-    app.server.get("/looks/<name>")(look)
-    return app
+    page = Page(folder, looked)
+    routes = [
+        Route("/view", page.view),
+        Route("/events", page.events),
+        Route("/fine", page.fine),
+        Route("/looks/{name:path}", page.look),
+        Route("/{path:path}", page.shell),
+    ]
+    return Guard(Router(routes), bound=bound, token=token, policy=_POLICY, ending=page.ending)
 
 
-def _read_ahead(app: Dash, views: Views) -> None:
-    """Read a run while the browser loads the scripts: it asks when it has them."""
-    from flask import request
-
-    def ahead() -> None:
-        place = read_place(request.path, request.query_string.decode("latin-1"))
-        if request.method == "GET" and place.kind == "run" and not views.folder.is_open(place.run):
-            threading.Thread(target=_prepare, args=(views, place), daemon=True).start()
-
-    app.server.before_request(ahead)
+def line(status: int, text: str) -> Response:
+    """An answer of one line."""
+    return PlainTextResponse(f"{text}\n", status)
 
 
-def _prepare(views: Views, place: Place) -> None:
-    """Make what is asked for first, and then read what can be chosen, if it stays as it is."""
-    with suppress(Exception):  # who asks is told
-        answer_of(views, place, {})
-        time.sleep(_REST)
-        views.read_rest(place)
+def _place(request: Request) -> Place:
+    """The place that `at` names."""
+    try:
+        parts = urlsplit(request.query_params.get("at", "/"))
+    except ValueError:  # what is no address
+        return Place("nowhere")
+    return read_place(parts.path, parts.query)
+
+
+def _have(text: str) -> object:
+    """What a browser says it has; None where that makes no sense."""
+    if len(text) > _LONGEST:
+        return None
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    return None
+
+
+def _steps(first: str, last: str) -> tuple[float, float] | None:
+    try:
+        ends = float(first), float(last)
+    except ValueError:
+        return None
+    return ends if -1e18 < ends[0] < ends[1] < 1e18 else None
 
 
 def _files() -> dict[str, bytes]:
-    """The stylesheets and scripts of the page."""
-    own = resources.files("nethook.page").joinpath("assets")
-    assets = {name: own.joinpath(name).read_bytes() for name in _OWN}
-    assets |= {name: asset(name).encode() for name in _SHARED}
-    return assets | {"plotly.js": _plotly_js()}
+    """The stylesheets and scripts of the page; its own scripts are one file."""
+    styles = {name: asset(name).encode() for name in _STYLES}
+    script = "\n".join(asset(name) for name in _SCRIPTS)
+    return {**styles, "page.js": script.encode(), "plotly.js": _plotly_js()}
 
 
 @lru_cache(maxsize=1)
 def _plotly_js() -> bytes:
-    """plotly.js as the page needs it, made once for all servers of a process."""
+    """plotly.js as plotly brings it, read once for all servers of a process."""
     from plotly.offline import get_plotlyjs
 
-    return without_unused(get_plotlyjs()).encode()
-
-
-def _policy(app: Dash) -> str:
-    """What the page may do: run its own scripts, ask its own server, and nothing else."""
-    inline = " ".join(app.csp_hashes())
-    return (
-        "default-src 'none'; connect-src 'self'; img-src 'self' data: blob:; font-src data:; "
-        f"style-src 'self' 'unsafe-inline'; script-src 'self' {inline}; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
-    )
-
-
-def _layout() -> Any:
-    return html.Div(
-        [
-            dcc.Location(id="url", refresh="callback-nav"),
-            dcc.Interval(id="tick", interval=int(1000 * EVERY)),
-            dcc.Store(id="view"),
-            dcc.Store(id="have", data={}),
-            html.A("Skip to the content", href="#page", className="skip"),
-            html.Div(id="page", children=html.P("Reading …", className="note loading")),
-            html.Div(
-                id="said", role="status", **attributes(aria_live="polite"), className="hidden"
-            ),
-        ]
-    )
-
-
-def _callbacks(app: Dash, views: Views) -> None:
-    @app.callback(
-        *(Output(*name) for name in OUTPUTS),
-        *(Input(*name) for name in INPUTS),
-        *(State(*name) for name in STATE),
-        running=[(Output("tick", "disabled"), True, False)],
-    )
-    def answer(pathname: str, search: str, _: int, have: Any) -> tuple[Any, Any]:
-        body, view = answer_of(views, read_place(pathname, search), have)
-        if view["new"]:
-            fill(body, view["parts"])
-        return body, view
-
-    beside: Any = app.clientside_callback  # without types
-    beside(ClientsideFunction("nethook", "have"), Output("have", "data"), Input("view", "data"))
-
-
-def answer_of(views: Views, place: Place, have: Any) -> tuple[Any, Any]:
-    """What a browser at a place is sent: the skeleton or nothing, and the parts that are new.
-
-    Arguments:
-        views: what can be shown.
-        place: where the browser is.
-        have: what it has, as it says: `{"skeleton": …, "tags": {part: tag}}`.
-
-    Raises:
-        PreventUpdate: it has everything.
-    """
-    shown = views.show(place)
-    kept = have if isinstance(have, Mapping) else {}
-    skeleton = f"{place.skeleton} {shown.key}"
-    same = kept.get("skeleton") == skeleton
-    tags = kept.get("tags") if same else {}
-    tags = tags if isinstance(tags, Mapping) else {}
-    wanted = {name: part for name, part in shown.parts.items() if tags.get(name) != part.tag}
-    if same and not wanted:
-        raise PreventUpdate
-    begin = time.monotonic()
-    with shown.of.lock if shown.of is not None else nullcontext():
-        sent = {name: {"tag": part.tag, **_made(part)} for name, part in wanted.items()}
-    if shown.of is not None:
-        shown.of.seconds = max(shown.of.seconds, time.monotonic() - begin)
-    view = {
-        "skeleton": skeleton, "title": shown.title, "new": not same, "step": shown.step,
-        "parts": sent,
-    }  # fmt: skip
-    return (no_update if same else shown.body), view
-
-
-def _made(part: Part) -> dict[str, Any]:
-    """A part as it is sent; one that cannot be made says so."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # numbers of a stranger may overflow
-            made = part.make()
-    except Exception as error:
-        why = f"This cannot be shown: {type(error).__name__}: {error}"
-        made = empty_figure(why) if part.figure else note(why[:500])
-    if part.figure:
-        return {"figure": payload(made) if made is not None else None}
-    return {"nodes": made}
+    script: str = get_plotlyjs()
+    return script.encode()

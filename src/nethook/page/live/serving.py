@@ -9,11 +9,11 @@ import tempfile
 import threading
 import time
 import webbrowser
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from nethook.errors import MissingLibraryError, NoSuchRunError, OptionError
 from nethook.page.live.access import is_local
@@ -22,7 +22,7 @@ from nethook.page.live.tokens import link_with, new_token, token_of_file
 from nethook.runs.format.owner import is_alive, process
 
 if TYPE_CHECKING:
-    from werkzeug.serving import BaseWSGIServer
+    from nethook.page.live.server import Server
 
 PORT: Final = 8420
 """The first port that is tried."""
@@ -39,15 +39,20 @@ class Served:
         address: where, without the token.
         token: what must be shown; "" for none.
         server: what serves it.
-        looked: when somebody last did.
+        seen: when somebody looked: the last is the latest.
         token_file: where the token is kept, if it is.
     """
 
     address: str
     token: str
-    server: BaseWSGIServer
-    looked: float
+    server: Server
+    seen: deque[float]
     token_file: Path | None = None
+
+    @property
+    def looked(self) -> float:
+        """When somebody last looked."""
+        return self.seen[-1]
 
     @property
     def url(self) -> str:
@@ -63,10 +68,7 @@ class Served:
 
     def run(self) -> None:
         """Serve until `stop` is called."""
-        try:
-            self.server.serve_forever(poll_interval=0.2)
-        finally:
-            self.server.server_close()
+        self.server.serve_forever()
 
     def stop(self) -> None:
         """End serving."""
@@ -104,7 +106,7 @@ def serve(
         NoSuchRunError: there is no such folder or file.
         OptionError: the port is taken, the address is not this machine's, or the token file is
             none.
-        MissingLibraryError: Dash is not installed.
+        MissingLibraryError: what serves the page is not installed.
     """
     served = start(
         place, host=host, port=port, with_token=with_token, token_file=token_file, wait=wait
@@ -175,11 +177,12 @@ def start(
         )
     try:
         from nethook.page.live.app import make_app
+        from nethook.page.live.server import Server
     except ImportError as error:
-        if error.name not in ("dash", "plotly", "flask"):
+        if error.name not in ("jinja2", "markupsafe", "plotly", "starlette", "uvicorn"):
             raise
         raise MissingLibraryError(
-            "the page is made with Dash, which is not installed: pip install 'nethook[ui]'"
+            f"the page is served by {error.name}, which is not installed: pip install 'nethook[ui]'"
         ) from None
     from nethook.page.folder import Folder
 
@@ -190,61 +193,24 @@ def start(
         token = token_of_file(kept)
     elif with_token:
         token = new_token()
-    app = make_app(folder, bound=host, token=token)
-    server = _bound(app.server, host, port)
+    looked = deque([time.monotonic()], maxlen=1)
+    app = make_app(folder, bound=host, token=token, looked=lambda: looked.append(time.monotonic()))
+    server = _bound(lambda number: Server(app, host, number), host, port)
     name = f"[{host}]" if ":" in host else host
     if host in ("0.0.0.0", "::"):
         name = socket.gethostname()
     way = f"run/{folder.id_of(path)}" if folder.single else ""
-    address = f"http://{name}:{server.port}/{way}"
-    served = Served(address, token, server, time.monotonic(), kept)
-
-    def looked() -> None:
-        served.looked = time.monotonic()
-
-    app.server.before_request(looked)
-    return served
+    return Served(f"http://{name}:{server.port}/{way}", token, server, looked, kept)
 
 
-def _bound(app: Any, host: str, port: int | None) -> BaseWSGIServer:
+def _bound(make: Callable[[int], Server], host: str, port: int | None) -> Server:
     """A server on the port that was asked for, or on the first one that is free."""
-    from werkzeug.serving import WSGIRequestHandler, make_server
-
-    class Handler(WSGIRequestHandler):
-        """Writes no log, and answers malformed requests with one line."""
-
-        protocol_version = "HTTP/1.1"
-        timeout = 120
-        error_message_format = "%(code)d: %(message)s.\n"
-        error_content_type = "text/plain; charset=utf-8"
-
-        def run_wsgi(self) -> None:
-            try:
-                urlsplit(self.path)
-            except ValueError:  # werkzeug would end with a traceback
-                self.send_error(400)
-            else:
-                super().run_wsgi()
-
-        def send_error(
-            self, code: int, message: str | None = None, explain: str | None = None
-        ) -> None:
-            super().send_error(code)  # a message repeats the address, and that may have the token
-
-        def log(self, type: str, message: str, *args: Any) -> None:
-            pass
-
-        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-            pass  # not even put together: it has the address, and that may have the token
-
     failed: OSError | None = None
     for number in _ports(host, port):
         try:
-            return make_server(host, number, app, threaded=True, request_handler=Handler)
-        except OSError as error:
-            failed = error
-        except SystemExit:  # werkzeug ends the process where a port is taken
-            failed = OSError(f"port {number} is taken")
+            return make(number)
+        except (OSError, OverflowError) as error:  # a port beyond 65535 is one
+            failed = error if isinstance(error, OSError) else OSError(str(error))
     asked = "every port that was tried" if port is None else f"port {port}"
     raise OptionError(
         f"the page cannot be served at {host}, {asked}: {failed}. Name another with --port."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from nethook.runs import names
 from nethook.runs.reading.run import Run
+from nethook.runs.reading.scalars import rate_name
+from nethook.runs.reading.settings import command_settings
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -202,21 +204,43 @@ def _only(ours: Any, theirs: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(a for a, _ in ours if a not in others and not a.startswith("@")))
 
 
-def _facts(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
-    """What the two say of themselves that is not the same."""
-    ignored = (
+_UNCOMPARED: Final = frozenset(
+    {
         *("started", "finished", "totals", "overhead", "memory", "ops", "rank", "platform"),
-        *("sessions", "cost"),
-    )
-    differing = []
-    mine, theirs = _flat(first.info), _flat(second.info)
+        *("sessions", "cost", "diagnosis", "examined", "examination", "seen", "tried", "graph"),
+        *("loaded", "command", "watch.to"),
+    }
+)
+_FIRST: Final = ("git", "optimizers", "models", "losses", "devices", "versions", "world_size")
+
+
+def _facts(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
+    """What the two say of themselves that is not the same: configuration and code first."""
+    infos = first.info, second.info
+    options = [command_settings(info.get("command")) for info in infos]
+    differing = _differing(options[0], options[1])
+    scripts = ["", ""] if differing else [_flat(info.get("command")).get("", "") for info in infos]
+    if scripts[0] != scripts[1]:
+        differing.append(("command", scripts[0], scripts[1]))
+    differing += _rates(first, second)
+    rest = [
+        row
+        for row in _differing(_flat(infos[0]), _flat(infos[1]))
+        if row[0] not in _UNCOMPARED and row[0].partition(".")[0] not in _UNCOMPARED
+    ]
+    order = {name: place for place, name in enumerate(_FIRST)}
+    rest.sort(key=lambda row: order.get(row[0].partition(".")[0], len(order)))
+    return tuple((differing + rest)[:50])
+
+
+def _differing(mine: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Names whose values are not the same, with both of them."""
+    rows = []
     for name in dict.fromkeys((*mine, *theirs)):
-        if name.partition(".")[0] in ignored:
-            continue
         a, b = mine.get(name, "–"), theirs.get(name, "–")
         if a != b:
-            differing.append((name, a, b))
-    return tuple((differing + _rates(first, second))[:50])
+            rows.append((name, a, b))
+    return rows
 
 
 def _rates(first: Run, second: Run) -> list[tuple[str, str, str]]:
@@ -231,7 +255,9 @@ def _rates(first: Run, second: Run) -> list[tuple[str, str, str]]:
         for step in sorted({*a, *b}):
             one, two = a.get(step, one), b.get(step, two)
             if one != two and not (np.isnan(one) and np.isnan(two)):
-                differing.append((f"{name} at step {step:,}", f"{one:.6g}", f"{two:.6g}"))
+                differing.append(
+                    (f"{rate_name(name, mine)} at step {step:,}", f"{one:.6g}", f"{two:.6g}")
+                )
                 break
     return differing
 

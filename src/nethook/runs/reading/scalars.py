@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -67,3 +67,25 @@ def _together(ranks: list[Points], *, root: bool) -> Points:
     np.minimum.at(time, where, every[:, 1])
     points = np.column_stack([steps, time, np.sqrt(mean) if root else mean])
     return points[count == len(ranks)] if root else points
+
+
+def rate_name(
+    scalar: str, scalars: Iterable[str], optimizers: Mapping[str, str] | None = None
+) -> str:
+    """What to call the learning rate `lr:OPTIMIZER.GROUP`: no more than tells it from the others.
+
+    Arguments:
+        scalar: its name in the run.
+        scalars: the names of all scalars there are.
+        optimizers: the class of each optimizer, by name.
+    """
+    rates = [name.removeprefix("lr:") for name in scalars if name.startswith("lr:")]
+    if len(rates) < 2:
+        return "learning rate"
+    optimizer, _, group = scalar.removeprefix("lr:").rpartition(".")
+    several = len({rate.rpartition(".")[0] for rate in rates}) > 1
+    kind = str((optimizers or {}).get(optimizer, "")) or f"optimizer {optimizer}"
+    words = [kind] if several else []
+    if sum(rate.rpartition(".")[0] == optimizer for rate in rates) > 1:
+        words.append(f"group {group}")
+    return f"learning rate, {' '.join(words)}"

@@ -1,0 +1,59 @@
+"""Reports, as the public module and the command line have them; `page` makes what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from nethook.errors import MissingLibraryError
+from nethook.figures.difference import Difference
+from nethook.runs.reading.run import Run
+
+_NEEDED: Final = ("jinja2", "markupsafe", "plotly", "plotly.offline")
+
+
+def report(run: Run | str | Path, to: str | Path = "report.html") -> Path:
+    """Write a report of a run: one HTML file that opens without network.
+
+        nethook.figures.report("runs/mnist.db", "report.html")
+
+    It has the verdict first, each finding beside the figure that shows it, then the overview, then
+    every layer. The file has at most 8 MB, however long the run and however deep the model:
+    heatmaps have at most 600 columns of 8-bit codes, in which the least and the greatest of every
+    column are kept. Batches and snapshots that a run saved never enter a report.
+
+    Arguments:
+        run: a run, or its path.
+        to: where to; an existing report is replaced.
+
+    Returns:
+        The path of the report.
+    """
+    with _all_installed():
+        from nethook.page.report.report import write_report
+
+        return write_report(run, to)
+
+
+def difference_page(difference: Difference, to: str | Path) -> Path:
+    """Write the page of a difference: one HTML file that opens without network."""
+    with _all_installed():
+        from nethook.page.report.two_runs import write_page
+
+        return write_page(difference, to)
+
+
+@contextmanager
+def _all_installed() -> Iterator[None]:
+    """Says what to install where something is missing."""
+    try:
+        yield
+    except ImportError as error:
+        if error.name not in _NEEDED:
+            raise
+        library = error.name.partition(".")[0]
+        raise MissingLibraryError(
+            f"a report is made with {library}, which is not installed: pip install 'nethook[ui]'"
+        ) from None

@@ -1,0 +1,110 @@
+"""What a browser is sent of a view: the frame where it is another one, and what has changed.
+
+A browser says where it is and what it has, by tags; the answer has the sections and figures whose
+tags differ. Something that cannot be made says so in its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+from markupsafe import Markup
+
+from nethook.drawing.render import payload
+from nethook.page.live.routes import Shown, Views
+from nethook.page.markup import empty_figure, escaped, render, section_html
+from nethook.page.section import Drawing, Section
+from nethook.page.urls import VIEWS, Place, run_link
+
+
+def answer_of(views: Views, place: Place, have: object = None) -> dict[str, Any]:
+    """What a browser at a place is sent.
+
+    Arguments:
+        views: what can be shown.
+        place: where the browser is.
+        have: what it has, as it says: `{"key": …, "tags": {name: tag}}`.
+    """
+    shown = views.show(place)
+    kept = have if isinstance(have, Mapping) else {}
+    key = key_of(place, shown)
+    same = kept.get("key") == key
+    tags = kept.get("tags") if same else {}
+    tags = tags if isinstance(tags, Mapping) else {}
+    begin = time.monotonic()
+    with shown.of.lock if shown.of is not None else nullcontext():
+        sections = {
+            f"section-{section.name}": {"tag": _short(section.tag), "html": _html(section, shown)}
+            for section in shown.sections
+            if tags.get(f"section-{section.name}") != _short(section.tag)
+        }
+        figures = {
+            name: {"tag": _short(drawing.tag), "figure": _figure(drawing)}
+            for section in shown.sections
+            for name, drawing in section.figures.items()
+            if tags.get(f"figure-{name}") != _short(drawing.tag)
+        }
+    if shown.of is not None:
+        shown.of.seconds = max(shown.of.seconds, time.monotonic() - begin)
+    sent = {
+        "key": key, "title": shown.title, "new": not same, "step": shown.step,
+        "state": digest_of(place, shown), "sections": sections, "figures": figures,
+    }  # fmt: skip
+    if not same:
+        sent["frame"] = _frame(views.settled(place), shown, sections)
+    return sent
+
+
+def key_of(place: Place, shown: Shown) -> str:
+    """Tells frames apart: within one, only sections and figures change."""
+    return f"{place.skeleton} {shown.key}"
+
+
+def digest_of(place: Place, shown: Shown) -> str:
+    """Tells what is shown at a moment from what was before."""
+    tags = [(section.name, section.tag) for section in shown.sections]
+    drawn = [(n, d.tag) for section in shown.sections for n, d in section.figures.items()]
+    return _short(repr((key_of(place, shown), tags, drawn)))
+
+
+def _short(tag: str) -> str:
+    return hashlib.sha256(tag.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+
+
+def _frame(place: Place, shown: Shown, sections: Mapping[str, Mapping[str, Any]]) -> str:
+    views = []
+    if place.kind == "run":
+        views = [
+            (run_link(place.run, view), text, view == place.view) for view, text in VIEWS.items()
+        ]
+    made = [
+        (section.name, Markup(sections[f"section-{section.name}"]["html"]))
+        for section in shown.sections
+    ]
+    return render("view.html", {"name": shown.name, "views": views, "sections": made})
+
+
+def _html(section: Section, shown: Shown) -> str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # numbers of a stranger may overflow
+            first = section is shown.sections[min(1, len(shown.sections) - 1)]
+            return section_html(section, heading=shown.heading if first else "h2", live=True)
+    except Exception as error:
+        why = f"This cannot be shown: {type(error).__name__}: {error}"
+        return f'<p class="note">{escaped(why[:500])}</p>'
+
+
+def _figure(drawing: Drawing) -> dict[str, Any] | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            spec = drawing.make()
+    except Exception as error:
+        spec = empty_figure(f"This cannot be shown: {type(error).__name__}: {error}")
+    return None if spec is None else payload(spec)

@@ -273,6 +273,7 @@ ILL: dict[str, Run] = {
     "input-ignored": lambda: (
         stuck().batch("output_spread", 0.0).batch("input_spread", 0.7).batch("size", 32)
     ),
+    "padding-read": lambda: stuck().examined("the words matter", sequences=32, share=0.6),
     "repeated-batch": lambda: well().batch("repeated", np.r_[0.0, np.ones(199)]).batch("size", 32),
     "symmetric-init": lambda: cut(
         rows=16, distinct_rows={"0": 1, "1": 1}, distinct_grad_rows={"0": 1, "1": 1}
@@ -513,7 +514,17 @@ HEALTHY: dict[str, list[Run]] = {
         ),
         lambda: stuck().batch("output_spread", 0.0).batch("input_spread", 0.7).batch("size", 1),
     ],
-    "repeated-batch": [lambda: well().batch("repeated", 0).batch("size", 32)],
+    "padding-read": [
+        stuck,
+        lambda: stuck().examined("the words matter", "fine"),
+        lambda: stuck().examined("the words matter", "not applicable", "nothing is padded"),
+        lambda: stuck().examined("the words matter", "failed"),
+        lambda: well().examined("the words matter", sequences=32, share=0.6),
+    ],
+    "repeated-batch": [
+        lambda: well().batch("repeated", 0).batch("size", 32),
+        lambda: well().examined("the loader reaches every sample", "fine"),
+    ],
     "symmetric-init": [
         lambda: cut(rows=16, distinct_rows={"0": 1, "1": 16}, distinct_grad_rows={"0": 16, "1": 16})
     ],

@@ -22,6 +22,7 @@ AHEAD = "no look ahead"
 TARGET = "what the target is"
 REPEATS = "evaluation repeats itself"
 MATTERS = "the input matters"
+WORDS = "the words matter"
 
 
 def ill(experiment: str) -> Callable[[Callable[[], Step]], Callable[[], Step]]:
@@ -354,3 +355,45 @@ def softmax_of_one_class() -> Step:
         nn.Sequential(*mlp(8, 16, 1), nn.Softmax(1)), torch.randn(16, 8),
         then=lambda out: F.binary_cross_entropy(out, y) + 0 * math.pi, loader=16,
     )  # fmt: skip
+
+
+# -- only padding is read ----------------------------------------------------------------------
+
+
+def padded(forward: Callable[..., torch.Tensor], *, left: bool = False, **parts: nn.Module) -> Step:
+    """Sequences of different lengths; two of them are full, so that inputs matter."""
+    lengths = torch.tensor([12, 12, *range(3, 10), *range(3, 10)])[:, None]
+    pads = torch.arange(12) >= lengths
+    words = torch.randint(5, 30, (16, 12))
+    words = words.masked_fill(pads.flip(1) if left else pads, 0)
+    parts = {"embed": nn.Embedding(30, 8), "head": nn.Linear(8, 3), **parts}
+    return labelled(Calls(forward, **parts), words)
+
+
+@ill(WORDS)
+def output_read_at_the_last_position() -> Step:
+    return padded(lambda self, x: self.head(self.embed(x)[:, -1]))
+
+
+@ill(WORDS)
+def output_read_at_the_first_position_of_what_is_padded_there() -> Step:
+    return padded(lambda self, x: self.head(self.embed(x)[:, 0]), left=True)
+
+
+@ill(WORDS)
+def mean_over_the_padding() -> Step:
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        mask = (x == 0).float()[..., None] + 1e-9
+        return self.head((self.embed(x) * mask).sum(1) / mask.sum(1))
+
+    return padded(forward)
+
+
+@ill(WORDS)
+def mask_of_attention_turned_around() -> Step:
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        h = self.embed(x)
+        scores = self.score(h).squeeze(-1).masked_fill(x != 0, -1e9)
+        return self.head((scores.softmax(1)[..., None] * h).sum(1))
+
+    return padded(forward, score=nn.Linear(8, 1))

@@ -12,13 +12,14 @@ from nethook.examining.experiments.no_look_ahead import NoLookAhead
 from nethook.examining.experiments.rows_meet_targets import RowsMeetTargets
 from nethook.examining.experiments.samples_independent import SamplesIndependent
 from nethook.examining.experiments.what_the_target_is import WhatTheTargetIs
+from nethook.examining.experiments.words_matter import WordsMatter
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL, MATTERS
 from tests.examining.experiments.steps import Step
 
 EXPERIMENTS = (
     SamplesIndependent(), RowsMeetTargets(), NoLookAhead(), WhatTheTargetIs(), EvaluationRepeats(),
-    InputMatters(),
+    InputMatters(), WordsMatter(),
 )  # fmt: skip
 
 

@@ -216,6 +216,26 @@ def ranks(*values: list[float]) -> Made:
     return made
 
 
+def narrow(
+    made: Made,
+    still: float = 0.9,
+    without: float = 0.1,
+    dtype: str = "bfloat16",
+    rate: float = 1e-4,
+) -> Made:
+    """Weights of 16 bits, of whose elements a step leaves this share as they are."""
+    made.parameter("a.weight", dtype=dtype).rate(*[rate] * made.count)
+    made.series("a.weight", "updates", zero_share=still)
+    return made.series("a.weight", "param_grads", zero_share=without)
+
+
+def listed(kind: str = "ModuleList", *names: str, owner: str = "heads.0") -> Made:
+    """A list, and a layer that stands in it under these names."""
+    made = well().module("heads", kind, leaf=False, names=["heads"])
+    made.module("heads.0", names=list(names or ("heads.0", "heads.1", "heads.2")))
+    return made.parameter(f"{owner}.weight")
+
+
 PROBABILITIES = {**CLASSES, "chain": ["NllLoss", "LogSoftmax", "Softmax"]}
 NUMBERS = {"shape": [32, 1], "distinct": 5, "min": 0.0, "max": 4.0, "mean": 2.0, "std": 1.41}
 WIDE = {"shape": [32, 1], "min": -3.0, "max": 3.0, "mean": 0.0, "std": 1.0}
@@ -288,6 +308,8 @@ ILL: dict[str, Run] = {
         stuck().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1e-3).loop("clip_limit", 1e-3)
     ),
     "adam-instability": lambda: spikes(stuck(), 50),
+    "update-below-precision": lambda: narrow(stuck()),
+    "shared-layers": listed,
     "batchnorm-small-batch": lambda: modes("norm", ON, batch=[2, 2, 2]),
     "dead-units": lambda: sparse(stuck(), 0.8),
     "saturated-activation": lambda: (
@@ -558,6 +580,22 @@ HEALTHY: dict[str, list[Run]] = {
         lambda: stuck().loop("grad_norm_unclipped", 3e5).loop("grad_norm", 1.0),
     ],
     "adam-instability": [lambda: spikes(well(), 50), lambda: spikes(stuck(), 2)],
+    "update-below-precision": [
+        lambda: narrow(well()),  # an optimizer that rounds by chance
+        lambda: narrow(stuck(), dtype="float32"),
+        lambda: narrow(stuck(), still=0.5),
+        lambda: narrow(stuck(), still=0.95, without=0.94),  # rows that were not looked up
+        lambda: narrow(stuck(), still=1.0, rate=0.0),
+        lambda: narrow(stuck()).loop("skipped_steps", 0.5),
+    ],
+    "shared-layers": [
+        lambda: listed("ModuleList", "heads.0"),
+        lambda: listed("Net"),  # a network of its own that names one layer thrice
+        lambda: listed("ModuleList", "heads.0", "head"),
+        lambda: listed("ModuleList", "heads.0", "others.0"),
+        lambda: listed(owner="trunk"),  # no weights: one activation for all
+        lambda: listed(owner="heads.01"),
+    ],
     "batchnorm-small-batch": [
         lambda: modes("norm", ON, batch=[2, 32, 32]),
         lambda: modes("norm", OFF, batch=[2, 2, 2]),

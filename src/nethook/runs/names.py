@@ -204,6 +204,8 @@ INTERRUPTED: Final = "interrupted"
 """An exception, caught by the script or not, cut a call of the loop short."""
 NON_FINITE: Final = "non-finite"
 """The first NaN or infinity, and what made it."""
+MADE_BY_OPTIMIZER: Final = "made by the optimizer from finite gradients"
+"""The reason of such an event where the step itself made it."""
 WIPED_PASSES: Final = "wiped-passes"
 """What was seen of a few steps in which gradients of a backward pass were cleared before the step:
 whether these were lost, or used in some other way."""

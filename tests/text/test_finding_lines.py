@@ -65,7 +65,8 @@ def test_lines_below_this_folder_are_told_as_one_would_type_them(
     monkeypatch.chdir(tmp_path)
     here, elsewhere = f"{tmp_path / 'src' / 'train.py'}:42", f"{tmp_path}-2{os.sep}net.py:7"
     told = lines_of({**FINDING, "lines": [here, elsewhere]})
-    assert "".join(told[3:5]).split() == ["at:", f"src{os.sep}train.py:42,", elsewhere]
+    text = "".join("".join(told[3:6]).split())  # a long path may be broken
+    assert text.startswith(f"at:src{os.sep}train.py:42,{elsewhere}")
 
 
 def test_a_fix_that_was_tried_is_told_under_it() -> None:

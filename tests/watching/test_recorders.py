@@ -12,7 +12,7 @@ def test_they_are_told_in_this_order(tmp_path):
         def told(methods):
             return [type(method.__self__).__name__ for method in methods]
 
-        assert told(recorders.call_begins) == ["Losses", "Batches"]
+        assert told(recorders.call_begins) == ["Losses", "Batches", "OpOrder"]
         assert told(recorders.call_ends) == ["Losses", "Flight", "Batches"]
         assert told(recorders.end_step) == [
             "Losses", "Flight", "OpOrder", "Interruptions", "Facts", "Modes",

@@ -176,6 +176,8 @@ def is_own_scalar(name: str) -> bool:
 
 # -- events ---------------------------------------------------------------------------------------
 
+MADE_BY_OPTIMIZER: Final = "made by the optimizer from finite gradients"
+"""The reason of a non-finite number where the step itself made it."""
 ORDER: Final = "order"
 """The order of the loop's calls, at the first step and whenever it changes."""
 MODE: Final = "mode"
@@ -204,8 +206,6 @@ INTERRUPTED: Final = "interrupted"
 """An exception, caught by the script or not, cut a call of the loop short."""
 NON_FINITE: Final = "non-finite"
 """The first NaN or infinity, and what made it."""
-MADE_BY_OPTIMIZER: Final = "made by the optimizer from finite gradients"
-"""The reason of such an event where the step itself made it."""
 WIPED_PASSES: Final = "wiped-passes"
 """What was seen of a few steps in which gradients of a backward pass were cleared before the step:
 whether these were lost, or used in some other way."""

@@ -37,7 +37,6 @@ def wrapped(
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + 2),
         break_on_hyphens=False,
-        break_long_words=False,  # a path that is broken cannot be clicked or copied
     )
     if style is not None and lines:
         start = lines[0].lstrip()

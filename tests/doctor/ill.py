@@ -323,6 +323,10 @@ ILL: dict[str, Run] = {
     "non-finite": lambda: well().event("non-finite", 57, "log", "", site="log", reason="log of 0"),
     "class-collapse": lambda: answers(stuck(), [0] * 7 + [160] + [0] * 2),
     "not-learning": stuck,
+    "missing-terminal-mask": lambda: well().examined("episodes end", "question", rows=64),
+    "doubtful-result": lambda: (
+        Made(200).loss(falling(200, 2.0, 1.9)).record(kind="other", floored=True)
+    ),
     "overfitting": lambda: evaluated([2.0, 1.2, 1.0, 1.1, 1.3, 1.5, 1.8, 2.1]),
     "unused-module": lambda: (
         cut(with_grad=0)
@@ -630,6 +634,19 @@ HEALTHY: dict[str, list[Run]] = {
         well,
         lambda: stuck(40),
         lambda: Made(200).loss(np.r_[flat(150, 2.31), falling(50)]).record(**CLASSES),
+    ],
+    "missing-terminal-mask": [
+        well,
+        lambda: well().examined("episodes end", "fine", rows=64, numbers=2),
+        lambda: well().examined("episodes end", "not applicable", "the target is of another kind"),
+    ],
+    "doubtful-result": [
+        well,
+        stuck,  # what a guess scores is known: `not-learning` has its say
+        lambda: Made(200).loss(falling(200, 2.0, 1.0)).record(kind="other", floored=True),
+        lambda: well().examined("answers fit their samples", "fine", own=0.1, others=1.0),
+        lambda: well().examined("answers fit their samples", "fine", own=-4.0, others=-1.0),
+        lambda: Made(40).loss(flat(40)).record(kind="other", floored=True),
     ],
     "overfitting": [
         lambda: evaluated([2.0, 1.2, 1.0, 0.9, 0.85, 0.83, 0.82]),

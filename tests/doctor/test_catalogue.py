@@ -70,6 +70,8 @@ CATALOGUE = [
     "non-finite",
     "class-collapse",
     "not-learning",
+    "missing-terminal-mask",
+    "doubtful-result",
     "overfitting",
     "unused-module",
     "replica-divergence",

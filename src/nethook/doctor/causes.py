@@ -49,6 +49,7 @@ LEADS_TO: Final[dict[str, frozenset[str]]] = {
 EXAMINED: Final = frozenset(
     {
         "input-ignored",
+        "missing-terminal-mask",
         "padding-read",
         "random-evaluation",
         "samples-mixed",

@@ -2,11 +2,13 @@
 
 Cause: `view` or `reshape` where `transpose` or `permute` was meant, in the model or before the
 loss; one side time first and the other batch first. In an evaluation: the targets of another split,
-or in another order than the predictions (a loader that shuffles).
+or in another order than the predictions (a loader that shuffles). Of maps: (width, height) for
+(height, width), a random flip of the picture that is not that of its mask.
 Evidence: on a copy, one sample was replaced, and the predictions that moved stood beside targets of
 several samples; or autograd shows that the prediction beside position t is made of outputs at other
-positions. Of evaluations: training is learnt, answers are as spread as the targets are, and fit
-them no better than those of other samples would.
+positions. Of maps: turned or mirrored, they follow from the pictures far better than as they lie,
+all of them or some. Of evaluations: training is learnt, answers are as spread as the targets are,
+and fit them no better than those of other samples would.
 Fix: bring the dimensions into one order before they are laid flat; take inputs and targets of an
 evaluation from one place.
 Silent: where the layout of the target is not known, where samples depend on each other, and where
@@ -19,13 +21,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import Examined, History
 from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.evaluated import EVALUATED_READS, answers
-from nethook.doctor.signals.examined import first, lines, number, numbers, since
+from nethook.doctor.signals.examined import first, lines, number, numbers, since, text
 
 EXAMINED = "predictions line up with targets"
+LAYOUT = "input and target lie alike"
 
 
 class Thresholds(NamedTuple):
@@ -38,7 +41,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     result = first(history, EXAMINED)
     if result is None or result.outcome != "found":
-        yield from _of_evaluations(history)
+        layout = first(history, LAYOUT)
+        if layout is not None and layout.outcome == "found":
+            yield _of_maps(history, layout)
+        else:
+            yield from _of_evaluations(history)
         return
     beside = number(result, "samples_beside", 0)
     if beside > limit.beside:
@@ -64,6 +71,40 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         first_step=since(result),
         last_step=max(since(result), history.steps - 1),
         evidence=evidence,
+        lines=lines(result),
+    )
+
+
+def _of_maps(history: History, result: Examined) -> Finding:
+    how, samples = text(result, "how"), number(result, "samples", 0)
+    if result.fact("each"):
+        said = (
+            f"of {samples:.0f} samples, {number(result, 'share', 0):.0%} have targets that fit "
+            f"their picture better {how}, and others do not: pictures and targets are mirrored "
+            "each by itself"
+        )
+        fix = "Mirror both with one throw of the coin: one transform for the pair."
+    else:
+        said = (
+            f"{how}, the targets follow from what the pictures show around each place "
+            f"({number(result, 'explained', 0):.0%} of their variance), and as they lie they do "
+            f"not ({number(result, 'own', 0):.0%}): they do not lie as the pictures do"
+        )
+        fix = (
+            "Bring both into one order: (height, width), not (width, height), and turn or mirror "
+            "pictures and targets together."
+        )
+    return Finding(
+        "target-misaligned",
+        "error",
+        f"{said}.",
+        fix,
+        first_step=since(result),
+        last_step=max(since(result), history.steps - 1),
+        evidence={
+            "explained as they lie": Evidence(number(result, "own", 0)),
+            "explained otherwise": Evidence(number(result, "explained", 0)),
+        },
         lines=lines(result),
     )
 
@@ -97,9 +138,7 @@ def _of_evaluations(history: History) -> Iterator[Finding]:
         evidence={
             "score in evaluation": Evidence(told.score, told.chance + 3 * told.error),
             "score in training": Evidence(told.trained),
-            "difference of answers and targets as a whole": Evidence(
-                told.apart, 0.15 + told.noise
-            ),
+            "difference of answers and targets as a whole": Evidence(told.apart, 0.15 + told.noise),
         },
         lines=file_and_line(source),
     )
@@ -116,6 +155,14 @@ RULE = Rule(
     look,
     reads=(
         *EVALUATED_READS,
+        "examined.input and target lie alike",
+        "examined.input and target lie alike.each",
+        "examined.input and target lie alike.explained",
+        "examined.input and target lie alike.how",
+        "examined.input and target lie alike.lines",
+        "examined.input and target lie alike.own",
+        "examined.input and target lie alike.samples",
+        "examined.input and target lie alike.share",
         "examined.predictions line up with targets",
         "examined.predictions line up with targets.beside",
         "examined.predictions line up with targets.lines",

@@ -92,9 +92,7 @@ def _found(records: list[LossFacts], limit: Thresholds) -> Finding | None:
     return None
 
 
-def _message(
-    first: LossFacts, large: _Course, small: _Course, ratio: float, *, gone: bool
-) -> str:
+def _message(first: LossFacts, large: _Course, small: _Course, ratio: float, *, gone: bool) -> str:
     where = source_line(first.fact("source"))
     stays = (
         f"at {number(small.values[-1])}, where one answer for all inputs would be "

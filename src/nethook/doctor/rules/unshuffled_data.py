@@ -229,8 +229,7 @@ RULE = Rule(
     Cause.DATA,
     look,
     reads=(
-        *EVALUATED_READS,
-        *PROGRESS_READS,
+        *dict.fromkeys((*EVALUATED_READS, *PROGRESS_READS)),
         "series.@loop.forwards.mean",
     ),
     defaults=Thresholds(),

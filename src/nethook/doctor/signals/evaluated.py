@@ -42,7 +42,9 @@ class Answers(NamedTuple):
 
     first: LossFacts  # the first record of evaluations that is like this
     score: float
-    chance: float  # what the score would be if answers and targets had nothing to do with each other
+    chance: (
+        float  # what the score would be if answers and targets had nothing to do with each other
+    )
     error: float  # how well the score is known
     trained: float  # the score in training
     apart: float  # how different answers and targets are as a whole: 0 for the same distribution

@@ -798,6 +798,12 @@ sampler_of_loader: Callable[[Any], Any] = reader(
     "whether a loader shuffles is not known",
     lambda _: None,
 )
+dataset_of_loader: Callable[[Any], Any] = reader(
+    f"{_LOADER}._dataset",
+    "How many samples are there?",
+    "that a sampler leaves samples out is not known",
+    lambda _: None,
+)
 collates: Callable[[Any], bool] = reader(
     f"{_LOADER}._auto_collation",
     "Does a loader put samples together?",

@@ -216,6 +216,26 @@ def ranks(*values: list[float]) -> Made:
     return made
 
 
+def narrow(
+    made: Made,
+    still: float = 0.9,
+    without: float = 0.1,
+    dtype: str = "bfloat16",
+    rate: float = 1e-4,
+) -> Made:
+    """Weights of 16 bits, of whose elements a step leaves this share as they are."""
+    made.parameter("a.weight", dtype=dtype).rate(*[rate] * made.count)
+    made.series("a.weight", "updates", zero_share=still)
+    return made.series("a.weight", "param_grads", zero_share=without)
+
+
+def listed(kind: str = "ModuleList", *names: str, owner: str = "heads.0") -> Made:
+    """A list, and a layer that stands in it under these names."""
+    made = well().module("heads", kind, leaf=False, names=["heads"])
+    made.module("heads.0", names=list(names or ("heads.0", "heads.1", "heads.2")))
+    return made.parameter(f"{owner}.weight")
+
+
 PROBABILITIES = {**CLASSES, "chain": ["NllLoss", "LogSoftmax", "Softmax"]}
 NUMBERS = {"shape": [32, 1], "distinct": 5, "min": 0.0, "max": 4.0, "mean": 2.0, "std": 1.41}
 WIDE = {"shape": [32, 1], "min": -3.0, "max": 3.0, "mean": 0.0, "std": 1.0}
@@ -273,6 +293,7 @@ ILL: dict[str, Run] = {
     "input-ignored": lambda: (
         stuck().batch("output_spread", 0.0).batch("input_spread", 0.7).batch("size", 32)
     ),
+    "padding-read": lambda: stuck().examined("the words matter", sequences=32, share=0.6),
     "repeated-batch": lambda: well().batch("repeated", np.r_[0.0, np.ones(199)]).batch("size", 32),
     "symmetric-init": lambda: cut(
         rows=16, distinct_rows={"0": 1, "1": 1}, distinct_grad_rows={"0": 1, "1": 1}
@@ -287,6 +308,8 @@ ILL: dict[str, Run] = {
         stuck().loop("grad_norm_unclipped", 3.0).loop("grad_norm", 1e-3).loop("clip_limit", 1e-3)
     ),
     "adam-instability": lambda: spikes(stuck(), 50),
+    "update-below-precision": lambda: narrow(stuck()),
+    "shared-layers": listed,
     "batchnorm-small-batch": lambda: modes("norm", ON, batch=[2, 2, 2]),
     "dead-units": lambda: sparse(stuck(), 0.8),
     "saturated-activation": lambda: (
@@ -300,6 +323,10 @@ ILL: dict[str, Run] = {
     "non-finite": lambda: well().event("non-finite", 57, "log", "", site="log", reason="log of 0"),
     "class-collapse": lambda: answers(stuck(), [0] * 7 + [160] + [0] * 2),
     "not-learning": stuck,
+    "missing-terminal-mask": lambda: well().examined("episodes end", "question", rows=64),
+    "doubtful-result": lambda: (
+        Made(200).loss(falling(200, 2.0, 1.9)).record(kind="other", floored=True)
+    ),
     "overfitting": lambda: evaluated([2.0, 1.2, 1.0, 1.1, 1.3, 1.5, 1.8, 2.1]),
     "unused-module": lambda: (
         cut(with_grad=0)
@@ -513,7 +540,17 @@ HEALTHY: dict[str, list[Run]] = {
         ),
         lambda: stuck().batch("output_spread", 0.0).batch("input_spread", 0.7).batch("size", 1),
     ],
-    "repeated-batch": [lambda: well().batch("repeated", 0).batch("size", 32)],
+    "padding-read": [
+        stuck,
+        lambda: stuck().examined("the words matter", "fine"),
+        lambda: stuck().examined("the words matter", "not applicable", "nothing is padded"),
+        lambda: stuck().examined("the words matter", "failed"),
+        lambda: well().examined("the words matter", sequences=32, share=0.6),
+    ],
+    "repeated-batch": [
+        lambda: well().batch("repeated", 0).batch("size", 32),
+        lambda: well().examined("the loader reaches every sample", "fine"),
+    ],
     "symmetric-init": [
         lambda: cut(rows=16, distinct_rows={"0": 1, "1": 16}, distinct_grad_rows={"0": 16, "1": 16})
     ],
@@ -547,6 +584,22 @@ HEALTHY: dict[str, list[Run]] = {
         lambda: stuck().loop("grad_norm_unclipped", 3e5).loop("grad_norm", 1.0),
     ],
     "adam-instability": [lambda: spikes(well(), 50), lambda: spikes(stuck(), 2)],
+    "update-below-precision": [
+        lambda: narrow(well()),  # an optimizer that rounds by chance
+        lambda: narrow(stuck(), dtype="float32"),
+        lambda: narrow(stuck(), still=0.5),
+        lambda: narrow(stuck(), still=0.95, without=0.94),  # rows that were not looked up
+        lambda: narrow(stuck(), still=1.0, rate=0.0),
+        lambda: narrow(stuck()).loop("skipped_steps", 0.5),
+    ],
+    "shared-layers": [
+        lambda: listed("ModuleList", "heads.0"),
+        lambda: listed("Net"),  # a network of its own that names one layer thrice
+        lambda: listed("ModuleList", "heads.0", "head"),
+        lambda: listed("ModuleList", "heads.0", "others.0"),
+        lambda: listed(owner="trunk"),  # no weights: one activation for all
+        lambda: listed(owner="heads.01"),
+    ],
     "batchnorm-small-batch": [
         lambda: modes("norm", ON, batch=[2, 32, 32]),
         lambda: modes("norm", OFF, batch=[2, 2, 2]),
@@ -581,6 +634,19 @@ HEALTHY: dict[str, list[Run]] = {
         well,
         lambda: stuck(40),
         lambda: Made(200).loss(np.r_[flat(150, 2.31), falling(50)]).record(**CLASSES),
+    ],
+    "missing-terminal-mask": [
+        well,
+        lambda: well().examined("episodes end", "fine", rows=64, numbers=2),
+        lambda: well().examined("episodes end", "not applicable", "the target is of another kind"),
+    ],
+    "doubtful-result": [
+        well,
+        stuck,  # what a guess scores is known: `not-learning` has its say
+        lambda: Made(200).loss(falling(200, 2.0, 1.0)).record(kind="other", floored=True),
+        lambda: well().examined("answers fit their samples", "fine", own=0.1, others=1.0),
+        lambda: well().examined("answers fit their samples", "fine", own=-4.0, others=-1.0),
+        lambda: Made(40).loss(flat(40)).record(kind="other", floored=True),
     ],
     "overfitting": [
         lambda: evaluated([2.0, 1.2, 1.0, 0.9, 0.85, 0.83, 0.82]),

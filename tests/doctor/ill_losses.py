@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,25 @@ def terms(
             parts=[{"kinds": [kinds[0]], "factor": 1.0}, {"kinds": [kinds[1]], "factor": factor}],
             part_values=[float(big), float(little)] if know else [float("nan"), float(little)],
             part_constants=[float("nan"), constant],
+        )  # fmt: skip
+    return made
+
+
+def dollars(
+    values: Any = None, *, kind: str = "mse", shape: Sequence[int] = (32,), steps: int = 200,
+    target: tuple[float, float] = (2.5e5, 5e4), last: tuple[float, float] | None = None,
+    prediction: tuple[float, float] = (0.1, 0.2), error: float = 5e4, **facts: Any,
+) -> Made:  # fmt: skip
+    """Large targets, of this mean and spread, under a loss that ends where one answer would be."""
+    course = np.geomspace(6.5e10, 3e9, steps) if values is None else values
+    made = Made(steps).loss(course)
+    for step in (step for step in STEPS if step < steps):
+        mean, std = target if last is None or step < 24 else last
+        began = prediction if step == 0 else (mean / 2, std / 2)
+        made.record(
+            step, kind=kind, floored=True, error=error, **facts,
+            target={"shape": list(shape), "mean": mean, "std": std},
+            prediction={"shape": list(shape), "mean": began[0], "std": began[1]},
         )  # fmt: skip
     return made
 
@@ -111,6 +130,7 @@ def scaled(
 
 
 ILL: dict[str, Run] = {
+    "target-not-normalized": dollars,
     "output-misfits-loss": lambda: logarithms(0.01, 0.2, value=-0.1),
     "padding-dominates": lambda: padded(0.9),
     "unbalanced-loss-terms": lambda: terms(FALLS, 0.68),
@@ -137,6 +157,11 @@ HEALTHY: dict[str, list[Run]] = {
         lambda: padded(0.9, options={"weight": True}),
         lambda: Made().record(0, 1, 2, **OF_LOGITS, padding={"share": 0.9, "target": 0.0}),
         lambda: padded(0.05, target=2.0),
+    ],
+    "target-not-normalized": [
+        lambda: dollars(falling(200, 6e10, 1e8, 1e7)),
+        lambda: dollars(target=(60.0, 40.0)),
+        lambda: dollars(prediction=(2.4e5, 3.0)),
     ],
     "unbalanced-loss-terms": [
         lambda: terms(FALLS, LEARNT),  # small, and learnt

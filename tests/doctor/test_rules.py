@@ -66,6 +66,7 @@ DECIDED = {  # codes that need no course of the loss: calls, records or batches 
     "train-mode-evaluation",
     "unscaled-accumulation",
     "replica-divergence",
+    "shared-layers",
     "clipped-before-unscale",
     "gradient-wiped",
     "missing-zero-grad",

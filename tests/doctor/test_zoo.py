@@ -73,7 +73,10 @@ LOOK_ALIKES = {
     "gradient penalties": ["healthy_second_order"],
     "decay by group": ["healthy_decay_by_group"],
 }  # fmt: skip
-NO_PROGRAM = {"replica-divergence"}  # it takes several processes
+NO_PROGRAM = {
+    "doubtful-result",  # no fault of its own: what is left where no rule knows the fault
+    "replica-divergence",  # it takes several processes
+}
 
 
 def test_there_are_programs_enough(measure: ModuleType) -> None:
@@ -81,7 +84,7 @@ def test_there_are_programs_enough(measure: ModuleType) -> None:
     codes = {each.expect for each in programs if not each.healthy}
     assert len([each for each in programs if each.healthy]) >= 40
     assert len(codes) >= 32
-    texts = [path.read_text(encoding="utf-8") for path in (ZOO / "wild" / "known").glob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in (ZOO / "wild").glob("*/*.py")]
     published = set(re.findall(r"^expect: ([\w-]+)$", "\n".join(texts), re.MULTILINE))
     assert codes <= {rule.code for rule in own_rules()} - NO_PROGRAM
     assert {rule.code for rule in own_rules()} - NO_PROGRAM <= codes | published

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from torch.utils.data import (
+    DataLoader,
+    IterableDataset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 from nethook.addresses.inputs import Inputs
 from nethook.examining.batch_facts import LoaderFacts, facts_of, loader_facts
-from nethook.torch_private import collates, sampler_of_loader
+from nethook.torch_private import collates, dataset_of_loader, sampler_of_loader
 
 
 def of(loader: DataLoader) -> LoaderFacts:
     iterator = iter(loader)
-    return loader_facts(sampler_of_loader(iterator), collates(iterator))
+    return loader_facts(
+        sampler_of_loader(iterator), collates(iterator), dataset_of_loader(iterator)
+    )
 
 
 def test_sizes_and_tokens():
@@ -53,3 +61,22 @@ def test_loaders():
     assert of(DataLoader(Stream(), 4)).shuffled is None
     facts = facts_of(Inputs((torch.ones(4, 3),)), loader=of(DataLoader(data, 4)))
     assert facts.rows_are_samples
+
+
+def test_samples_that_a_sampler_can_draw():
+    data = TensorDataset(torch.randn(10, 3))
+
+    def reach(sampler, data=data):
+        facts = of(DataLoader(data, 4, sampler=sampler))
+        return facts.within_reach, facts.samples
+
+    assert reach(WeightedRandomSampler([0.5, 0.5], 10)) == (2, 10)
+    assert reach(WeightedRandomSampler(torch.ones(10), 4)) == (10, 10)
+    assert reach(WeightedRandomSampler([0.0] * 9 + [1.0], 4)) == (10, 10)  # chosen on purpose
+    assert reach(SubsetRandomSampler([0, 1])) == (None, None)
+
+    class NoLength:
+        def __getitem__(self, at):
+            return torch.ones(3)
+
+    assert reach(WeightedRandomSampler([0.5, 0.5], 10), NoLength()) == (2, None)

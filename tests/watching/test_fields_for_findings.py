@@ -842,7 +842,7 @@ def test_evaluation_scale(follow):
 
 EXAMINED = (
     "samples_mixed", "target_misaligned", "sees_the_future", "target_shifted", "target_is_input",
-    "random_evaluation",
+    "random_evaluation", "missing_terminal_mask",
 )  # fmt: skip
 
 
@@ -887,6 +887,7 @@ def test_every_rule_of_the_doctor_has_a_test_here():
         "exploding_gradient": "vanishing_and_exploding_gradient",
         "input_collapsed": "input_collapsed_and_input_ignored",
         "not_learning": "not_learning_and_overfitting",
+        "doubtful_result": "not_learning_and_overfitting",
         "overfitting": "not_learning_and_overfitting",
         **dict.fromkeys(EXAMINED, "what_examinations_show"),
     }

@@ -43,11 +43,14 @@ LEADS_TO: Final[dict[str, frozenset[str]]] = {
     ),
     "diverged": frozenset({"oscillating-loss", "adam-instability", "clipping-too-tight"}),
     "input-collapsed": frozenset({"input-ignored"}),
+    "padding-read": frozenset({"input-ignored"}),
 }
 """Which symptoms, or settings, explain others of their own kind."""
 EXAMINED: Final = frozenset(
     {
         "input-ignored",
+        "missing-terminal-mask",
+        "padding-read",
         "random-evaluation",
         "samples-mixed",
         "sees-the-future",

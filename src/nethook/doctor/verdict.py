@@ -11,7 +11,7 @@ Nothing is called fine that could not be judged. The states, the first that hold
     interrupted        by Ctrl-C, or the process is gone
     running            still being written; what was found so far
     not judged         nobody looked, what a diagnosis needs was not seen, or little was learnt
-                       and nothing says why
+                       (or nothing shows that anything was) and nothing says why
     too early to tell  fewer than `EARLY` steps
     no problems found  with the checks, steps and examinations that this rests on
 """
@@ -38,8 +38,8 @@ EARLY: Final = 20
 """Steps below which trends are not judged: most rules need a dozen losses and more."""
 
 
-_STUCK: Final = "not-learning"
-"""A note of this code: the loss ended where one answer for all inputs would be."""
+_DOUBTS: Final = ("not-learning", "doubtful-result")
+"""Notes of these codes: what was recorded is no sign that the run does its job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,11 @@ def verdict_of(
     if steps < EARLY:
         rest = "nothing is wrong in it" if steps == 1 else "nothing is wrong in them"
         return Verdict("too early to tell", f"{count(steps, 'step')}, and {rest} so far", "quiet")
-    if any(one.code == _STUCK for one in read):
+    if any(one.code in _DOUBTS for one in read):
         why = (
             "little was learnt, and nothing says why: the task may be that noisy, or it is a fault"
+            if any(one.code == _DOUBTS[0] for one in read)
+            else "nothing shows that it does its job: the task may be that hard, or it is a fault"
         )
         return Verdict("not judged", f"{why} ({basis}; {told})", "info")
     notes = f"; {told}" if told else ""

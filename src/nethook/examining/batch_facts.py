@@ -27,12 +27,14 @@ class LoaderFacts:
         collated: whether it puts samples together, so that rows of its batches are samples.
         shuffled: whether its sampler draws at random; None where that is not known.
         samples: in its data set; None where that does not say.
+        within_reach: of these, how many its sampler can draw; None where that is not known.
     """
 
     batch_size: int | None
     collated: bool
     shuffled: bool | None = None
     samples: int | None = None
+    within_reach: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def common_size(given: list[tuple[Path, torch.Tensor]]) -> int:
     return lengths.pop() if len(lengths) == 1 else 0
 
 
-def loader_facts(sampler: Any, collated: bool) -> LoaderFacts:
+def loader_facts(sampler: Any, collated: bool, dataset: Any = None) -> LoaderFacts:
     """Of a `DataLoader`, from the sampler that says which samples are a batch."""
     batch_size = getattr(sampler, "batch_size", None)
     inner = getattr(sampler, "sampler", sampler)
@@ -115,11 +117,18 @@ def loader_facts(sampler: Any, collated: bool) -> LoaderFacts:
         shuffled = True
     elif isinstance(inner, SequentialSampler):
         shuffled = False
-    samples = None
+    samples = within_reach = None
     if isinstance(inner, RandomSampler | SequentialSampler):
-        try:
-            samples = len(inner)
-        except (TypeError, NotImplementedError):
-            samples = None
+        samples = _length(inner)
+    elif isinstance(inner, WeightedRandomSampler):
+        # It draws numbers below that of its weights, whatever else the data set holds.
+        samples, within_reach = _length(dataset), _length(inner.weights)
     known = batch_size if isinstance(batch_size, int) else None
-    return LoaderFacts(known, collated, shuffled, samples)
+    return LoaderFacts(known, collated, shuffled, samples, within_reach)
+
+
+def _length(of: Any) -> int | None:
+    try:
+        return len(of)
+    except (TypeError, NotImplementedError):
+        return None

@@ -1,6 +1,7 @@
 """What examinations may cost: seconds of the run, and memory beside the script's own.
 
-At most 1 % of the run, but at least 1 s and never more than 2 s. Memory is estimated before
+At most 1 % of the run, but at least 1 s and never more than 2 s of work, and never more than 8 s of
+the clock: on a busy machine a second of work takes longer. Memory is estimated before
 anything is copied or run: above half of what is free, nothing is.
 """
 
@@ -17,6 +18,8 @@ from nethook.restoring.randomness import devices_in_use
 SHARE: Final = 0.01
 LEAST: Final = 1.0
 MOST: Final = 2.0
+CLOCK: Final = 8.0
+"""Seconds after which examining ends, however little of them was ours."""
 FREE_SHARE: Final = 0.5
 
 _CGROUP: Final = Path("/sys/fs/cgroup")
@@ -33,7 +36,7 @@ class Deadline:
         most: of the clock.
     """
 
-    def __init__(self, seconds: float, most: float = MOST) -> None:
+    def __init__(self, seconds: float, most: float = CLOCK) -> None:
         self._work = time.thread_time() + seconds
         self._clock = time.perf_counter() + most
 

@@ -202,6 +202,7 @@ class Rehearsal:
         outputs_only: bool = False,
         seed: int | None = None,
         seen: Seen | None = None,
+        answers: Callable[[Any], Any] | None = None,
     ) -> Ran:
         """The step once more.
 
@@ -215,6 +216,7 @@ class Rehearsal:
                 it had in the script.
             seen: told of every function of torch that the model calls (`EveryCall`). It opens no
                 file: that would be taken for the model's doing.
+            answers: makes of the model's output what goes on to the loss in its place.
 
         Raises:
             NotReplayableError: this cannot be run; the message says why.
@@ -233,8 +235,9 @@ class Rehearsal:
                     for module in every_module(model):
                         module.training = training
                 ran = self._run(
-                    model, given, grad=grad, outputs_only=outputs_only, seed=seed, seen=seen
-                )
+                    model, given, grad=grad, outputs_only=outputs_only, seed=seed, seen=seen,
+                    answers=answers,
+                )  # fmt: skip
         finally:
             self.longest = max(self.longest, time.thread_time() - began)
         return ran if grad or not self._needs_grad else _detached(ran)
@@ -277,6 +280,7 @@ class Rehearsal:
         outputs_only: bool,
         seed: int | None,
         seen: Seen | None,
+        answers: Callable[[Any], Any] | None,
     ) -> Ran:
         inside: list[LossCall] = []
         if seed is None:
@@ -300,7 +304,8 @@ class Rehearsal:
             output = map_tensors(torch.Tensor.detach, output)
         if outputs_only or self.passage is None:
             return _ran(output, None, tuple(inside))
-        given_on = map_tensors(torch.clone, output) if self.passage.writes_output else output
+        given_on = output if answers is None else answers(output)
+        given_on = map_tensors(torch.clone, given_on) if self.passage.writes_output else given_on
         replayed = self.passage.replay(given_on, self._parameters, grad=grad)
         return _ran(output, replayed.loss, (*inside, *replayed.calls))
 

@@ -179,6 +179,8 @@ def is_own_scalar(name: str) -> bool:
 
 # -- events ---------------------------------------------------------------------------------------
 
+MADE_BY_OPTIMIZER: Final = "made by the optimizer from finite gradients"
+"""The reason of a non-finite number where the step itself made it."""
 ORDER: Final = "order"
 """The order of the loop's calls, at the first step and whenever it changes."""
 MODE: Final = "mode"

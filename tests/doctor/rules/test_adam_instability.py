@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
+from nethook.runs.names import MADE_BY_OPTIMIZER
 from tests.doctor.ill import spikes, stuck
+from tests.doctor.synthetic import Made
 
 
 def test_updates_that_spike_alone() -> None:
@@ -27,3 +30,32 @@ def test_an_optimizer_without_second_moments() -> None:
     update[48::32] *= 50
     made = stuck().parameter("w").loop("update_ratio", update).loop("grad_norm", 1.0)
     assert not made.found("adam-instability")
+
+
+def half(dtype: str = "float16", eps: float = 1e-8, reason: str = MADE_BY_OPTIMIZER) -> Made:
+    made = stuck().parameter("a.weight", dtype=dtype)
+    made.event("groups", optimizer="0", line="train.py:5", groups=[{"eps": eps}])
+    return made.event("non-finite", 1, "a.weight", reason=reason)
+
+
+def test_an_epsilon_that_is_zero_in_half_precision() -> None:
+    (finding,) = half().found("adam-instability")
+    assert finding.severity == "error"
+    assert "eps=1e-08 of the optimizer is zero" in finding.message
+    assert (finding.first_step, finding.lines) == (1, ("train.py:5",))
+
+
+@pytest.mark.parametrize("eps", [1e-8, 2.9e-8, 3.0e-8, 1e-7])
+def test_the_limit_is_that_of_the_type(eps: float) -> None:
+    is_zero = torch.tensor(eps, dtype=torch.float16).item() == 0
+    assert bool(half(eps=eps).found("adam-instability")) is is_zero
+
+
+def test_other_causes_of_a_nan() -> None:
+    assert not half(dtype="float32").found("adam-instability")
+    assert not half(dtype="bfloat16").found("adam-instability")
+    assert not half(eps=1e-4).found("adam-instability")
+    assert not half(reason="log of 0").found("adam-instability")
+    elsewhere = half()
+    elsewhere.events = [event for event in elsewhere.events if event.kind != "non-finite"]
+    assert not elsewhere.found("adam-instability")

@@ -149,3 +149,25 @@ def test_rates_that_are_no_fault_of_a_scheduler() -> None:
     cut = scheduled(2e-3, *[2e-5] * 200)
     cut.info["ended"] = {"error": "KeyboardInterrupt", "interrupted": True}
     assert not cut.found("call-without-effect")
+
+
+def test_a_network_that_is_given_its_own_state() -> None:
+    (finding,) = graph(stuck(), same_loads=[{"line": "train.py:60", "times": 40}]).found(
+        "call-without-effect"
+    )
+    assert "(train.py:60) gave a network its own state 40 times" in finding.message
+    assert finding.lines == ("train.py:60",)
+    twice = graph(stuck(), same_loads=[{"line": "", "times": 2}])
+    assert not twice.found("call-without-effect")
+
+
+def test_a_state_of_which_no_name_fits() -> None:
+    load = {
+        "line": "train.py:9", "given": 8, "wanted": 6, "fits": 6, "one_given": "model.a.weight",
+        "one_wanted": "a.weight",
+    }  # fmt: skip
+    (finding,) = graph(stuck(), unmatched_loads=[load]).found("call-without-effect")
+    assert "none of the 8 names that it was given (`model.a.weight`, …)" in finding.message
+    assert "Without what they begin with, 6 of them would fit." in finding.message
+    (other,) = graph(stuck(), unmatched_loads=[{**load, "fits": 0}]).found("call-without-effect")
+    assert "would fit" not in other.message

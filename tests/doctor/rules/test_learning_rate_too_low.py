@@ -59,3 +59,53 @@ def test_what_one_batch_shows_is_said_where_it_agrees() -> None:
         (finding,) = made.found("learning-rate-too-low")
         assert finding.message.endswith("and to 1.1 with Adam (lr=0.001).") is said
         assert ("after 15 steps with SGD (lr=1e-06)" in finding.evidence) is said
+
+
+def scheduled(
+    made: Made, *rates: float, turns: float = 1, planned: int = 0, **group: float
+) -> Made:
+    plans = [planned] if planned else []
+    made.event("groups", optimizer="0", schedulers=["train.py:6"], planned=plans, groups=[group])
+    return made.loop("schedules", turns).rate(*rates)
+
+
+def test_a_lambda_that_returns_the_rate() -> None:
+    squared = [4e-4 * 0.99**at for at in range(200)]
+    (finding,) = scheduled(stuck(), *squared, initial_lr=0.02).found("learning-rate-too-low")
+    assert finding.severity == "warning"
+    assert "never above 0.0004, which is the square of the 0.02" in finding.message
+    assert finding.lines == ("train.py:6",)
+    (note,) = scheduled(well(), *squared, initial_lr=0.02).found("learning-rate-too-low")
+    assert note.severity == "info"
+
+
+def test_rates_that_are_no_square() -> None:
+    for rates, base in (
+        ([4e-4, *[0.02] * 199], 0.02),  # a warm-up that begins at a fiftieth
+        ([0.02 * 0.97**at for at in range(200)], 0.02),
+        ([4.1e-4] * 200, 0.02),
+        ([1.0] * 200, 1.0),
+    ):
+        made = scheduled(stuck(), *rates, initial_lr=base)
+        assert not made.found("learning-rate-too-low"), rates[:2]
+    unscheduled = scheduled(stuck(), *[4e-4] * 200, turns=0, initial_lr=0.02)
+    assert not unscheduled.found("learning-rate-too-low")
+
+
+def cycle(turns: float = 0.04, planned: int = 200, highest: float = 0.008) -> Made:
+    return scheduled(
+        well(), 0.004, highest, turns=turns, planned=planned, initial_lr=0.004, max_lr=0.1
+    )
+
+
+def test_a_cycle_that_is_turned_once_an_epoch() -> None:
+    (finding,) = cycle().found("learning-rate-too-low")
+    assert (
+        "laid out for 200 steps, and the optimizer made 200, but scheduler.step() was called 8"
+        in (finding.message)
+    )
+    assert not cycle(turns=1).found("learning-rate-too-low")  # after each batch, and cut short
+    assert not cycle(planned=8).found("learning-rate-too-low")  # laid out in epochs
+    assert not cycle(planned=1000).found("learning-rate-too-low")  # the run ended early
+    assert not cycle(highest=0.1).found("learning-rate-too-low")
+    assert not cycle(planned=0).found("learning-rate-too-low")  # another scheduler

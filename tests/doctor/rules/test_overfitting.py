@@ -44,3 +44,13 @@ def test_a_rise_above_the_noise() -> None:
 def test_one_batch_that_is_all_the_data() -> None:
     made = evaluated([2.0, 1.0, 1.0, 1.0, 1.1, 1.2, 1.3]).batch("repeated", 1.0)
     assert made.found("overfitting")[0].severity == "info"
+
+
+def test_another_loss_that_is_at_its_best_at_the_end() -> None:
+    """A codebook that moves: its distance rises while what is rebuilt gets better."""
+    made = evaluated([2.0, 1.0, 1.0, 1.0, 1.1, 1.2, 1.3])
+    better = [1.0, 0.6, 0.4, 0.3, 0.25, 0.22, 0.2]
+    at = [10, 41, 73, 104, 136, 167, 199]
+    assert not made.loss(better, "rebuilt", "eval", at=at).found("overfitting")
+    worse = [1.0, 0.6, 0.4, 0.5, 0.6, 0.7, 0.8]
+    assert made.loss(worse, "rebuilt", "eval", at=at).found("overfitting")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.doctor.ill import well
 from tests.doctor.synthetic import Made
 
 
@@ -29,3 +30,18 @@ def test_a_share_is_never_above_one() -> None:
     (finding,) = Made().batch("repeated", 1.02).batch("size", 32).found("repeated-batch")
     assert finding.evidence["share of repeated batches"].value == 1.0
     assert finding.message.startswith("200 of 200 steps")
+
+
+def test_a_sampler_with_one_weight_per_class() -> None:
+    reach = {"within_reach": 10, "samples": 700}
+    made = well().examined("the loader reaches every sample", **reach)
+    (finding,) = made.found("repeated-batch")
+    assert finding.severity == "warning"
+    assert "has 10 weights, and the data set 700 samples" in finding.message
+    assert finding.first_step == 2
+    assert not well().examined("the loader reaches every sample", "fine").found("repeated-batch")
+    assert (
+        not well()
+        .examined("the loader reaches every sample", "not applicable")
+        .found("repeated-batch")
+    )

@@ -44,3 +44,27 @@ def test_a_hundredth_of_the_peak_where_nothing_was_learnt() -> None:
 def test_a_rate_that_no_scheduler_changed() -> None:
     made = stuck().rate(*[0.1] * 50, *[1e-5] * 150)
     assert not made.found("scheduler-collapse")
+
+
+def zeroed(since: int, *, steps: int = 200) -> Made:
+    """It has done its job before the rate is zero: that is no excuse."""
+    made = well().loop("schedules", 1)
+    return made.rate(*[0.1] * since, *[0.0] * (steps - since))
+
+
+def test_a_rate_of_exactly_zero_for_a_third_of_the_run() -> None:
+    (finding,) = zeroed(100).found("scheduler-collapse")
+    assert finding.first_step == 100
+    assert "exactly 0 since step 100 (0.1 before)" in finding.message
+    assert "gamma" in finding.fix
+    assert zeroed(139).found("scheduler-collapse")
+
+
+def test_rates_that_are_zero_on_purpose() -> None:
+    assert not zeroed(141).found("scheduler-collapse")  # a decay that ends a little early
+    assert not zeroed(199).found("scheduler-collapse")  # a decay to zero at the end
+    frozen = well().loop("schedules", 1).rate(*[0.0] * 200)
+    assert not frozen.found("scheduler-collapse")  # a part that is not to move
+    cycle = well().loop("schedules", 1).rate(*([0.1, 0.0] * 100))
+    assert not cycle.found("scheduler-collapse")  # restarts
+    assert not well().rate(*[0.1] * 50, *[0.0] * 150).found("scheduler-collapse")  # by hand

@@ -47,3 +47,27 @@ def test_parts_that_do_not_make_up_the_loss() -> None:
     for record in made.losses:
         record.data["value"] *= 3
     assert not made.found("unbalanced-loss-terms")
+
+
+KL = np.geomspace(2.7, 1e-4, len(STEPS))
+FROM_THE_START = np.r_[1.0, 0.97, np.full(len(STEPS) - 2, 0.53)]
+
+
+def test_a_term_that_is_brought_down_to_nothing() -> None:
+    (finding,) = terms(KL, FROM_THE_START, 0.53, ("other", "mse")).found("unbalanced-loss-terms")
+    assert "one written by hand was brought down to nothing (from 2.7 to 0.0001)" in finding.message
+    assert "mse is still at 0.53" in finding.message
+
+
+def test_terms_of_one_size_of_which_none_is_brought_down_to_nothing() -> None:
+    kinds = ("other", "mse")
+    held = np.geomspace(2.7, 0.3, len(STEPS))  # a code that costs something, and tells something
+    assert not terms(held, FROM_THE_START, 0.53, kinds).found("unbalanced-loss-terms")
+    learnt = np.geomspace(1.0, 0.1, len(STEPS))
+    assert not terms(KL, learnt, 0.53, kinds).found("unbalanced-loss-terms")  # a penalty, met
+    tiny = np.full(len(STEPS), 1e-6)
+    assert not terms(tiny, FROM_THE_START, 0.53, kinds).found("unbalanced-loss-terms")
+    beside = np.geomspace(2000.0, 20.0, len(STEPS))  # small by its start, and not by the other
+    assert not terms(beside, FROM_THE_START, 0.9, kinds).found("unbalanced-loss-terms")
+    rises = KL[::-1].copy()  # a weight that is raised slowly
+    assert not terms(rises, FROM_THE_START, 0.53, kinds).found("unbalanced-loss-terms")

@@ -940,3 +940,210 @@ def masked_model_of_a_library() -> Step:
                     "attention_mask": torch.ones_like(x)}),
         lambda out: out.loss, loader=8,
     )  # fmt: skip
+
+
+# -- maps of targets --------------------------------------------------------------------------
+
+
+def shapes(n: int = 16, size: int = 12) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pictures of a bright bar each, and where it is."""
+    source = torch.Generator().manual_seed(3)
+    maps = torch.zeros(n, size, size)
+    for one in maps:
+        top, left = (int(torch.randint(0, 5, (1,), generator=source)) for _ in range(2))
+        one[top : top + 2, left : left + 6] = 1
+    pictures = maps[:, None] * 2 + 0.3 * torch.randn(n, 1, size, size, generator=source)
+    return pictures, maps
+
+
+def segmented(pictures: torch.Tensor, maps: torch.Tensor) -> Step:
+    model = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 1, 1))
+    return step(
+        model, pictures,
+        then=lambda out: F.binary_cross_entropy_with_logits(out[:, 0], maps), loader=len(maps),
+    )  # fmt: skip
+
+
+@healthy
+def pictures_and_masks_mirrored_together() -> Step:
+    pictures, maps = shapes()
+    return segmented(pictures.flip(3), maps.flip(2))
+
+
+@healthy
+def masks_of_noise() -> Step:
+    return segmented(torch.randn(16, 1, 12, 12), (torch.rand(16, 12, 12) > 0.5).float())
+
+
+@healthy
+def symmetric_pictures() -> Step:
+    pictures, maps = shapes()
+    return segmented(torch.cat([pictures, pictures.flip(3)], 3), torch.cat([maps, maps.flip(2)], 2))
+
+
+@healthy
+def depth_that_grows_downwards() -> Step:
+    """Numbers that follow from the picture, and from where a place is."""
+    pictures, maps = shapes()
+    slope = torch.linspace(0, 3, 12).expand(16, 12, 12)
+    return segmented(pictures, (maps + slope).clamp(0, 1))
+
+
+@healthy
+def maps_with_channels_last() -> Step:
+    pictures, maps = shapes()
+    target = torch.stack([maps, 1 - maps], 3)
+    model = nn.Conv2d(1, 2, 3, padding=1)
+    return step(
+        model, pictures, then=lambda out: F.mse_loss(out.permute(0, 2, 3, 1), target), loader=16
+    )
+
+
+@healthy
+def pictures_denoised() -> Step:
+    pictures, maps = shapes()
+    model = nn.Conv2d(1, 1, 3, padding=1)
+    return step(model, pictures, then=lambda out: F.mse_loss(out, maps[:, None]), loader=16)
+
+
+@healthy
+def masks_that_are_mostly_empty() -> Step:
+    pictures, maps = shapes(32)
+    maps[4:] = 0
+    pictures[4:] = 0.3 * torch.randn(28, 1, 12, 12)
+    return segmented(pictures, maps)
+
+
+@healthy
+def maps_of_other_pictures() -> Step:
+    """Labels that do not belong to their pictures: a fault, and not one of the layout."""
+    pictures, maps = shapes(32)
+    return segmented(pictures, maps[torch.randperm(32)])
+
+
+@healthy
+def pictures_rebuilt() -> Step:
+    pictures, _ = shapes()
+    model = nn.Conv2d(1, 1, 3, padding=1)
+    return step(model, pictures, then=lambda out: F.mse_loss(out, pictures), loader=16)
+
+
+# -- what the loss scores ---------------------------------------------------------------------
+
+
+def lengths(n: int = 8, steps: int = 14) -> torch.Tensor:
+    """Which places hold a word, in sequences of different lengths."""
+    return torch.arange(steps) < torch.randint(5, steps, (n, 1))
+
+
+def tags(real: torch.Tensor, of: int = 5) -> torch.Tensor:
+    """A tag for each word, and 0 for padding."""
+    return torch.where(real, torch.randint(1, of, real.shape), 0)
+
+
+@healthy
+def padding_left_out_by_a_mask() -> Step:
+    x, real = text(), lengths()
+    y = tags(real)
+
+    def loss(out: torch.Tensor) -> torch.Tensor:
+        each = F.cross_entropy(out.transpose(1, 2), y, reduction="none")
+        return (each * real).sum() / real.sum()
+
+    return step(Reader(causal=False), x, then=loss, loader=8)
+
+
+@healthy
+def only_what_is_there_is_located() -> Step:
+    """Boxes count where there is a thing; elsewhere their numbers mean nothing."""
+    x, wanted = torch.randn(8, 6, 4), torch.randn(8, 6, 2)
+    there = torch.rand(8, 6, 1) < 0.5
+    return step(
+        nn.Linear(4, 2), x, then=lambda out: ((out - wanted).abs() * there).sum() / there.sum(),
+        loader=8,
+    )  # fmt: skip
+
+
+@healthy
+def positive_and_unlabelled_places() -> Step:
+    """Only the positive ones count; of the others it is not known what they are."""
+    x, y = torch.randn(8, 14, 4), (torch.rand(8, 14) < 0.4).float()
+
+    def loss(out: torch.Tensor) -> torch.Tensor:
+        each = F.binary_cross_entropy_with_logits(out[..., 0], y, reduction="none")
+        return (each * y).sum() / y.sum()
+
+    return step(nn.Linear(4, 1), x, then=loss, loader=8)
+
+
+@healthy
+def answers_count_and_questions_do_not() -> Step:
+    x = text()
+    weights = (torch.arange(13) >= 6).float().expand(8, 13)
+
+    def loss(out: torch.Tensor) -> torch.Tensor:
+        each = F.cross_entropy(out[:, :-1].transpose(1, 2), x[:, 1:], reduction="none")
+        return (each * weights).sum() / weights.sum()
+
+    return step(Reader(causal=True), x, then=loss, loader=8)
+
+
+@healthy
+def frames_after_the_end_left_out() -> Step:
+    x, real = torch.randn(8, 14, 4), lengths()
+    y = torch.randn(8, 14, 4) * real[..., None]
+    return step(
+        nn.Linear(4, 4), x,
+        then=lambda out: (F.mse_loss(out, y, reduction="none") * real[..., None]).mean(), loader=8,
+    )  # fmt: skip
+
+
+# -- masked tokens ----------------------------------------------------------------------------
+
+
+def hides(forward: Callable[..., torch.Tensor]) -> Step:
+    """A model that masks by itself, and takes its own loss."""
+    torch.manual_seed(1)
+    model = Calls(forward, reader=Reader(causal=False))
+    return step(model, text(), then=lambda loss: loss, loader=8)
+
+
+@healthy
+def tokens_masked_in_the_model() -> Step:
+    def forward(self: Any, ids: torch.Tensor) -> torch.Tensor:
+        hidden = torch.rand(ids.shape) < 0.3
+        out = self.reader(torch.where(hidden, 0, ids))
+        return F.cross_entropy(out.transpose(1, 2), torch.where(hidden, ids, -1), ignore_index=-1)
+
+    return hides(forward)
+
+
+@healthy
+def tokens_masked_of_which_some_stay() -> Step:
+    """As BERT has it: of those that are chosen, one in ten stays, and one is another word."""
+
+    def forward(self: Any, ids: torch.Tensor) -> torch.Tensor:
+        chosen, way = torch.rand(ids.shape) < 0.3, torch.rand(ids.shape)
+        given = torch.where(chosen & (way < 0.8), 0, ids)
+        given = torch.where(chosen & (way > 0.9), torch.randint(24, ids.shape), given)
+        out = self.reader(given)
+        return F.cross_entropy(out.transpose(1, 2), torch.where(chosen, ids, -1), ignore_index=-1)
+
+    return hides(forward)
+
+
+@healthy
+def padded_sentences_written_again() -> Step:
+    x, real = text(), lengths()
+    return step(
+        Reader(causal=False), torch.where(real, x, 0),
+        then=lambda out: F.cross_entropy(out.transpose(1, 2), torch.where(real, x, -100)), loader=8,
+    )  # fmt: skip
+
+
+@healthy
+def sentences_with_their_padding_written_again() -> Step:
+    x = torch.where(lengths(), text(), 0)
+    return step(
+        Reader(causal=False), x, then=lambda out: F.cross_entropy(out.transpose(1, 2), x), loader=8
+    )

@@ -11,7 +11,18 @@ from torch import nn
 from torch.nn import functional as F
 
 from nethook.addresses.inputs import Inputs
-from tests.examining.experiments.healthy import Reader, TimeFirst, classes, mlp, text
+from tests.examining.experiments.healthy import (
+    Reader,
+    TimeFirst,
+    classes,
+    hides,
+    lengths,
+    mlp,
+    segmented,
+    shapes,
+    tags,
+    text,
+)
 from tests.examining.experiments.steps import Calls, Step, step
 
 ILL: dict[str, tuple[str, Callable[[], Step]]] = {}
@@ -22,6 +33,9 @@ AHEAD = "no look ahead"
 TARGET = "what the target is"
 REPEATS = "evaluation repeats itself"
 MATTERS = "the input matters"
+WORDS = "the words matter"
+LAYOUT = "input and target lie alike"
+SCORES = "the loss scores what differs"
 
 
 def ill(experiment: str) -> Callable[[Callable[[], Step]], Callable[[], Step]]:
@@ -354,3 +368,135 @@ def softmax_of_one_class() -> Step:
         nn.Sequential(*mlp(8, 16, 1), nn.Softmax(1)), torch.randn(16, 8),
         then=lambda out: F.binary_cross_entropy(out, y) + 0 * math.pi, loader=16,
     )  # fmt: skip
+
+
+# -- only padding is read ----------------------------------------------------------------------
+
+
+def padded(forward: Callable[..., torch.Tensor], *, left: bool = False, **parts: nn.Module) -> Step:
+    """Sequences of different lengths; two of them are full, so that inputs matter."""
+    lengths = torch.tensor([12, 12, *range(3, 10), *range(3, 10)])[:, None]
+    pads = torch.arange(12) >= lengths
+    words = torch.randint(5, 30, (16, 12))
+    words = words.masked_fill(pads.flip(1) if left else pads, 0)
+    parts = {"embed": nn.Embedding(30, 8), "head": nn.Linear(8, 3), **parts}
+    return labelled(Calls(forward, **parts), words)
+
+
+@ill(WORDS)
+def output_read_at_the_last_position() -> Step:
+    return padded(lambda self, x: self.head(self.embed(x)[:, -1]))
+
+
+@ill(WORDS)
+def output_read_at_the_first_position_of_what_is_padded_there() -> Step:
+    return padded(lambda self, x: self.head(self.embed(x)[:, 0]), left=True)
+
+
+@ill(WORDS)
+def mean_over_the_padding() -> Step:
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        mask = (x == 0).float()[..., None] + 1e-9
+        return self.head((self.embed(x) * mask).sum(1) / mask.sum(1))
+
+    return padded(forward)
+
+
+@ill(WORDS)
+def mask_of_attention_turned_around() -> Step:
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        h = self.embed(x)
+        scores = self.score(h).squeeze(-1).masked_fill(x != 0, -1e9)
+        return self.head((scores.softmax(1)[..., None] * h).sum(1))
+
+    return padded(forward, score=nn.Linear(8, 1))
+
+
+# -- maps of targets --------------------------------------------------------------------------
+
+
+@ill(LAYOUT)
+def masks_with_width_first() -> Step:
+    pictures, maps = shapes()
+    return segmented(pictures, maps.transpose(1, 2).contiguous())
+
+
+@ill(LAYOUT)
+def masks_upside_down() -> Step:
+    pictures, maps = shapes()
+    return segmented(pictures, maps.flip(1))
+
+
+@ill(LAYOUT)
+def flips_by_two_throws_of_the_coin() -> Step:
+    pictures, maps = shapes(32)
+    mirrored = maps.clone()
+    mirrored[::2] = mirrored[::2].flip(2)
+    order = torch.randperm(32, generator=torch.Generator().manual_seed(0))
+    return segmented(pictures[order], mirrored[order])
+
+
+@ill(LAYOUT)
+def classes_turned_against_their_picture() -> Step:
+    pictures, maps = shapes()
+    turned = maps.flip(1, 2).long()
+    model = nn.Conv2d(1, 2, 3, padding=1)
+    return step(model, pictures, then=lambda out: F.cross_entropy(out, turned), loader=16)
+
+
+# -- what the loss scores ---------------------------------------------------------------------
+
+
+@ill(SCORES)
+def mask_of_the_loss_inverted() -> Step:
+    x, real = text(), lengths()
+    y = tags(real)
+
+    def loss(out: torch.Tensor) -> torch.Tensor:
+        each = F.cross_entropy(out.transpose(1, 2), y, reduction="none")
+        return (each * ~real).sum() / (~real).sum()
+
+    return step(Reader(causal=False), x, then=loss, loader=8)
+
+
+@ill(SCORES)
+def only_frames_after_the_end_count() -> Step:
+    x, real = torch.randn(8, 14, 4), lengths()
+    y = torch.randn(8, 14, 4) * real[..., None]
+    return step(
+        nn.Linear(4, 4), x,
+        then=lambda out: (F.mse_loss(out, y, reduction="none") * ~real[..., None]).mean(), loader=8,
+    )  # fmt: skip
+
+
+@ill(TARGET)
+def tokens_given_without_their_mask() -> Step:
+    def forward(self: Any, ids: torch.Tensor) -> torch.Tensor:
+        hidden = torch.rand(ids.shape) < 0.3
+        out = self.reader(ids)
+        return F.cross_entropy(out.transpose(1, 2), torch.where(hidden, ids, -1), ignore_index=-1)
+
+    return hides(forward)
+
+
+@ill(SCORES)
+def only_padding_is_taken_out_of_the_batch() -> Step:
+    x, real = text(), lengths()
+    y = tags(real)
+
+    def loss(out: torch.Tensor) -> torch.Tensor:
+        counts = (~real).float()
+        each = -out.log_softmax(2).gather(2, y[..., None])[..., 0]
+        return (each * counts).sum() / counts.sum()
+
+    return step(Reader(causal=False), x, then=loss, loader=8)
+
+
+@ill(SCORES)
+def weights_of_the_wrong_half() -> Step:
+    x, real = torch.randn(8, 14, 4), lengths()
+    y = torch.randn(8, 14, 1) * real[..., None]
+    weights = 1.0 - real[..., None].float()
+    return step(
+        mlp(4, 1), x, then=lambda out: (weights * (out - y).abs()).sum() / weights.sum(), loader=8
+    )

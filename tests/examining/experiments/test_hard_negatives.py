@@ -7,18 +7,22 @@ import torch
 
 from nethook.examining.experiment import NotReplayableError, Result
 from nethook.examining.experiments.evaluation_repeats import EvaluationRepeats
+from nethook.examining.experiments.input_and_target_lie_alike import InputAndTargetLieAlike
 from nethook.examining.experiments.input_matters import InputMatters
+from nethook.examining.experiments.loss_scores_what_differs import LossScoresWhatDiffers
 from nethook.examining.experiments.no_look_ahead import NoLookAhead
 from nethook.examining.experiments.rows_meet_targets import RowsMeetTargets
 from nethook.examining.experiments.samples_independent import SamplesIndependent
 from nethook.examining.experiments.what_the_target_is import WhatTheTargetIs
+from nethook.examining.experiments.words_matter import WordsMatter
 from tests.examining.experiments.healthy import HEALTHY
 from tests.examining.experiments.ill import ILL, MATTERS
 from tests.examining.experiments.steps import Step
 
 EXPERIMENTS = (
     SamplesIndependent(), RowsMeetTargets(), NoLookAhead(), WhatTheTargetIs(), EvaluationRepeats(),
-    InputMatters(),
+    InputMatters(), WordsMatter(), InputAndTargetLieAlike(),
+    LossScoresWhatDiffers(),
 )  # fmt: skip
 
 
@@ -41,6 +45,7 @@ ASKED = {  # what looks exactly like a fault, and may be meant
     "noise_as_an_input_of_a_generator", "experts_for_tokens_with_limited_room",
     "sentence_autoencoder_with_teacher_forcing", "recall_of_the_first_value",
     "variational_autoencoder", "monte_carlo_dropout_layer",
+    "tokens_masked_in_the_model", "tokens_masked_of_which_some_stay",  # they draw what they hide
 }  # fmt: skip
 
 

@@ -12,10 +12,13 @@ from nethook.hooks.process.loaders import LoaderBatches
 def test_each_batch_is_told_until_it_is_taken_off():
     data = TensorDataset(torch.arange(10))
     told: list[tuple[int, bool, int]] = []
-    handle = LoaderBatches(
-        Owner("test"),
-        lambda sampler, collated, batch: told.append((sampler.batch_size, collated, len(batch[0]))),
-    )
+    sets = []
+
+    def seen_one(sampler, dataset, collated, batch):
+        told.append((sampler.batch_size, collated, len(batch[0])))
+        sets.append(dataset)
+
+    handle = LoaderBatches(Owner("test"), seen_one)
     plain = [batch[0].tolist() for batch in DataLoader(data, 4)]
     handle.put_on()
     try:
@@ -24,6 +27,7 @@ def test_each_batch_is_told_until_it_is_taken_off():
         handle.remove()
     assert seen == plain
     assert told == [(4, True, 4), (4, True, 4), (4, True, 2)]
+    assert all(one is data for one in sets)
     list(DataLoader(data, 4))
     assert len(told) == 3
 

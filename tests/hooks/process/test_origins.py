@@ -17,8 +17,11 @@ from nethook.hooks.process.origins import (
     line_of_optimizer,
     lines_of_schedulers,
     loads_of_itself,
+    loads_of_the_same,
+    loads_unmatched,
     note_origins,
     optimizers_made,
+    steps_planned,
     was_filled,
     was_loaded,
     was_registered,
@@ -176,3 +179,108 @@ def test_a_parameter_of_a_module_that_is_gone(noted):
     weight, loose = nn.Linear(2, 2).weight, nn.Parameter(torch.zeros(2))
     assert was_registered(weight)
     assert not was_registered(loose)
+
+
+def test_a_target_network_that_copies_itself(noted):
+    target = nn.Linear(2, 2)
+    for _ in range(4):
+        line = inspect.currentframe().f_lineno + 1
+        target.load_state_dict(target.state_dict())
+    assert loads_of_the_same() == [{"line": f"test_origins.py:{line}", "times": 4}]
+
+
+def soft(target, model):
+    """A soft update in place: loading what was changed is one line too many, and does no harm."""
+    state = target.state_dict()
+    for name, value in model.state_dict().items():
+        state[name].mul_(0.9).add_(value, alpha=0.1)
+    target.load_state_dict(state)
+
+
+def mixed(target, model):
+    """The same with new tensors."""
+    old, new = target.state_dict(), model.state_dict()
+    target.load_state_dict({name: 0.9 * old[name] + 0.1 * new[name] for name in old})
+
+
+@pytest.mark.parametrize(
+    "follow",
+    [
+        lambda target, model: target.load_state_dict(model.state_dict()),
+        lambda target, model: target.load_state_dict(copy.deepcopy(target.state_dict())),
+        lambda target, model: model.load_state_dict(model.state_dict()),  # it learns all the same
+        soft,
+        mixed,
+    ],
+)
+def test_targets_that_follow(noted, follow):
+    target, model = nn.Linear(2, 2), nn.Linear(2, 2)
+    for _ in range(4):
+        trained(model)
+        follow(target, model)
+    assert loads_of_the_same() == []
+
+
+def encoder():
+    return nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 2))
+
+
+def test_a_state_whose_names_begin_otherwise(noted):
+    state = {f"module.{name}": value for name, value in encoder().state_dict().items()}
+    part = encoder()
+    line = inspect.currentframe().f_lineno + 1
+    part.load_state_dict({**state, "head.weight": torch.zeros(1)}, strict=False)
+    model = nn.Sequential(part, nn.Linear(2, 2))
+    assert loads_unmatched([model]) == [
+        {
+            "line": f"test_origins.py:{line}", "given": 5, "wanted": 4, "fits": 4,
+            "one_given": "module.0.weight", "one_wanted": "0.weight",
+        }
+    ]  # fmt: skip
+    assert loads_unmatched([encoder()]) == []  # of another model
+    part.load_state_dict(encoder().state_dict())  # and now it is filled
+    assert loads_unmatched([model]) == []
+
+
+class Renaming(nn.Sequential):
+    """A model that knows the names of its older checkpoints."""
+
+    def _load_from_state_dict(self, state, prefix, *args):
+        for name in [name for name in state if name.startswith("module.")]:
+            state[name.removeprefix("module.")] = state.pop(name)
+        super()._load_from_state_dict(state, prefix, *args)
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        lambda model, state: model.load_state_dict(state),
+        lambda model, state: model.load_state_dict({"1.bias": state["1.bias"]}, strict=False),
+        lambda model, state: model.load_state_dict({}, strict=False),
+        lambda model, state: model.load_state_dict(
+            {"0.weight": state["0.weight"], "head.weight": torch.zeros(1)}, strict=False
+        ),
+        lambda model, state: model[1].load_state_dict(
+            {"weight": state["1.weight"], "scale": torch.zeros(1)}, strict=False
+        ),
+    ],
+)
+def test_states_of_which_something_fits(noted, load):
+    model = encoder()
+    load(model, encoder().state_dict())
+    assert loads_unmatched([model]) == []
+
+
+def test_a_model_that_renames_what_it_loads(noted):
+    model = Renaming(nn.Linear(2, 3), nn.Linear(3, 2))
+    state = {f"module.{name}": value for name, value in encoder().state_dict().items()}
+    model.load_state_dict(state, strict=False)
+    assert loads_unmatched([model]) == []
+
+
+def test_the_steps_that_a_cycle_is_laid_out_for(noted):
+    first, other = (torch.optim.SGD(nn.Linear(2, 2).parameters(), 0.1) for _ in range(2))
+    schedule = torch.optim.lr_scheduler
+    kept = schedule.OneCycleLR(first, 0.1, epochs=4, steps_per_epoch=5), schedule.StepLR(other, 3)
+    assert (steps_planned(first), steps_planned(other)) == ([20], [])
+    assert len(kept) == 2

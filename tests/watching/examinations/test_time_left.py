@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nethook.examining.limits import LEAST, MOST
+from nethook.examining.limits import CLOCK, LEAST, MOST
 from nethook.watching.costs import OTHER
 from nethook.watching.examinations.time_left import COPIED, TimeLeft
 from tests.watching.fakes import journal, schedule
@@ -59,7 +59,7 @@ def test_why_a_pass_is_too_slow():
 
 def test_the_clock_ends_it_as_well():
     left, *_ = made(elapsed=1e6)
-    left.took(MOST - 0.5)
+    left.took(CLOCK - 0.5)
     assert left.deadline().left() <= 0.5
     left.took(1.0)
     assert left.deadline().left() <= 0

@@ -115,3 +115,33 @@ def test_what_a_constant_answer_scores():
     surprise = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75)) + 1 / 8
     assert constants[0].item() == pytest.approx(surprise)
     assert math.isnan(constants[1])
+
+
+def test_summands_that_are_added_sample_by_sample():
+    out, code = output(), output()
+    shares = (SHARES > 0.5).float()
+    bce = F.binary_cross_entropy(out.sigmoid(), shares, reduction="none").mean(dim=1)
+    size = code.pow(2).sum(dim=1)
+    for loss, by in (((bce + size).mean(), 1.0), ((bce - 0.5 * size).mean(), 1.0)):
+        found, plain, numbers = parts(by * loss, out, code)
+        assert [part["kinds"][0] for part in plain] == ["bce", "squares"]
+        assert numbers[0][0].item() == pytest.approx(bce.mean().item(), rel=1e-5)
+        assert len(found) == 2
+    mean = shares.mean(0)
+    each = torch.special.entr(torch.stack([mean, 1 - mean])).sum(0) + (mean * (1 - mean) > 0) / 8
+    assert parts((bce + size).mean(), out, code)[2][1][0].item() == pytest.approx(
+        each.mean().item(), rel=1e-5
+    )
+
+
+def test_an_error_by_element_is_one_part():
+    out, mu, logvar = output(), output(), output()
+    assert parts_of((out - NUMBERS).mean().grad_fn) == []
+    assert parts_of((mu.pow(2) + logvar.exp()).mean().grad_fn) == []
+
+
+def test_a_constant_answer_to_a_sum():
+    out = output()
+    both = F.mse_loss(out, NUMBERS, reduction="sum") + out.pow(2).mean()
+    constant = parts(both, out)[2][1][0].item()
+    assert constant == pytest.approx(NUMBERS.var(0).mean().item() * NUMBERS.numel())

@@ -1,6 +1,7 @@
 """The Q target of the last step of an episode bootstraps from the next state as well: `done` is never used.
 
 expect: terminal-state-bootstrapped
+or: missing-terminal-mask
 line: target = r + GAMMA * target_net(s2).max(1).values
 source: https://github.com/cyoon1729/deep-Q-networks/issues/3
 metric: mean length of 64 test episodes of at most 200 steps, higher is better

@@ -1,6 +1,7 @@
 """The Q target bootstraps from the next state even when the episode has ended there: a crash costs nothing.
 
 expect: terminal-bootstrapped
+or: missing-terminal-mask
 line: target = reward + GAMMA * best_next
 source: https://github.com/navneet-nmk/pytorch-rl/issues/2
 metric: mean length of greedy episodes, higher is better

@@ -1,26 +1,38 @@
 """Adam divides by a second moment that is too small.
 
 Cause: a tiny `eps`, a short memory (`beta2`), or no warm-up: after a quiet stretch a usual gradient
-makes a huge step.
-Evidence: updates that spike while gradients do not, and an optimizer that keeps second moments.
-Fix: a larger `eps`, a longer memory, warm-up.
-Silent: where the run does its job, and for spikes that the gradients have, too.
+makes a huge step. Or weights in float16: the usual `eps` of 1e-8 is zero in that type, and so is
+the square of a small gradient; the step divides by zero.
+Evidence: updates that spike while gradients do not, and an optimizer that keeps second moments. Of
+float16: the optimizer made a NaN or an infinity of finite gradients, in a parameter of that type
+whose group has an `eps` below half of its least number.
+Fix: a larger `eps`, a longer memory, warm-up; weights in float32, with autocast for speed.
+Silent: where the run does its job, and for spikes that the gradients have, too; for float16 weights
+that stay finite, and for bfloat16, which has numbers as small as float32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import History, SiteFacts
 from nethook.doctor.phrases import optimizer_lines
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median
-from nethook.runs.names import GRAD_NORM, SECOND_MOMENT, UPDATE_RATIO
+from nethook.runs.names import (
+    GRAD_NORM,
+    GROUPS,
+    MADE_BY_OPTIMIZER,
+    NON_FINITE,
+    SECOND_MOMENT,
+    UPDATE_RATIO,
+)
+from nethook.text.numbers import ascii_number
 
 
 class Thresholds(NamedTuple):
@@ -28,10 +40,15 @@ class Thresholds(NamedTuple):
 
     spike: float = 8  # update by its median, over gradient by its median
     spikes: float = 3
+    eps: float = 2.0**-25  # half of the least number of float16: what is not above it becomes zero
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
+    lost = _lost_epsilon(history, limit)
+    if lost is not None:
+        yield lost
+        return
     went = progress(history)
     if went is None or went.does_its_job or not _is_adaptive(history):
         return
@@ -66,6 +83,45 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _lost_epsilon(history: History, limit: Thresholds) -> Finding | None:
+    """The optimizer divided by zero, for its `eps` is zero in the type of the weights."""
+    for event in history.events(NON_FINITE)[:1]:
+        site = event.address or str(event.data.get("site") or "")
+        found = [one for one in history.parameters if one.address == site]
+        if MADE_BY_OPTIMIZER not in str(event.data.get("reason") or event.message) or not found:
+            return None
+        eps, line = _epsilon(history, found[0])
+        if found[0].fact("dtype") != "float16" or eps is None or not eps <= limit.eps:
+            return None
+        return Finding(
+            "adam-instability",
+            "error",
+            f"the weights are float16, in which eps={ascii_number(eps)} of the optimizer is zero: "
+            f"where the square of a gradient is zero in float16, too, the step divides by zero. "
+            f"`{site}` is not finite since step {event.step}, although its gradients were.",
+            "Keep the weights in float32 and use torch.autocast; if they must be float16, give the "
+            "optimizer eps=1e-4.",
+            sites=(site,),
+            first_step=event.step,
+            last_step=max(history.steps - 1, event.step),
+            evidence={"eps": Evidence(eps, limit.eps)},
+            lines=(line,) if line else (),
+        )
+    return None
+
+
+def _epsilon(history: History, parameter: SiteFacts) -> tuple[float | None, str]:
+    """The `eps` that an optimizer has for a parameter, and the line that made the optimizer."""
+    held = [tuple(pair) for pair in parameter.fact("groups", [])]
+    for event in history.events(GROUPS):
+        for place, group in enumerate(event.data.get("groups") or ()):
+            if (event.data.get("optimizer"), place) in held and isinstance(group, Mapping):
+                eps = group.get("eps")
+                if isinstance(eps, int | float):
+                    return float(eps), str(event.data.get("line") or "")
+    return None, ""
+
+
 def _is_adaptive(history: History) -> bool:
     return any(history.has(parameter.address, SECOND_MOMENT) for parameter in history.parameters)
 
@@ -77,6 +133,9 @@ RULE = Rule(
     reads=(
         *PROGRESS_READS,
         "event.groups",
+        "event.non-finite",
+        "parameter.dtype",
+        "parameter.groups",
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.mean",
         "series.@loop.update_ratio.mean",

@@ -3,21 +3,27 @@
 Cause: gradients are clipped after the step that used them, or after they were cleared. Or an
 attribute was misspelt, `parameter.require_grad = False`, or set on a module, which has no such
 switch: `model.features.requires_grad = False`. Python makes a new attribute of it. Or the best
-weights were kept as `model.state_dict()`, which is no copy: they are those of now. Or a scheduler
-of the learning rate was made, and its `step` is never called.
+weights were kept as `model.state_dict()`, which is no copy: they are those of now. Or
+`load_state_dict(state, strict=False)` finds no name that fits: those of the state begin with
+"module." or "model.". Or a target network is given its own state instead of the other's. Or a
+scheduler of the learning rate was made, and its `step` is never called.
 Evidence: the order of the loop's calls: at no clipping there are gradients of a backward pass that
 a step is still to use. Of an attribute: it is there, its name is one slip away from a switch of
 torch's, and the switch itself says the opposite. Of a load: every tensor of the state is the
-model's own, in the same memory, and was written many times since the state was taken. Of a
-scheduler: the optimizer has the `initial_lr` that it sets, no call of `step` was seen, and the rate
-is the same from the first step to the last; a warning where that is not the rate that was asked
-for, as in a warm-up that never begins.
+model's own, in the same memory, and was written many times since the state was taken; or was taken
+for the call, several times, and the weights have never changed between. Of names: torch itself
+says that every parameter of a model that is trained is missing, and that names were left over; no
+later load has filled it. Of a scheduler: the optimizer has the `initial_lr` that it sets, no call
+of `step` was seen, and the rate is the same from the first step to the last; a warning where that
+is not the rate that was asked for, as in a warm-up that never begins.
 Fix: the call goes between `backward` and `step`; write the name that torch knows: `requires_grad`,
-or `module.requires_grad_(False)`; keep `copy.deepcopy(model.state_dict())`.
+or `module.requires_grad_(False)`; keep `copy.deepcopy(model.state_dict())`; take the beginning off
+the names of a state, and look at what `load_state_dict` returns.
 Silent: where one order of the loop has the call in the right place, where another optimizer steps
 after it, and where gradients are not cleared before the next pass, which then adds to the clipped
-ones; where the switch has the same value, for attributes that a class sets itself, and for names
-that are further away.
+ones; where a part of the names fits, or nothing was left over (a head, an adapter); where a module
+is given its own state and is trained as well, or changed by other code; where the switch has the
+same value, for attributes that a class sets itself, and for names that are further away.
 """
 
 from __future__ import annotations
@@ -45,6 +51,7 @@ class Thresholds(NamedTuple):
     clips: float = 3  # clippings: one may be a probe
     attributes: float = 1  # that mean nothing
     writes: float = 8  # to the weights between taking a state and loading it
+    loads: float = 3  # of its own state into a module
     unscheduled: float = 100  # steps of an optimizer whose scheduler makes none
 
 
@@ -58,6 +65,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     for load in graph_of(history).loads:
         if int(load.get("writes", 0)) > limit.writes:
             yield _load(load, history, limit)
+    for load in graph_of(history).same_loads:
+        if int(load.get("times", 0)) >= limit.loads:
+            yield _same_load(load, history, limit)
+    for load in graph_of(history).unmatched_loads:
+        yield _unmatched(load, history)
 
 
 def _clipping(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -191,6 +203,43 @@ def _load(load: Mapping[str, Any], history: History, limit: Thresholds) -> Findi
         first_step=0,
         last_step=max(history.steps - 1, 0),
         evidence={"updates of the weights since": Evidence(writes, limit.writes)},
+        lines=(line,) if line else (),
+    )
+
+
+def _same_load(load: Mapping[str, Any], history: History, limit: Thresholds) -> Finding:
+    times, line = int(load.get("times", 0)), str(load.get("line", ""))
+    return Finding(
+        "call-without-effect",
+        "warning",
+        f"load_state_dict{f' ({line})' if line else ''} gave a network its own state {times} "
+        "times, and its weights have never changed between: it is what it was at the first one.",
+        "Load the state of the network that learns: target.load_state_dict(model.state_dict()).",
+        first_step=history.first_step,
+        last_step=max(history.steps - 1, history.first_step),
+        evidence={"loads of its own state": Evidence(times, limit.loads)},
+        lines=(line,) if line else (),
+    )
+
+
+def _unmatched(load: Mapping[str, Any], history: History) -> Finding:
+    given, wanted = int(load.get("given", 0)), int(load.get("wanted", 0))
+    fits, line = int(load.get("fits", 0)), str(load.get("line", ""))
+    prefix = (
+        f" Without what they begin with, {fits} of them would fit." if fits > 0.5 * wanted else ""
+    )
+    return Finding(
+        "call-without-effect",
+        "warning",
+        f"load_state_dict{f' ({line})' if line else ''} has loaded nothing: none of the {given} "
+        f"names that it was given (`{load.get('one_given')}`, …) is one of the {wanted} parameters "
+        f"of the module (`{load.get('one_wanted')}`, …), and strict=False hides it.{prefix} The "
+        "weights stay as they were.",
+        "Make the names fit: {name.removeprefix('model.'): tensor for name, tensor in "
+        "state.items()}; and leave strict=False out, or look at what load_state_dict returns.",
+        first_step=history.first_step,
+        last_step=max(history.steps - 1, history.first_step),
+        evidence={"parameters that were loaded": Evidence(0, 1), "names given": Evidence(given)},
         lines=(line,) if line else (),
     )
 

@@ -4,8 +4,10 @@ Cause: too few examples for so many weights, or too many epochs.
 Evidence: the loss of evaluations rises from its best over several passes while the training loss
 goes on falling.
 Fix: stop at the best evaluation; more data, augmentation, decay, dropout.
-Silent: for noise in the evaluation, for fewer than five passes, and for a gap that does not grow. A
-note where one batch is all the data there is: a toy, whose weights are to fit it.
+Silent: for noise in the evaluation, for fewer than five passes, for a gap that does not grow, and
+where another loss of the evaluations is at its best at the end: one that rises beside it is a part
+(the distance to a codebook that moves). A note where one batch is all the data there is: a toy,
+whose weights are to fit it.
 """
 
 from __future__ import annotations
@@ -55,6 +57,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     noise = spread / max(float(smooth[best]), 1e-12)
     if rise < limit.rise or lasting < 3.5 * noise or _upward(value[best:]) < 0.5:
         return
+    if any(_still_falls(other.value) for other in curves if other is not curve):
+        return
     repeated = history.batch(REPEATED)
     alone = len(repeated) > 0 and repeated.total > 0.9 * int(repeated.steps.sum())
     yield Finding(
@@ -71,6 +75,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "evaluations": Evidence(len(curve), limit.passes),
         },
     )
+
+
+def _still_falls(values: Floats) -> bool:
+    """Whether a loss of evaluations is at its best at the end."""
+    smooth = np.convolve(np.pad(values, 1, mode="edge"), np.ones(3) / 3, mode="valid")
+    return bool(smooth[-1] <= 1.02 * smooth.min()) and bool(smooth[-1] < 0.9 * smooth[0])
 
 
 def _upward(values: Floats) -> float:

@@ -1,9 +1,12 @@
 """Most of what the loss is taken of is padding.
 
-Cause: sequences are padded to one length, and nothing tells the loss to leave the padding out.
+Cause: sequences are padded to one length, and nothing tells the loss to leave the padding out; or
+its mask is the wrong way round, and leaves out everything else.
 Evidence: at most of the positions that are scored the input repeats the value that its rows end in,
 and the target is one class there; in every record. Of frames of numbers: most of them are one
-number up to the end of their row, rows end at different places, and no other frame is like that.
+number up to the end of their row, rows end at different places, and no other frame is like that. Of
+a mask: on a copy, the loss depends on predictions only where the target is one and the same value,
+and several others are left out.
 Fix: `ignore_index`, or a mask.
 Silent: where a class is merely frequent (the inputs under it differ), where padding is left out, or
 weighed by class or mask, and below warning where the rest is predicted as well as the padding. Of
@@ -16,11 +19,13 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History, LossFacts
+from nethook.doctor.history import Examined, History, LossFacts
 from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.examined import first, lines, number, since
 from nethook.doctor.signals.quantiles import median
 
+EXAMINED = "the loss scores what differs"
 _OF_NUMBERS: Final = ("mse", "l1", "smooth_l1", "huber")
 
 
@@ -34,6 +39,10 @@ class Thresholds(NamedTuple):
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
+    inverted = first(history, EXAMINED)
+    if inverted is not None and inverted.outcome == "found":
+        yield _inverted(history, inverted)
+        return
     records = [record for record in history.records("train") if record.fact("padding")]
     shares = [_number(record, "share") for record in records]
     if len(records) < limit.records or min(shares) < 0.5 * limit.share:
@@ -49,10 +58,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         median([_number(record, name) for record in late])
         for name in ("accuracy", "accuracy_elsewhere")
     ]
-    first = records[0]
+    began = records[0]
     harmless = rest >= limit.accuracy * right
     known = right == right and rest == rest  # not NaN
-    frames = not known and first.fact("kind") in _OF_NUMBERS
+    frames = not known and began.fact("kind") in _OF_NUMBERS
     told = (
         f", {right:.0%} of which is predicted rightly, and {rest:.0%} of the rest" if known else ""
     )
@@ -64,7 +73,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     yield Finding(
         "padding-dominates",
         "info" if frames or (known and harmless) else "warning",
-        f"{share:.0%} of the targets that the loss{source_line(first.fact('source'))} averages "
+        f"{share:.0%} of the targets that the loss{source_line(began.fact('source'))} averages "
         f"over are {values.pop():g} "
         + (
             "after the end of their sequence: the loss is mostly about padding. Is that meant?"
@@ -76,10 +85,30 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         if frames
         else "Leave padding out: CrossEntropyLoss(ignore_index=...), with targets of padding set "
         "to that number, or a mask on the losses of positions.",
-        first_step=first.step,
+        first_step=began.step,
         last_step=records[-1].step,
         evidence=evidence,
-        lines=file_and_line(first.fact("source")),
+        lines=file_and_line(began.fact("source")),
+    )
+
+
+def _inverted(history: History, result: Examined) -> Finding:
+    value, share = number(result, "value", 0), number(result, "share", 0)
+    left_out = number(result, "left_out", 0)
+    return Finding(
+        "padding-dominates",
+        "error",
+        f"the loss depends on the predictions at {share:.0%} of the places, where every target is "
+        f"{value:g}, and on none at those with {left_out:.0f} other targets: its mask seems to be "
+        "the wrong way round.",
+        "Turn the mask around: it is to be true, or 1, where there is something to learn.",
+        first_step=since(result),
+        last_step=max(since(result), history.steps - 1),
+        evidence={
+            "different targets that count": Evidence(number(result, "values", 1), 1),
+            "different targets that are left out": Evidence(left_out),
+        },
+        lines=lines(result),
     )
 
 
@@ -97,6 +126,19 @@ RULE = Rule(
     "padding-dominates",
     Cause.LOSS,
     look,
-    reads=("loss.kind", "loss.options", "loss.padding", "loss.source"),
+    reads=(
+        "examined.the loss scores what differs",
+        "examined.the loss scores what differs.left_out",
+        "examined.the loss scores what differs.lines",
+        "examined.the loss scores what differs.share",
+        "examined.the loss scores what differs.value",
+        "examined.the loss scores what differs.values",
+        "loss.kind",
+        "loss.options",
+        "loss.padding",
+        "loss.source",
+        "series.@loop.forwards.mean",
+        "series.@loss.loss.mean",
+    ),
     defaults=Thresholds(),
 )

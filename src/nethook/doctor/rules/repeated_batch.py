@@ -1,21 +1,26 @@
-"""The same batch is used in every step.
+"""The same few samples are used in every step.
 
-Cause: `next(iter(loader))` without shuffling inside the loop.
-Evidence: the fingerprint of the inputs, equal from step to step.
-Fix: iterate over the loader.
-Silent: below warning in any case: training on the full batch, on a graph, or overfitting one batch
-on purpose look the same.
+Cause: `next(iter(loader))` without shuffling inside the loop; a `WeightedRandomSampler` that was
+given one weight per class instead of one per sample.
+Evidence: the fingerprint of the inputs, equal from step to step; or a sampler with fewer weights
+than its data set has samples, which never draws the rest of them.
+Fix: iterate over the loader; give the sampler the weight of each sample.
+Silent: below warning where batches are equal: training on the full batch, on a graph, or
+overfitting one batch on purpose look the same. For samplers of subsets, and weights of zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import Examined, History
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.examined import lines, number, since
 from nethook.runs.names import BATCH_SIZE, REPEATED
+
+REACH: Final = "the loader reaches every sample"
 
 
 class Thresholds(NamedTuple):
@@ -27,6 +32,10 @@ class Thresholds(NamedTuple):
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
+    narrow = next((one for one in history.examined(REACH) if one.outcome == "found"), None)
+    if narrow is not None:
+        yield _left_out(narrow, history)
+        return
     repeated = history.batch(REPEATED)
     size = history.batch(BATCH_SIZE)
     if repeated.steps.sum() < limit.steps or not len(size):
@@ -49,11 +58,35 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         )
 
 
+def _left_out(result: Examined, history: History) -> Finding:
+    """Samples that no batch will ever hold."""
+    reach, samples = number(result, "within_reach", 0.0), number(result, "samples", 0.0)
+    return Finding(
+        "repeated-batch",
+        "warning",
+        f"the WeightedRandomSampler of the data loader has {reach:.0f} weights, and the data set "
+        f"{samples:.0f} samples: only the first {reach:.0f} are ever drawn, again and again. It "
+        "takes one weight per sample, not one per class.",
+        "Give the sampler the weight of each sample: "
+        "WeightedRandomSampler(class_weights[labels], len(labels)).",
+        first_step=since(result),
+        last_step=max(since(result), history.steps - 1),
+        evidence={"samples within reach": Evidence(reach, samples)},
+        lines=lines(result),
+    )
+
+
 RULE = Rule(
     "repeated-batch",
     Cause.DATA,
     look,
     reads=(
+        f"examined.{REACH}",
+        f"examined.{REACH}.lines",
+        f"examined.{REACH}.samples",
+        f"examined.{REACH}.within_reach",
+        "series.@loop.forwards.mean",
+        "series.@loss.loss.mean",
         "series.@batch.repeated.mean",
         "series.@batch.size.mean",
     ),

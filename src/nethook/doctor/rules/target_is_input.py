@@ -1,9 +1,10 @@
 """The target is among what the model is given: copying it is enough.
 
 Cause: labels that were not shifted, a window that ends one step too late, a column of the table
-that is the answer.
+that is the answer; a masked language model that is given its tokens without the mask.
 Evidence: targets are the inputs of their own position, exactly, and the model looks back only; or a
-target of one number stands at the same place of the input in every sample.
+target of one number stands at the same place of the input in every sample. Of masked tokens: every
+prediction that is scored moves with the very token that is its target.
 Fix: shift the labels, end the window earlier, leave the column out.
 Silent: for autoencoders, which see their whole input and write it again, and for models that see
 only what comes before. Where remembering may be the task, it is a question (`info`).
@@ -45,6 +46,12 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         fix = (
             "End the window before the value to predict, and leave the target out of the features."
         )
+    elif result.fact("masked"):
+        said = (
+            "the tokens to predict are chosen among others, and every prediction moves with the "
+            "very token that is its target: nothing was masked, and it learns to copy"
+        )
+        fix = "Give the model the masked copy of the tokens, and the loss the original ones."
     else:
         said = (
             "the target of each position is the input at that position, and the model, which looks "
@@ -72,6 +79,7 @@ RULE = Rule(
     reads=(
         "examined.what the target is",
         "examined.what the target is.lines",
+        "examined.what the target is.masked",
         "examined.what the target is.place",
         "examined.what the target is.places",
         "examined.what the target is.samples",

@@ -1,13 +1,18 @@
 """Predictions stand beside the targets of other samples or positions.
 
 Cause: `view` or `reshape` where `transpose` or `permute` was meant, in the model or before the
-loss; one side time first and the other batch first.
+loss; one side time first and the other batch first. In an evaluation: the targets of another split,
+or in another order than the predictions (a loader that shuffles). Of maps: (width, height) for
+(height, width), a random flip of the picture that is not that of its mask.
 Evidence: on a copy, one sample was replaced, and the predictions that moved stood beside targets of
 several samples; or autograd shows that the prediction beside position t is made of outputs at other
-positions.
-Fix: bring the dimensions into one order before they are laid flat.
+positions. Of maps: turned or mirrored, they follow from the pictures far better than as they lie,
+all of them or some. Of evaluations: training is learnt, answers are as spread as the targets are,
+and fit them no better than those of other samples would.
+Fix: bring the dimensions into one order before they are laid flat; take inputs and targets of an
+evaluation from one place.
 Silent: where the layout of the target is not known, where samples depend on each other, and where
-whole samples are in another order.
+whole samples are in another order; and where evaluations are merely worse than training.
 """
 
 from __future__ import annotations
@@ -16,11 +21,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import Examined, History
+from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.examined import first, lines, number, numbers, since
+from nethook.doctor.signals.evaluated import EVALUATED_READS, answers
+from nethook.doctor.signals.examined import first, lines, number, numbers, since, text
 
 EXAMINED = "predictions line up with targets"
+LAYOUT = "input and target lie alike"
 
 
 class Thresholds(NamedTuple):
@@ -33,6 +41,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     result = first(history, EXAMINED)
     if result is None or result.outcome != "found":
+        layout = first(history, LAYOUT)
+        if layout is not None and layout.outcome == "found":
+            yield _of_maps(history, layout)
+        else:
+            yield from _of_evaluations(history)
         return
     beside = number(result, "samples_beside", 0)
     if beside > limit.beside:
@@ -62,6 +75,75 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _of_maps(history: History, result: Examined) -> Finding:
+    how, samples = text(result, "how"), number(result, "samples", 0)
+    if result.fact("each"):
+        said = (
+            f"of {samples:.0f} samples, {number(result, 'share', 0):.0%} have targets that fit "
+            f"their picture better {how}, and others do not: pictures and targets are mirrored "
+            "each by itself"
+        )
+        fix = "Mirror both with one throw of the coin: one transform for the pair."
+    else:
+        said = (
+            f"{how}, the targets follow from what the pictures show around each place "
+            f"({number(result, 'explained', 0):.0%} of their variance), and as they lie they do "
+            f"not ({number(result, 'own', 0):.0%}): they do not lie as the pictures do"
+        )
+        fix = (
+            "Bring both into one order: (height, width), not (width, height), and turn or mirror "
+            "pictures and targets together."
+        )
+    return Finding(
+        "target-misaligned",
+        "error",
+        f"{said}.",
+        fix,
+        first_step=since(result),
+        last_step=max(since(result), history.steps - 1),
+        evidence={
+            "explained as they lie": Evidence(number(result, "own", 0)),
+            "explained otherwise": Evidence(number(result, "explained", 0)),
+        },
+        lines=lines(result),
+    )
+
+
+def _of_evaluations(history: History) -> Iterator[Finding]:
+    """Answers that are as spread as the targets, and belong to others."""
+    told = answers(history)
+    if told is None or not told.by_chance or not told.alike or told.unseen:
+        return
+    if told.of_classes:
+        how = (
+            f"{told.score:.0%} of {told.rows} answers are right, where {told.chance:.0%} would be "
+            f"by chance, and {told.trained:.0%} are in training"
+        )
+    else:
+        how = (
+            f"answers and targets have a correlation of {told.score:.2f}, and of "
+            f"{told.trained:.2f} in training"
+        )
+    source = told.first.fact("source")
+    yield Finding(
+        "target-misaligned",
+        "warning",
+        f"in the evaluation{source_line(source)} {how}, while answers as a whole are as spread as "
+        "the targets: these seem to be of another split, or in another order. (If not, the "
+        "training data is learnt by heart.)",
+        "Take inputs and targets of the evaluation from one place, in one order: no shuffle=True "
+        "where predictions are collected and compared later, test inputs with test targets.",
+        first_step=min(told.first.step, max(0, history.steps - 1)),
+        last_step=history.steps - 1,
+        evidence={
+            "score in evaluation": Evidence(told.score, told.chance + 3 * told.error),
+            "score in training": Evidence(told.trained),
+            "difference of answers and targets as a whole": Evidence(told.apart, 0.15 + told.noise),
+        },
+        lines=file_and_line(source),
+    )
+
+
 def _listed(places: list[int]) -> str:
     shown = [str(place) for place in places[:4]]
     return ", ".join(shown) + (", …" if len(places) > 4 else "") if shown else "other places"
@@ -72,6 +154,15 @@ RULE = Rule(
     Cause.LOSS,
     look,
     reads=(
+        *EVALUATED_READS,
+        "examined.input and target lie alike",
+        "examined.input and target lie alike.each",
+        "examined.input and target lie alike.explained",
+        "examined.input and target lie alike.how",
+        "examined.input and target lie alike.lines",
+        "examined.input and target lie alike.own",
+        "examined.input and target lie alike.samples",
+        "examined.input and target lie alike.share",
         "examined.predictions line up with targets",
         "examined.predictions line up with targets.beside",
         "examined.predictions line up with targets.lines",

@@ -3,7 +3,9 @@
 Cause: a sum over samples beside a mean over elements (the KL part of a VAE), an error in years
 beside a cross entropy: the gradient of one drowns that of the other.
 Evidence: the values of the terms when training begins and for long, and that the small one ends
-where an answer that is the same for all inputs would be, over the last records.
+where an answer that is the same for all inputs would be, over the last records. Terms need not
+differ that much at the start where the one that wins is brought down to nothing, and to nothing
+beside the other (the KL part of a VAE whose code says nothing any more).
 Fix: bring the terms to one size: divide by the same number, scale the targets, give weights.
 Silent: where the small term is learnt, where it is a penalty or has no targets (an entropy bonus,
 an adversary), where terms are of one size, and where nothing is learnt of the large one either.
@@ -27,6 +29,7 @@ class Thresholds(NamedTuple):
     """What may be changed."""
 
     ratio: float = 10  # of the terms at the start
+    gone: float = 0.02  # of a term, by its start and by the other: it is brought down to nothing
     records: float = 8
     learnt: float = 0.93  # of what a constant answer scores: above it nothing is learnt
     above: float = 1.5  # times that: it is something else that keeps the term up
@@ -63,19 +66,16 @@ def _found(records: list[LossFacts], limit: Thresholds) -> Finding | None:
             continue
         for large in courses:
             ratio = _times(large, small)
-            if large is small or ratio is None or ratio < limit.ratio or not _fell(large):
+            if large is small or ratio is None or not _fell(large):
+                continue
+            if ratio < limit.ratio and not _gone(large, small, limit.gone):
                 continue
             first = records[0]
             now = abs(large.values[-1] / small.values[-1]) if small.values[-1] else math.inf
             return Finding(
                 "unbalanced-loss-terms",
                 "warning",
-                f"two terms of the loss{source_line(first.fact('source'))} differ in size by a "
-                f"factor of {number(ratio)} ({_called(large)} {number(large.values[0])}, "
-                f"{_called(small)} {number(small.values[0])} at the start): the large one went to "
-                f"{number(large.values[-1])}, and the small one is still at "
-                f"{number(small.values[-1])}, where one answer for all inputs would be "
-                f"({number(_usual(small))}).",
+                _message(first, large, small, ratio, gone=ratio < limit.ratio),
                 "Bring the terms to one size: the same reduction (mean or sum) for all, targets "
                 "scaled to a spread of 1, or a weight per term.",
                 first_step=first.step,
@@ -90,6 +90,26 @@ def _found(records: list[LossFacts], limit: Thresholds) -> Finding | None:
                 lines=file_and_line(first.fact("source")),
             )
     return None
+
+
+def _message(first: LossFacts, large: _Course, small: _Course, ratio: float, *, gone: bool) -> str:
+    where = source_line(first.fact("source"))
+    stays = (
+        f"at {number(small.values[-1])}, where one answer for all inputs would be "
+        f"({number(_usual(small))})"
+    )
+    if gone:
+        return (
+            f"of the terms of the loss{where}, {_called(large)} was brought down to nothing (from "
+            f"{number(large.values[0])} to {number(large.values[-1])}), and {_called(small)} is "
+            f"still {stays}: it weighs too little beside the other to be learnt."
+        )
+    return (
+        f"two terms of the loss{where} differ in size by a factor of {number(ratio)} "
+        f"({_called(large)} {number(large.values[0])}, {_called(small)} "
+        f"{number(small.values[0])} at the start): the large one went to "
+        f"{number(large.values[-1])}, and the small one is still {stays}."
+    )
 
 
 def _courses(records: list[LossFacts]) -> list[_Course]:
@@ -163,6 +183,13 @@ def _times(large: _Course, small: _Course) -> float | None:
 def _fell(course: _Course) -> bool:
     """Whether the term that wins is learnt."""
     return _late(course.values) < 0.7 * median(course.values[:4])
+
+
+def _gone(course: _Course, beside: _Course, part: float) -> bool:
+    """Whether a term was brought down to nothing, by its start and by another one."""
+    late = abs(_late(course.values))
+    began = abs(median(course.values[:4]))
+    return late < part * began and late < part * abs(_late(beside.values))
 
 
 def _called(course: _Course) -> str:

@@ -1,9 +1,11 @@
 """Batches are (nearly) of one class, or follow the order of the targets.
 
-Cause: data is read in order, class by class or sorted, and the loader does not shuffle.
+Cause: data is read in order, class by class or sorted, and the loader does not shuffle; or it is
+split in that order, so that evaluations have classes which training never had.
 Evidence: how alike the targets of a batch are, against those of the run: of two targets from one
 batch, how much more often they are equal (or how much closer they are) than of two from anywhere.
-Fix: `shuffle=True`.
+Of a split: the share of evaluated targets whose class is in no record of training.
+Fix: `shuffle=True`; shuffle before the split.
 Silent: where batches are as mixed as the run, or have one target each. A note where each class
 comes once and not again (classes that are learnt one after the other on purpose), where numbers
 drift slowly (a series in time), and where the network knows all classes although they come in
@@ -23,6 +25,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Floats, History, LossFacts
 from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.evaluated import EVALUATED_READS, answers
 from nethook.doctor.signals.progress import PROGRESS_READS, constant_score
 from nethook.doctor.signals.quantiles import median
 
@@ -35,6 +38,7 @@ class Thresholds(NamedTuple):
     records: float = 8
     batch: float = 4  # targets in a batch
     correlation: float = 0.25  # of answers and targets within a batch
+    unseen: float = 0.3  # share of evaluated targets of classes that training never had
     loss: float = 0.5  # by that of a constant answer: below it in its worst steps, all is known
 
 
@@ -46,6 +50,28 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         if found is not None:
             yield found
             return
+    yield from _split(history, limit)
+
+
+def _split(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """Evaluations of classes that were never trained on."""
+    told = answers(history)
+    if told is None or told.unseen < limit.unseen:
+        return
+    source = told.first.fact("source")
+    yield Finding(
+        "unshuffled-data",
+        "warning",
+        f"{told.unseen:.0%} of the targets in the evaluation{source_line(source)} are of classes "
+        "that no record of training has: the data seems to be sorted by class, and was split in "
+        "that order.",
+        "Shuffle the samples before they are split: torch.utils.data.random_split, or a "
+        "permutation of the indices.",
+        first_step=min(told.first.step, max(0, history.steps - 1)),
+        last_step=history.steps - 1,
+        evidence={"targets of classes never trained on": Evidence(told.unseen, limit.unseen)},
+        lines=file_and_line(source),
+    )
 
 
 def _of_classes(
@@ -203,9 +229,7 @@ RULE = Rule(
     Cause.DATA,
     look,
     reads=(
-        *PROGRESS_READS,
-        "loss.correlation",
-        "loss.source",
+        *dict.fromkeys((*EVALUATED_READS, *PROGRESS_READS)),
         "series.@loop.forwards.mean",
     ),
     defaults=Thresholds(),

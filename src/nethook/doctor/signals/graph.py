@@ -61,6 +61,10 @@ class Graph(NamedTuple):
     """Parameters that were made in the forward, and were gone after it."""
     loads: tuple[Mapping[str, Any], ...]
     """Calls of `load_state_dict` that gave a model its own tensors."""
+    same_loads: tuple[Mapping[str, Any], ...] = ()
+    """Modules that were given the state that they had, again and again."""
+    unmatched_loads: tuple[Mapping[str, Any], ...] = ()
+    """Loads in which not one name was that of a parameter."""
 
     @property
     def stale(self) -> tuple[Stepper, ...]:
@@ -102,6 +106,8 @@ def _read(history: History) -> Graph:
         tuple(_list(facts, "attributes")),
         dict(facts.get("born") or {}),
         tuple(_list(facts, "loads")),
+        tuple(_list(facts, "same_loads")),
+        tuple(_list(facts, "unmatched_loads")),
     )
 
 

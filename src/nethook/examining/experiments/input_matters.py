@@ -18,12 +18,12 @@ other weights.
 from __future__ import annotations
 
 import torch
-from torch import nn
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import tensors
 from nethook.examining.experiment import Result, fine, found, not_applicable, question
 from nethook.examining.probes.batch_axis import is_whole, tensors_of, with_tensors
+from nethook.examining.probes.fresh_weights import draw_weights
 from nethook.examining.probes.moved import change, comparable
 from nethook.examining.probes.once import evaluated
 from nethook.examining.rehearsal import Rehearsal
@@ -82,21 +82,10 @@ def _why_meant(rehearsal: Rehearsal, base: object) -> str:
     if _moved(base, drawn):
         return "the model draws what it returns"
     other = rehearsal.twin()
-    _draw_weights(other.model)
+    draw_weights(other.model)
     if _matters(other, other.run(training=False, outputs_only=True).output):
         return "with other weights it matters"
     return ""
-
-
-def _draw_weights(model: nn.Module) -> None:
-    """Weights as of a fresh network: none of them zero, and of a size that keeps a signal."""
-    source = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.is_floating_point() and weight.layout is torch.strided:
-                size = (2 / max(1, weight.shape[1:].numel())) ** 0.5 if weight.dim() > 1 else 0.1
-                drawn = torch.randn(weight.shape, generator=source, device="cpu")
-                weight.copy_(size * drawn)
 
 
 def _differs(tensor: torch.Tensor) -> bool:

@@ -2,8 +2,10 @@
 
 Experiment: targets are compared with inputs at shifts of -2 to 3 steps; where they agree, single
 things are changed to see how far each prediction looks. One step beyond the last thing that is seen
-is a language model. At that very thing, a model that looks back only is to copy its input; two
-steps beyond it, the sequence was shifted twice. A target of one number may stand in its own input.
+is a language model. Where single positions are scored among others, as of a masked language model,
+none of them may see itself. At that very thing, a model that looks back only is to copy its input;
+two steps beyond it, the sequence was shifted twice. A target of one number may stand in its own
+input.
 
 Meaning: labels shifted by the collator and by the model, labels not shifted at all, a window that
 ends one step too late, a column of the table that is the answer.
@@ -69,6 +71,9 @@ class WhatTheTargetIs:
             "ahead": 0 if told[0].ahead is None else told[0].ahead,
             "tried": told[0].tried,
         }
+        hidden = [one for one in told if one.chosen and one.shift == 0]
+        if hidden and len(hidden) == len(told) and all(one.itself == one.tried for one in hidden):
+            return found(self, what="input", masked=True, lines=lines, **facts)
         backward = [one for one in told if one.reach is not None and one.reach <= 0]
         if len(backward) < len(told):  # one of them is seen whole: an autoencoder, or a leak
             return fine(self, **facts)

@@ -62,7 +62,7 @@ def places_of(rehearsal: Rehearsal) -> Places | None:
     passage = rehearsal.passage
     if passage is None or call.inside_model or call.op < 0:
         return None
-    slot = _target_slot(passage, call)
+    slot = target_slot(passage, call)
     if slot is None:
         return None
     known = {
@@ -131,7 +131,8 @@ def prediction_row(prediction: torch.Tensor, call: LossCall, place: int) -> torc
     return None
 
 
-def _target_slot(passage: Passage, call: LossCall) -> int | None:
+def target_slot(passage: Passage, call: LossCall) -> int | None:
+    """The number of the tensor in a passage that is the target of a loss."""
     op = passage.ops[call.op]
     if is_loss(op.function):
         target = arguments_of(op.function, op.args, op.kwargs).target

@@ -86,6 +86,8 @@ class Followed:
         sees_itself: whether rows move with the very thing that is their target.
         sees_back: whether rows move with something before the last thing that they see.
         tried: positions that were changed.
+        itself: of these, how many moved the row that they are the target of.
+        chosen: whether the loss scores some positions among others that hold something, too.
     """
 
     layout: Layout
@@ -95,6 +97,8 @@ class Followed:
     sees_itself: bool
     sees_back: bool
     tried: int
+    itself: int = 0
+    chosen: bool = False
 
     @property
     def ahead(self) -> int | None:
@@ -239,9 +243,16 @@ def _reach(
     if not bool(counts.any()):
         return None
     reaches: list[int] = []
-    sees_itself = sees_back = False
+    sees_back = False
     tried, whole = 0, 0
-    for position in sorted({steps // 4, steps // 2, (3 * steps) // 4, steps - 2}):
+    chosen = _is_chosen(given, layout, laid.any(-1))
+    positions = {steps // 4, steps // 2, (3 * steps) // 4, steps - 2}
+    if chosen:  # only what is scored can move its own row
+        places = (counts.nonzero().reshape(-1) + shift).tolist()
+        inside = [place for place in places if 0 <= place < steps]
+        positions = set(inside[:: max(1, len(inside) // 4)][:4]) or positions
+    itself = 0
+    for position in sorted(positions):
         changed = _changed(rehearsal, layout, sample, position)
         if changed is None:
             continue
@@ -261,14 +272,26 @@ def _reach(
         whole += at[0] == int(counts.nonzero()[0])
         sees_back = sees_back or len(at) > 1
         own = position - shift
-        sees_itself = sees_itself or (0 <= own < layout.steps and bool(moved[own]))
+        itself += 0 <= own < layout.steps and bool(moved[own])
     if tried < 2:
         return None
     # A reach that grows with the position is no reach: those rows see everything.
     everything = whole == tried and max(reaches) > max(2, steps // 3)
     reach = None if everything else max(reaches)
     offset = _offset(rehearsal, layout, sample, samples)
-    return Followed(layout, shift, reach, offset, sees_itself, sees_back, tried)
+    return Followed(layout, shift, reach, offset, itself > 0, sees_back, tried, itself, chosen)
+
+
+def _is_chosen(given: torch.Tensor, layout: Layout, scored: torch.Tensor) -> bool:
+    """Whether positions are scored here and there, and others hold words as well: masked ones."""
+    sequence = layout.sequence(given.detach().cpu())
+    if scored.shape != sequence.shape[:2] or not is_whole(given):
+        return False
+    later = scored.flip(1).cummax(1).values.flip(1)
+    earlier = scored.cummax(1).values
+    between = ~scored & later & earlier  # neither a prefix nor padding
+    share = float(scored.float().mean())
+    return share < 0.6 and len(sequence[between].unique()) >= 3
 
 
 def _changed(rehearsal: Rehearsal, layout: Layout, sample: int, position: int) -> Inputs | None:

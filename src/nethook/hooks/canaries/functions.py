@@ -233,6 +233,7 @@ def _compiled_frames() -> bool:
 
 @canary(
     "torch.utils.data.dataloader._BaseDataLoaderIter",
+    "torch.utils.data.dataloader._BaseDataLoaderIter._dataset",
     "torch.utils.data.dataloader._BaseDataLoaderIter._index_sampler",
     "torch.utils.data.dataloader._BaseDataLoaderIter._auto_collation",
 )
@@ -247,5 +248,6 @@ def _loaders() -> bool:
         isinstance(iterator, kind)
         and "__next__" in vars(kind)
         and sampler is data.batch_sampler
+        and private.dataset_of_loader(iterator) is samples
         and private.collates(iterator) is True
     )

@@ -7,10 +7,16 @@ from typing import Any
 
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.wrapped import WrappedFunction
-from nethook.torch_private import collates, loader_iterator, sampler_of_loader
+from nethook.torch_private import (
+    collates,
+    dataset_of_loader,
+    loader_iterator,
+    sampler_of_loader,
+)
 
-Seen = Callable[[Any, bool, Any], None]
-"""`seen(sampler, collated, batch)`: the sampler of batches; whether samples are put together."""
+Seen = Callable[[Any, Any, bool, Any], None]
+"""`seen(sampler, dataset, collated, batch)`: the sampler of batches; whether samples are put
+together."""
 
 
 class LoaderBatches:
@@ -45,5 +51,8 @@ class _OnNext(Hook):
     def __call__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         batch = function(*args, **kwargs)
         if self.owner.alive and args:
-            self._seen(sampler_of_loader(args[0]), collates(args[0]), batch)
+            loader = args[0]
+            self._seen(
+                sampler_of_loader(loader), dataset_of_loader(loader), collates(loader), batch
+            )
         return batch

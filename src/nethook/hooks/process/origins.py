@@ -9,7 +9,7 @@ are wrapped; they hold nothing alive.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import torch
@@ -30,6 +30,8 @@ _loaded: Final[dict[int, weakref.ref[torch.Tensor]]] = {}
 _registered: Final[dict[int, weakref.ref[torch.Tensor]]] = {}
 _states: Final[dict[int, tuple[weakref.ref[Any], int]]] = {}
 _loads: Final[dict[str, int]] = {}
+_again: Final[dict[int, tuple[weakref.ref[nn.Module], dict[str, Any]]]] = {}
+_unmatched: Final[dict[int, tuple[weakref.ref[nn.Module], dict[str, Any]]]] = {}
 _LOADED_MARK: Final = "_is_hf_initialized"
 """What transformers sets on a parameter that it has loaded by itself."""
 _MOST: Final = 100_000
@@ -59,6 +61,8 @@ def note_origins(hooks: Attachment) -> None:
     registering = _OnRegistering(hooks.owner, "Module")
     hooks.add(module_hooks.register_module_parameter_registration_hook(registering))
     _loads.clear()
+    _again.clear()
+    _unmatched.clear()
 
 
 def optimizers_made() -> list[Optimizer]:
@@ -89,6 +93,17 @@ def lines_of_schedulers(optimizer: Optimizer) -> list[str]:
         elif getattr(scheduler, "optimizer", None) is optimizer and line:
             lines.append(line)
     return list(dict.fromkeys(lines))
+
+
+def steps_planned(optimizer: Optimizer) -> list[int]:
+    """How many steps the schedulers of an optimizer were laid out for, of those that say so."""
+    made = [reference() for reference, _ in list(_schedulers.values())]
+    planned = [
+        getattr(one, "total_steps", None)
+        for one in made
+        if getattr(one, "optimizer", None) is optimizer
+    ]
+    return [steps for steps in planned if isinstance(steps, int)]
 
 
 def was_loaded(model: nn.Module) -> bool:
@@ -122,6 +137,34 @@ def loads_of_itself() -> list[dict[str, Any]]:
     Such a state was kept by reference, and its weights were written so often since.
     """
     return [{"line": line, "writes": writes} for line, writes in _loads.items()]
+
+
+def loads_of_the_same() -> list[dict[str, Any]]:
+    """Modules that were given their own state again and again: `{"line": …, "times": …}`.
+
+    The state was taken from the module for the call, and the weights have never changed between
+    two of them: a target network that copies itself.
+    """
+    return [
+        {"line": facts["line"], "times": facts["times"]}
+        for _, facts in _again.values()
+        if facts["same"]
+    ]
+
+
+def loads_unmatched(models: Iterable[nn.Module]) -> list[dict[str, Any]]:
+    """Loads into these models, or into a part of one, in which no name fitted.
+
+    Of each: its line, the names that were given and wanted, one of each, and how many would fit
+    without the beginning that the given ones, or those of the module, have before them.
+    """
+    owned = {id(parameter) for model in models for parameter in model.parameters()}
+    found = []
+    for reference, facts in _unmatched.values():
+        module = reference()
+        if module is not None and any(id(one) in owned for one in module.parameters()):
+            found.append(dict(facts))
+    return found
 
 
 def _is_loaded(tensor: torch.Tensor) -> bool:
@@ -162,6 +205,7 @@ class _OnLoading(Hook):
                 with quiet():
                     _note_loaded(*args, **kwargs)
                     _note_load_of_itself(*args, **kwargs)
+                    _note_unmatched(args[0], result)
             except Exception:  # a module of a kind of its own
                 return result
         return result
@@ -223,10 +267,55 @@ def _note_load_of_itself(module: nn.Module, state_dict: Any = None, *_: Any, **_
     writes = version_of(first) - version - 1  # the load itself is one
     own = dict([*module.named_parameters(), *module.named_buffers()])
     given: dict[str, Any] = {name: state_dict.get(name) for name in own}
-    if writes <= _WRITES or not all(_is_same(given[name], mine) for name, mine in own.items()):
+    if not all(_is_same(given[name], mine) for name, mine in own.items()):
         return
+    if writes == 0:
+        _note_again(module, first)
+    elif writes > _WRITES:
+        _loads[_line()] = writes
+
+
+def _note_again(module: nn.Module, first: torch.Tensor) -> None:
+    """A module was given the state that it has, taken for the call."""
+    mark = float(first.detach().double().sum())
+    reference, facts = _again.get(id(module), (None, {}))
+    if reference is None or reference() is not module:
+        if len(_again) < _MOST_STATES:
+            _again[id(module)] = (
+                weakref.ref(module), {"line": _line(), "times": 1, "same": True, "mark": mark}
+            )  # fmt: skip
+        return
+    facts["times"] += 1
+    # Weights that something else has changed since are in no need of the call.
+    facts["same"] = facts["same"] and facts["mark"] == mark
+
+
+def _note_unmatched(module: nn.Module, result: Any) -> None:
+    """A state was loaded; of which not one name is a parameter's."""
+    _unmatched.pop(id(module), None)  # what another load has filled since is filled
+    given = [str(name) for name in getattr(result, "unexpected_keys", ())]
+    missing = {str(name) for name in getattr(result, "missing_keys", ())}
+    own = [name for name, _ in module.named_parameters()]
+    if not own or not given or not missing.issuperset(own) or len(_unmatched) >= _MOST_STATES:
+        return
+    wanted = set(own)
+    ends = {end for name in given for end in _ends(name)} & wanted
+    longer = {name for name in own if not set(given).isdisjoint(_ends(name))}
+    _unmatched[id(module)] = weakref.ref(module), {
+        "line": _line(), "given": len(given), "wanted": len(own), "fits": len(ends | longer),
+        "one_given": given[0], "one_wanted": own[0],
+    }  # fmt: skip
+
+
+def _ends(name: str) -> list[str]:
+    """A name without its first parts: `conv.weight` of `module.conv.weight`."""
+    parts = name.split(".")
+    return [".".join(parts[start:]) for start in range(1, len(parts) - 1)]
+
+
+def _line() -> str:
     line = line_of_script()
-    _loads[str(line) if line.line else ""] = writes
+    return str(line) if line.line else ""
 
 
 def _is_same(given: Any, mine: torch.Tensor) -> bool:

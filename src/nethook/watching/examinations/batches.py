@@ -43,11 +43,11 @@ class SeenBatches:
         elif self.repeats is not False:
             self.repeats = _is_same(first, self._first)
 
-    def loaded(self, sampler: Any, collated: bool) -> None:
+    def loaded(self, sampler: Any, collated: bool, dataset: Any = None) -> None:
         """A data loader has handed a batch out."""
         from nethook.examining.batch_facts import loader_facts
 
-        self.loader = loader_facts(sampler, collated)
+        self.loader = loader_facts(sampler, collated, dataset)
         self._fresh = True
 
     def facts(self, inputs: Inputs, calls: int) -> BatchFacts:

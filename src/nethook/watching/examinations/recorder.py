@@ -171,12 +171,12 @@ class Examinations(FailsAlone, Recorder):
             self._keeper.sweep()
         self.loaders.remove()
 
-    def _batch_loaded(self, sampler: Any, collated: bool, batch: Any) -> None:
+    def _batch_loaded(self, sampler: Any, dataset: Any, collated: bool, batch: Any) -> None:
         """A data loader has handed a batch out."""
         if self.off or not self._watching.guard.alive:
             return
         try:
-            self._batches.loaded(sampler, collated)
+            self._batches.loaded(sampler, collated, dataset)
         except Exception as error:
             self.failed(error)
 

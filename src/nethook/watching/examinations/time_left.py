@@ -70,9 +70,9 @@ class TimeLeft:
 
     def deadline(self) -> Deadline:
         """When what begins now has to end."""
-        from nethook.examining.limits import MOST, Deadline
+        from nethook.examining.limits import CLOCK, Deadline
 
-        return Deadline(self.left(), max(0.0, MOST - (self.seconds - self._loading)))
+        return Deadline(self.left(), max(0.0, CLOCK - (self.seconds - self._loading)))
 
     def why_too_slow(self, size: int, forward: float) -> str:
         """Why there is no time for a copy and a run of it, in words; "" where there is.

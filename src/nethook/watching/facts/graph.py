@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from nethook.hooks.autograd.leaves import leaves_of
-from nethook.hooks.process.origins import loads_of_itself
+from nethook.hooks.process.origins import loads_of_itself, loads_of_the_same, loads_unmatched
 from nethook.hooks.process.source_line import line_of_script
 from nethook.stats.shards import is_shared
 from nethook.watching.facts.attributes import Attributes
@@ -138,6 +138,8 @@ class Graph(FailsAlone, Recorder):
                 "attributes": self._attributes.found(self._watching.step),
                 "born": self._loose.born,
                 "loads": loads_of_itself(),
+                "same_loads": loads_of_the_same(),
+                "unmatched_loads": loads_unmatched(self._models.values()),
             }
         if told != self._told:
             self._told = told

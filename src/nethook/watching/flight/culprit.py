@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from nethook.runs.names import GRADS, OUTPUTS, PARAM_GRADS, PARAMS
+from nethook.runs.names import GRADS, MADE_BY_OPTIMIZER, OUTPUTS, PARAM_GRADS, PARAMS
 from nethook.watching.flight.flag import Flag
 from nethook.watching.flight.loss import LossCause
 from nethook.watching.flight.ranges import Range, is_finite, range_of, ranges_of
@@ -167,7 +167,7 @@ def _forward(first: Suspect, inputs: object, *, healthy: bool) -> Pinned:
             return Pinned(
                 "optimizer", addresses[0], first.step - 1,
                 f"after the step {names} {'is' if len(addresses) == 1 else 'are'} not finite, and "
-                "the gradients were", reason="made by the optimizer from finite gradients",
+                "the gradients were", reason=MADE_BY_OPTIMIZER,
                 call=first.call,
             )  # fmt: skip
         return Pinned(
@@ -253,7 +253,7 @@ def _behind(suspects: Sequence[Suspect]) -> Pinned:
     return Pinned(
         "optimizer", first.address, first.step,
         f"the step left {first.address!r} {_what(first)}, and its gradient was finite",
-        reason="made by the optimizer from finite gradients", call=first.call,
+        reason=MADE_BY_OPTIMIZER, call=first.call,
         ranges=[] if first.value is None else [first.value],
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from nethook.hooks.process.origins import line_of_optimizer, lines_of_schedulers
+from nethook.hooks.process.origins import line_of_optimizer, lines_of_schedulers, steps_planned
 from nethook.runs import names
 from nethook.runs.secrets.masking import masked_setting
 from nethook.stats.shards import local_part
@@ -98,6 +98,7 @@ class Track:
                     "type": self.type,
                     "line": line_of_optimizer(optimizer),
                     "schedulers": schedulers,
+                    "planned": steps_planned(optimizer),
                     "groups": settings,
                     "parameters": self.sizes,
                     "fused": any(bool(group.get("fused")) for group in optimizer.param_groups),

@@ -7,6 +7,7 @@ that of simple means and sums. Of a part that cannot be computed the value is wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -34,15 +35,21 @@ from nethook.watching.losses.kinds import LARGE, Made, Operands, operands_of
 MOST: Final = 6
 """A loss with more parts is the sum over something: time steps, micro-batches."""
 _DEEP: Final = 12  # operations between a part and what was kept
+_BY_ELEMENT: Final = frozenset({"AccumulateGrad", "Addmm", "Exp", "Log", "Pow", "Sigmoid", "Tanh"})
 _PASSED: Final = frozenset({"Alias", "Clone", "ToCopy", "Squeeze", "View"})
 
 
 @dataclass(frozen=True)
 class Part:
-    """One summand: the node that has made it, and what it was multiplied by."""
+    """One summand: the node that has made it, and what it was multiplied by.
+
+    `reduced` is how a sum over samples, `(a + b).mean()`, makes one number of it: `Mean` or `Sum`;
+    "" where it is one number by itself.
+    """
 
     node: Node
     factor: float
+    reduced: str = ""
 
 
 def parts_of(root: Node, scale: float = 1.0) -> list[Part]:
@@ -66,6 +73,8 @@ def parts_of(root: Node, scale: float = 1.0) -> list[Part]:
 
 def _apart(part: Part) -> list[Part] | None:
     node, name = part.node, name_of(part.node)
+    if part.reduced:
+        return _apart_by_sample(part)
     if shape_of(node) != () or name in LOSS_NODES:
         return None
     edges = [(index, edge) for index, (edge, _) in enumerate(node.next_functions) if edge]
@@ -89,7 +98,27 @@ def _apart(part: Part) -> list[Part] | None:
         by = 1.0 / max(len(inner), 1) if name == "Mean" else 1.0
         if all(shape_of(edge) == () for edge in inner):
             return [Part(edge, part.factor * by) for edge in inner]
+    if name in ("Sum", "Mean") and edges and name_of(edges[0][1]) in ("Add", "Sub"):
+        inner = Part(edges[0][1], part.factor, name)
+        return [inner] if _apart_by_sample(inner) is not None else None
     return None
+
+
+def _apart_by_sample(part: Part) -> list[Part] | None:
+    """The summands of a loss that is added up sample by sample before it is reduced."""
+    node, name = part.node, name_of(part.node)
+    edges = [(index, edge) for index, (edge, _) in enumerate(node.next_functions) if edge]
+    shapes = {shape_of(edge) for _, edge in edges}
+    if name not in ("Add", "Sub") or len(edges) != 2 or shapes != {shape_of(node)}:
+        return None
+    if name_of(edges[0][1]) in _BY_ELEMENT or name_of(edges[1][1]) in _BY_ELEMENT:
+        return None  # (prediction - target), mu + sigma * noise: one thing
+    alpha = option(node, "alpha")
+    size = float(alpha) if isinstance(alpha, int | float) else 1.0
+    size = size if name == "Add" else -size
+    return [
+        Part(edge, part.factor * (size if index else 1.0), part.reduced) for index, edge in edges
+    ]
 
 
 @unrecorded
@@ -103,6 +132,8 @@ def part_numbers(
     values, constants = [], []
     for part in parts:
         value = value_of(part.node, kept)
+        if value is not None and part.reduced:
+            value = value.mean() if part.reduced == "Mean" else value.sum()
         values.append(value)
         inside = [pair for pair in terms if _is_within(pair[0], part.node)]
         operands = operands_of(*inside[0], kept) if len(inside) == 1 else Operands()
@@ -142,8 +173,17 @@ def _number(value: torch.Tensor | None, device: torch.device) -> torch.Tensor:
 def _constant(operands: Operands, made: Made) -> torch.Tensor | None:
     """The score of the best constant answer, as far as one batch tells."""
     target, prediction = operands.target, operands.prediction
-    if target is None or prediction is None or made.reduction != "mean":
+    if target is None or prediction is None or made.reduction not in ("mean", "sum"):
         return None
+    score = _constant_mean(operands, made, target, prediction)
+    if score is None or made.reduction == "mean":
+        return score
+    return score * (target.numel() if made.kind not in ("cross_entropy", "nll") else math.nan)
+
+
+def _constant_mean(
+    operands: Operands, made: Made, target: torch.Tensor, prediction: torch.Tensor
+) -> torch.Tensor | None:
     if _unfit(target) or made.options.get("weight") or made.options.get("pos_weight"):
         return None
     if made.kind in ("cross_entropy", "nll") and target.dim() < prediction.dim():
@@ -158,10 +198,12 @@ def _constant(operands: Operands, made: Made) -> torch.Tensor | None:
         return _of_several(entropy, (counts > 0).sum() > 1)
     if made.kind == "mse" and target.dim() and len(target) > 1:
         return target.float().var(0).mean()
-    if made.kind in ("bce", "bce_with_logits") and target.numel() == len(target) > 1:
-        share = target.float().mean()
-        entropy = torch.special.entr(torch.stack([share, 1 - share])).sum() + 0.5 / len(target)
-        return _of_several(entropy, (share > 0) & (share < 1))
+    if made.kind in ("bce", "bce_with_logits") and target.dim() and len(target) > 1:
+        share = target.float().mean(0)
+        inside = (share > 0) & (share < 1)
+        entropy = torch.special.entr(torch.stack([share, 1 - share])).sum(0)
+        entropy = torch.where(inside, entropy + 0.5 / len(target), entropy)
+        return _of_several(entropy.mean(), inside.any())
     return None
 
 
@@ -202,9 +244,17 @@ def _input(node: Node, kept: Kept, deep: int, index: int = 0) -> torch.Tensor | 
 
 def _reduced(node: Node, kept: Kept, deep: int) -> torch.Tensor | None:
     inner = _input(node, kept, deep)
-    if inner is None or shape_of(node) != ():
+    if inner is None:
         return None
-    return inner.mean() if name_of(node) == "Mean" else inner.sum()
+    function = torch.mean if name_of(node) == "Mean" else torch.sum
+    if shape_of(node) == ():
+        return function(inner)
+    dims = option(node, "dim")
+    if not isinstance(dims, int | tuple | list):
+        return None
+    dims = [signed(dim) for dim in ([dims] if isinstance(dims, int) else dims)]
+    reduced = function(inner, dim=dims, keepdim=bool(option(node, "keepdim")))
+    return reduced if tuple(reduced.shape) == tuple(shape_of(node) or ()) else None
 
 
 def _operand(node: Node, kept: Kept, deep: int, index: int, name: str) -> Any:

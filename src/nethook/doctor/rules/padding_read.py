@@ -1,0 +1,73 @@
+"""The model reads padding, and nothing of what was padded.
+
+Cause: an attention mask that is the wrong way round (True means "look here" in one function and
+"leave out" in another), or an output that is read at the last position, where a short sequence has
+only padding behind it.
+Evidence: on a copy, other words in all padded sequences leave the output as it is, with the weights
+that it has and with others, and another padding moves it; and a loss that does not fall.
+Fix: turn the mask around; read the output at the last word, by its length.
+Silent: where words matter, however little, where padding does not, and where the loss falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from nethook.doctor.finding import Evidence, Finding
+from nethook.doctor.history import History
+from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.examined import first, lines, number, since
+from nethook.doctor.signals.progress import PROGRESS_READS, progress
+
+EXAMINED: Final = "the words matter"
+
+
+class Thresholds(NamedTuple):
+    """What may be changed."""
+
+    steps: float = 20
+
+
+def look(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """At most one finding."""
+    result = first(history, EXAMINED)
+    went = progress(history)
+    if result is None or went is None or went.improves or history.steps < limit.steps:
+        return
+    share, sequences = number(result, "share", 0.0), number(result, "sequences", 0.0)
+    sure = result.outcome == "found"
+    weights = " with the weights that it has and with others" if sure else ""
+    yield Finding(
+        "padding-read",
+        "error" if sure else "warning",
+        f"on a copy of the model, other words in {sequences:.0f} padded sequences leave its output "
+        f"as it is{weights}, and other tokens in the place of their padding ({share:.0%} of the "
+        "batch) move it: the output is made of the padding.",
+        "Look at the attention mask: scaled_dot_product_attention takes True for what is seen, "
+        "key_padding_mask True for what is not. If the last position is read, read that of the "
+        "last word instead (output[range(n), lengths - 1], or pack_padded_sequence).",
+        first_step=since(result),
+        last_step=max(since(result), history.steps - 1),
+        evidence={
+            "change of the output with other words": Evidence(0.0),
+            "share of padding": Evidence(share),
+        },
+        lines=lines(result),
+    )
+
+
+RULE = Rule(
+    "padding-read",
+    Cause.DATA,
+    look,
+    reads=(
+        *PROGRESS_READS,
+        f"examined.{EXAMINED}",
+        f"examined.{EXAMINED}.lines",
+        f"examined.{EXAMINED}.sequences",
+        f"examined.{EXAMINED}.share",
+        "series.@loop.forwards.mean",
+    ),
+    defaults=Thresholds(),
+)

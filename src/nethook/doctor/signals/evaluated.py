@@ -1,0 +1,186 @@
+"""How answers and targets go together in evaluations, against training.
+
+A network that has learnt its training data answers to unseen samples better than by chance. Where
+it does not, its answers say why: as spread as the targets are, they belong to other samples; where
+targets are of classes that training never had, the split was made along the order of the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from nethook.doctor.history import Floats, History, LossFacts
+from nethook.doctor.signals.quantiles import median
+
+EVALUATED_READS: Final = (
+    "loss.accuracy",
+    "loss.argmax_counts",
+    "loss.class_counts",
+    "loss.correlation",
+    "loss.kind",
+    "loss.prediction",
+    "loss.source",
+    "loss.target",
+)
+"""The fields that `answers` reads."""
+
+FEWEST: Final = 24
+"""Targets of a record below which it says nothing."""
+_CLASSES: Final = ("cross_entropy", "nll")
+_NUMBERS: Final = ("mse", "l1", "smooth_l1", "huber")
+
+
+class Answers(NamedTuple):
+    """What the last evaluations show, beside the last records of training.
+
+    `score` is the share of right answers, or the correlation of numbers with their targets.
+    """
+
+    first: LossFacts  # the first record of evaluations that is like this
+    score: float
+    chance: (
+        float  # what the score would be if answers and targets had nothing to do with each other
+    )
+    error: float  # how well the score is known
+    trained: float  # the score in training
+    apart: float  # how different answers and targets are as a whole: 0 for the same distribution
+    noise: float  # what `apart` would be by chance
+    unseen: float  # share of targets of classes that training never had
+    rows: int
+    of_classes: bool
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether answers fit their targets no better than those of other samples would."""
+        learnt = self.trained > max(0.6, self.chance + 0.3)
+        return learnt and self.score < min(self.chance + 3 * self.error, 0.6 * self.trained)
+
+    @property
+    def alike(self) -> bool:
+        """Whether answers as a whole are as spread as the targets are."""
+        return self.apart < 0.15 + self.noise
+
+
+def answers(history: History) -> Answers | None:
+    """Of the loss that most evaluations were seen of; None where too little is known."""
+    return history.once("answers", _answers)
+
+
+def _answers(history: History) -> Answers | None:
+    records = history.records("eval")
+    names = dict.fromkeys(record.name for record in records)
+    of_names = [[record for record in records if record.name == name] for name in names]
+    for kept in sorted(of_names, key=len, reverse=True):
+        told = _of_classes(history, kept) or _of_numbers(history, kept)
+        if told is not None:
+            return told
+    return None
+
+
+def _of_classes(history: History, records: Sequence[LossFacts]) -> Answers | None:
+    late = [record for record in _late(records) if _is_of_classes(record)]
+    trained = [record for record in history.records("train") if _is_of_classes(record)]
+    if not late or len(trained) < 3:
+        return None
+    wanted, said = _sum(late, "class_counts"), _sum(late, "argmax_counts")
+    known = _sum(trained, "class_counts")
+    if wanted is None or said is None or known is None or len({*map(len, (wanted, said))}) != 1:
+        return None
+    rows = int(min(np.sum(record.fact("class_counts")) for record in late))
+    if rows < FEWEST or len(known) != len(wanted):
+        return None
+    shares, spoken = wanted / wanted.sum(), said / max(said.sum(), 1)
+    chance = float((shares * spoken).sum())
+    error = math.sqrt(max(chance * (1 - chance), 0.01) / rows)
+    return Answers(
+        _since(records, "accuracy", chance + 3 * error) or late[0],
+        median([float(record.fact("accuracy")) for record in late]),
+        chance,
+        error,
+        median([float(record.fact("accuracy")) for record in _late(trained)]),
+        0.5 * float(np.abs(shares - spoken).sum()),
+        math.sqrt(int((wanted + said > 0).sum()) / (math.pi * rows)),
+        _unseen(wanted, known),
+        rows,
+        of_classes=True,
+    )
+
+
+def _of_numbers(history: History, records: Sequence[LossFacts]) -> Answers | None:
+    late = [record for record in _late(records) if _is_of_numbers(record)]
+    trained = [record for record in history.records("train") if _is_of_numbers(record)]
+    if not late or len(trained) < 3:
+        return None
+    rows = min(int(math.prod((record.fact("target") or {})["shape"])) for record in late)
+    if rows < FEWEST:
+        return None
+    target, said = (late[-1].fact(name) or {} for name in ("target", "prediction"))
+    wide = max(float(target["std"]), 1e-12)
+    ratio = max(float(said["std"]), 1e-12) / wide
+    offset = abs(float(said["mean"]) - float(target["mean"])) / wide
+    return Answers(
+        _since(records, "correlation", 3 / math.sqrt(rows)) or late[0],
+        median([float(record.fact("correlation")) for record in late]),
+        0.0,
+        1 / math.sqrt(rows),
+        median([float(record.fact("correlation")) for record in _late(trained)]),
+        max(offset / 3, abs(math.log2(ratio)) / 6),
+        0.0,
+        0.0,
+        rows,
+        of_classes=False,
+    )
+
+
+def _since(records: Sequence[LossFacts], name: str, below: float) -> LossFacts | None:
+    """The first record from which on a score is below a limit, to the end."""
+    first = None
+    for record in reversed(records):
+        score = record.fact(name)
+        if score is None or float(score) >= below:
+            break
+        first = record
+    return first
+
+
+def _late(records: Sequence[LossFacts]) -> Sequence[LossFacts]:
+    return records[-max(1, min(5, len(records) // 3)) :]
+
+
+def _is_of_classes(record: LossFacts) -> bool:
+    return (
+        record.fact("kind") in _CLASSES
+        and isinstance(record.fact("class_counts"), list)
+        and isinstance(record.fact("argmax_counts"), list)
+        and record.fact("accuracy") is not None
+    )
+
+
+def _is_of_numbers(record: LossFacts) -> bool:
+    both = [record.fact(name) or {} for name in ("target", "prediction")]
+    return (
+        record.fact("kind") in _NUMBERS
+        and record.fact("correlation") is not None
+        and all(one.get("std") is not None and one.get("mean") is not None for one in both)
+        and bool(both[0].get("shape"))
+    )
+
+
+def _sum(records: Sequence[LossFacts], name: str) -> Floats | None:
+    counts = [np.asarray(record.fact(name), np.float64) for record in records]
+    if len({len(one) for one in counts}) != 1:
+        return None
+    total: Floats = np.sum(counts, axis=0)
+    return total
+
+
+def _unseen(wanted: Floats, known: Floats) -> float:
+    """Share of targets whose class training never had, of those that it should have shown."""
+    shares = wanted / wanted.sum()
+    expected = shares * known.sum()  # if both were drawn from the same classes
+    never = (known == 0) & (expected > 5)
+    return float(shares[never].sum())

@@ -1,0 +1,42 @@
+"""The rule `padding-read`: when it reports, and when it does not."""
+
+from __future__ import annotations
+
+from nethook.doctor.causes import root_causes
+from nethook.doctor.rule import Cause
+from tests.doctor.ill import stuck, well
+from tests.doctor.synthetic import Made
+
+EXAMINED = "the words matter"
+
+
+def test_a_run_that_learns_nothing() -> None:
+    (finding,) = stuck().examined(EXAMINED, sequences=32, share=0.6).found("padding-read")
+    assert finding.severity == "error"
+    assert "32 padded sequences" in finding.message
+    assert "(60% of the batch)" in finding.message
+    assert "with the weights that it has and with others" in finding.message
+
+
+def test_words_that_other_weights_would_let_through() -> None:
+    made = stuck().examined(EXAMINED, "question", sequences=32, share=0.6)
+    (finding,) = made.found("padding-read")
+    assert finding.severity == "warning"
+    assert "and with others" not in finding.message
+
+
+def test_a_run_that_learns() -> None:
+    assert not well().examined(EXAMINED, sequences=32, share=0.6).found("padding-read")
+
+
+def test_a_loss_of_which_nothing_is_known() -> None:
+    assert not Made().examined(EXAMINED, sequences=32, share=0.6).found("padding-read")
+
+
+def test_what_follows_from_it() -> None:
+    made = stuck().examined(EXAMINED, sequences=32, share=0.6)
+    made.batch("output_spread", 0.0).batch("input_spread", 0.7).batch("size", 32)
+    both = [(Cause.DATA, *made.found(code)) for code in ("input-ignored", "padding-read")]
+    (root,) = root_causes(both)
+    assert root.code == "padding-read"
+    assert [finding.code for finding in root.consequences] == ["input-ignored"]

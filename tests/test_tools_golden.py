@@ -11,6 +11,7 @@ import pytest
 from tools.golden import (
     commit_of,
     compared,
+    differences_of,
     keep_common_spans,
     keep_what_both_measured,
     result_of,
@@ -97,6 +98,22 @@ def test_what_was_changed_on_purpose_is_not_called_equal() -> None:
     assert result_of([]) == "equal"
     assert result_of([reworded]) == "changed"
     assert result_of([reworded, other]) == "DIFFERS"
+
+
+def test_what_is_recorded_besides_is_not_called_equal() -> None:
+    added = ("run.run.db.info.examined", "only here")
+    lost = ("run.run.db.info.examined", "only in the base")
+    other = ("run.run.db.info.models", "only here")
+    assert result_of([added]) == "changed"
+    assert result_of([lost]) == "DIFFERS"
+    assert result_of([added, other]) == "DIFFERS"
+
+
+def test_two_versions_that_record_nothing_are_not_called_equal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tools.golden.recorded", lambda *_: {})
+    assert result_of(differences_of("plain.py", tmp_path, tmp_path, "none")) == "DIFFERS"
 
 
 def test_a_release_is_found_without_its_tag(tmp_path: Path) -> None:

@@ -318,3 +318,16 @@ def test_what_was_saved_in_several_tensors_is_read_without_hooks() -> None:
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
         hooked = x[index].grad_fn
     assert torch_private.saved_without_hooks(hooked, "indices") is None
+
+
+def test_one_tensor_that_was_saved_is_read_without_hooks() -> None:
+    read = torch_private.reader_without_hooks("total_weight")
+    logits, targets = torch.randn(5, 3, requires_grad=True), torch.tensor([0, 1, 2, -100, 0])
+
+    def node() -> object:
+        return torch.nn.functional.cross_entropy(logits, targets).grad_fn
+
+    assert read(node()).item() == 4.0
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
+        hooked = node()
+    assert read(hooked) is None

@@ -10,9 +10,10 @@ this folder, in the same environment. Both run files are read by this folder's n
 what ran, sites, every number of every series, histograms, active units, scalars, snapshots, losses,
 findings, events. Left out are times and the words of events.
 
-A script is `equal`; `changed`, where it differs in what `CHANGED` lists, with the reason; or it
-`DIFFERS`, and then the exit code is 1. A script of which the release recorded something wrong
-(`MENDED`) is compared with a later commit as well. The last line counts each.
+A script is `equal`; `changed`, where it differs in what `CHANGED` or `ADDED` list, with the reason;
+or it `DIFFERS`, and then the exit code is 1: also where neither version has recorded a run. A
+script of which the release recorded something wrong (`MENDED`) is compared with a later commit as
+well. The last line counts each.
 """
 
 # ruff: noqa: T201  (a program that prints for people)
@@ -53,17 +54,31 @@ CHANGED: Final[dict[str, str]] = {
     r"\.findings\[\d+\]\.(message|fix)$": "findings are worded in plain English since 0.1",
     r"\.scalars\.eval_loss:": "an evaluation pass is a point of its losses since 0.1",
     r"\.scalars\.loss:acc(umulation|elerator)\.py": "divided micro-batches are summed since 0.1",
+    r"\.scalars\.(batch|params)_fingerprint\b": "fingerprints read eight times as many words",
 }
-# Scripts of which 0.1.0 recorded something wrong. They are compared with `BEFORE_MOVES` as well.
-MENDED: Final[dict[str, str]] = {
-    "accelerated.py": "0.1.0 counted the first step twice, and step 1 was empty",
-    "hf_trainer.py": "0.1.0 counted the first step twice, and step 1 was empty",
-    "crashes.py": "an event says where an exception interrupted a step",
-    "interrupted.py": "0.1.0 recorded nothing after an interrupted step",
-    "diverges.py": "the event of the first NaN lists what was left out of its file",
+# What later versions record besides, and the release does not have at all.
+ADDED: Final[dict[str, str]] = {
+    r"\.events\[\d+\]\[3\]\.(line|lines|schedulers)$": "events name the lines of the script",
+    r"\.events\[\d+\]\[3\]\.replayed$": "the event of the first NaN names the operation",
+    r"\.findings\[\d+\](\.consequences\[\d+\])?\.lines$": "findings name the lines of the script",
+    r"\.info\.(examined|examination)$": "the network is examined on copies",
+    r"\.info\.diagnosis\.checks$": "a verdict says what was checked",
+    r"\.info\.(graph|loaded|seen|evaluation_sizes)$": "facts that new rules of the doctor read",
+    r"\.info\.ops\[\d+\]\.odd$": "facts that new rules of the doctor read",
+    r"\.sites\..*\.filled$": "facts that new rules of the doctor read",
 }
-# The last commit before files were moved and renamed: all of `MENDED` is mended there.
+# Commits that recorded it rightly: the last one before files were moved and renamed, and the one
+# that counts an optimizer around another as one.
 BEFORE_MOVES: Final = "5908c8a981970ea703ac776000feac09081e5356"
+ONE_OPTIMIZER: Final = "ad02c26"
+# Scripts of which 0.1.0 recorded something wrong, and the commit to compare them with as well.
+MENDED: Final[dict[str, tuple[str, str]]] = {
+    "accelerated.py": ("0.1.0 counted the optimizer and Accelerate's own as two", ONE_OPTIMIZER),
+    "hf_trainer.py": ("0.1.0 counted the optimizer and Accelerate's own as two", ONE_OPTIMIZER),
+    "crashes.py": ("an event says where an exception interrupted a step", BEFORE_MOVES),
+    "interrupted.py": ("0.1.0 recorded nothing after an interrupted step", BEFORE_MOVES),
+    "diverges.py": ("the event of the first NaN lists what its file leaves out", BEFORE_MOVES),
+}
 # What a budget thins, or what follows from that. It decides by the clock, so that two runs of one
 # version do not agree on it. These scalars have points at the steps that were looked at:
 THINNED: Final = re.compile(r"grad_norm|update_ratio|batch_fingerprint")
@@ -77,6 +92,8 @@ THINNED_FIELDS: Final = re.compile(
 LAYOUT: Final = re.compile(r"\.series\..*\.windows\.\d+-\d+$")
 TRIES: Final = 4
 SHOWN: Final = 12
+
+ONLY_HERE: Final = "only here"
 
 Difference = tuple[str, str]
 """The path of a field, and what is there in the base and here."""
@@ -98,9 +115,10 @@ def main() -> int:
         mended = MENDED.get(command.split()[0]) if commit == RELEASED["v0.1.0"] else None
         word = result_of(differences)
         if word == "DIFFERS" and mended is not None and not options.here:
-            print(f"mended   {command}: {mended}; against {BEFORE_MOVES[:7]}:")
+            why, later = mended
+            print(f"mended   {command}: {why}; against {later[:7]}:")
             counts["mended"] += 1
-            before = sources_of(BEFORE_MOVES)
+            before = sources_of(commit_of(later))
             differences = differences_of(command, before, here, options.budget)
             word = result_of(differences)
         counts[word] += 1
@@ -119,6 +137,8 @@ def differences_of(command: str, base: Path, here: Path, budget: str) -> list[Di
             keep_what_both_measured(of_base, of_here)
         keep_common_spans(of_base, of_here)
         differences = list(compared(of_base, of_here))
+        if not of_base and not of_here:
+            differences.append(("run", "neither version has recorded one"))
         if budget != "none":
             differences = [pair for pair in differences if not THINNED_FIELDS.search(pair[0])]
         if not any(LAYOUT.search(path) for path, _ in differences):
@@ -126,25 +146,27 @@ def differences_of(command: str, base: Path, here: Path, budget: str) -> list[Di
     return differences
 
 
-def reason_of(path: str) -> str | None:
-    """Why a field was changed on purpose; None where it was not."""
-    return next((why for pattern, why in CHANGED.items() if re.search(pattern, path)), None)
+def reason_of(difference: Difference) -> str | None:
+    """Why a field was changed or added on purpose; None where it was not."""
+    path, text = difference
+    known = CHANGED | ADDED if text == ONLY_HERE else CHANGED
+    return next((why for pattern, why in known.items() if re.search(pattern, path)), None)
 
 
 def result_of(differences: list[Difference]) -> str:
     """One word on a script: equal, changed (on purpose), DIFFERS."""
     if not differences:
         return "equal"
-    return "changed" if all(reason_of(path) for path, _ in differences) else "DIFFERS"
+    return "changed" if all(map(reason_of, differences)) else "DIFFERS"
 
 
 def show(differences: list[Difference]) -> None:
     """Prints what was changed on purpose, by reason, and what differs, field by field."""
-    reasons = Counter(reason_of(path) for path, _ in differences)
+    reasons = Counter(map(reason_of, differences))
     unexplained = reasons.pop(None, 0)
     for reason, number in reasons.items():
         print(f"         on purpose ({number}): {reason}")
-    lines = [f"{path}: {text}" for path, text in differences if not reason_of(path)]
+    lines = [": ".join(difference) for difference in differences if not reason_of(difference)]
     for line in lines[:SHOWN]:
         print(f"         {line}")
     if unexplained > SHOWN:
@@ -349,7 +371,7 @@ def compared(base: Any, here: Any, path: str = "run") -> Iterator[Difference]:
             if name in base and name in here:
                 yield from compared(base[name], here[name], where)
             elif not TIMES.search(where):
-                yield where, f"only {'here' if name in here else 'in the base'}"
+                yield where, ONLY_HERE if name in here else "only in the base"
     elif isinstance(base, list | tuple) and isinstance(here, list | tuple):
         if len(base) != len(here):
             yield path, f"{len(base)} entries, and {len(here)} here"

@@ -387,6 +387,21 @@ def saved_without_hooks(node: Any, what: str) -> Any:
     return None if in_python else _saved_unless_a_function_runs(node, what)
 
 
+def reader_without_hooks(what: str) -> Callable[[Any], Any]:
+    """As `saved_without_hooks` for one tensor, where it is asked in every step.
+
+    An error where nothing was saved, or several tensors were.
+    """
+    if not _tells_hooks:
+        return partial(saved_without_hooks, what=what)
+    raw, saved = attrgetter(f"_raw_saved_{what}"), attrgetter(f"_saved_{what}")
+
+    def read(node: Any) -> Any:
+        return saved(node) if raw(node).unpack_hook is None else None
+
+    return read
+
+
 class _RefusedError(Exception):
     """A Python function was about to run."""
 

@@ -217,22 +217,24 @@ class Session:
     def backward_begins(self, roots: list[torch.Tensor]) -> None:
         """`torch.autograd.backward` is about to run."""
         clock, recorders, scale = self.clock, self.recorders, self.scale
-        if clock.calls.depth or clock.ending or clock.turns.inside:
+        calls, turns = clock.calls, clock.turns
+        if calls.depth or clock.ending or turns.inside:
             self.interruptions.look()
-        if clock.calls.nobody:
+        if calls.nobody:
             self.called_alone(next(iter(self.models.values())), grad_mode=True)
         if clock.optimizer_steps == 0:
             self.optimizers.note_weights()
         # What the only optimizer has used is gone, if it has cleared its gradients since.
-        if not clock.cleared or len(clock.turns.counts) > 1:
+        if not clock.cleared or len(turns.counts) > 1:
             self.optimizers.backward_begins(clock.since_step == 0)
         if clock.pass_open:
             self.passes.end(recorders)
         self.order.heard.append("backward")
         clock.backward_begins()
         factor = None if scale.is_one else scale.backward_begins()
-        losses, flight, fine = recorders.losses, recorders.flight, False
+        losses, flight, fine, ways = recorders.losses, recorders.flight, False, 0
         if not losses.off:
+            ways = losses.ways
             try:
                 fine = losses.backward(roots, factor, _OWN_FRAMES)
             except Exception as error:
@@ -242,7 +244,9 @@ class Session:
                 flight.backward_begins(roots, fine)
             except Exception as error:
                 flight.failed(error)
-        for told in recorders.before_backward:
+        # A loss that is made in another way is looked at whatever is due.
+        quiet = self.schedule.quiet and losses.ways == ways
+        for told in (recorders.quiet if quiet else recorders).before_backward:
             told(roots)
 
     def zeroed(self, holder: object) -> None:
@@ -364,10 +368,11 @@ class Session:
     def step_ends(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has stepped."""
         turns = self.clock.turns
+        track = self.optimizers.tracks.get(id(optimizer))
         if turns.inside > 1:  # some of them may have raised
             turns.inside = min(turns.inside, steps_under_way() or 1)
-        track = self.optimizers.tracks.get(id(optimizer))
-        if turns.inside > 1 or track is None:
+            track = None if turns.inside > 1 else track
+        if track is None:
             turns.ends()
         else:
             self.step_complete(track, optimizer)

@@ -45,6 +45,7 @@ class Graph(FailsAlone, Recorder):
     """
 
     part = "the leaves of the graph"
+    rests = ("before_backward",)
 
     def __init__(
         self,
@@ -60,7 +61,6 @@ class Graph(FailsAlone, Recorder):
         self._attributes = Attributes(models)
         self._loose = LooseLeaves(models)
         self._held = HeldTensors(models, optimizers)
-        self._passes = 0
         self._next = self._width = 1.0
         self._known = (0, 0)  # ways of making a loss, changes of the optimizers
         self._seen: dict[str, Any] = {
@@ -70,11 +70,15 @@ class Graph(FailsAlone, Recorder):
 
     def before_backward(self, roots: Sequence[torch.Tensor]) -> None:
         """A backward pass is about to run from these tensors."""
-        self._passes = passes = self._passes + 1
         ways, changes = self._known
         same = self._losses.ways == ways and self._optimizers.changes == changes
-        if not same or passes >= self._next:
+        if not same or self._passes >= self._next:
             self._look_again(roots, same)
+
+    @property
+    def _passes(self) -> int:
+        """Backward passes so far, with the one that is about to run."""
+        return self._watching.clock.totals["backwards"]
 
     @contained
     def _look_again(self, roots: Sequence[torch.Tensor], same: bool) -> None:

@@ -31,6 +31,8 @@ class OpOrder(OpConsumer, Recorder):
         op_lists: those of all models by name, which are told together.
     """
 
+    rests = ("call_begins",)
+
     def __init__(
         self, journal: Journal, prefix: str, hooks: Attachment, op_lists: dict[str, Any]
     ) -> None:

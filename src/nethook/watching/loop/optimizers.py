@@ -229,11 +229,11 @@ class Optimizers:
     def step_begins(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer is about to step: its weights are read."""
         # Where nothing is due, a parameter that joins a group may wait for a step that looks.
-        groups = len(optimizer.param_groups)
-        if not self._journal.schedule.quiet or groups != len(track.sizes) or track.set is None:
+        schedule, groups = self._journal.schedule, len(optimizer.param_groups)
+        if not schedule.quiet or groups != len(track.sizes) or track.set is None:
             self.arrange(track, optimizer)
         track.note_weights()
-        if self._journal.schedule.params:
+        if schedule.params:
             self._measured(track, ParameterSet.weights)
 
     def read(self, track: Track, optimizer: torch.optim.Optimizer) -> bool | None:
@@ -264,7 +264,7 @@ class Optimizers:
         """An optimizer has changed its weights: that is read. It may be done twice."""
         journal = self._journal
         schedule = journal.schedule
-        if track.set is not None:
+        if not schedule.quiet and track.set is not None:
             if schedule.params:
                 self._measured(track, ParameterSet.updates)
             if schedule.looks and journal.options.wants_params:

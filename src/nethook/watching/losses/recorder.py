@@ -86,8 +86,9 @@ class Losses(FailsAlone, Recorder):
         self._values = values
         self.off = False
         self._marks = Marks()
-        self.unmarked: tuple[str, torch.Tensor] | None = None
-        """An output whose node has no mark yet, until its loss is known."""
+        self.unmarked: tuple[str, torch.Tensor, tuple[Any, ...]] | None = None
+        """An output whose node has no mark yet, and what it was made from, until its loss is
+        known."""
         self._transfers = Transfers()
         self._trained: dict[tuple[str, int], list[_Series]] = {}
         self._evaluated: dict[tuple[str, int, str], _Series] = {}
@@ -95,8 +96,7 @@ class Losses(FailsAlone, Recorder):
         self.ways = 0
         """How many ways of making a loss were met so far."""
         self._kept = Kept()
-        self._given: float | None = None  # samples that a model was called with last, ...
-        self._sizes: Sequence[int] = ()  # ... and its sizes, where samples were not asked for yet
+        self._given: float | None = None  # samples that a model was called with last
         self._line = LastLine()
         self._last: tuple[ScriptLine | None, list[_Series]] = (None, [])  # line, and its losses
 
@@ -130,32 +130,25 @@ class Losses(FailsAlone, Recorder):
         needs no marks. Until then the output lives as long as its loss.
         """
         journal = self._watching
-        calls, schedule = journal.clock.calls, journal.schedule
+        calls = journal.clock.calls
         if not calls.training or calls.in_backward or self.off:
             return
-        if args and type(args[0]) is _Tensor:  # as nearly always
-            try:
-                self._sizes = args[0].shape
-            except RuntimeError:  # a nested tensor has none
-                self._note_length(args, {})
         if self.unmarked is not None:
             self._mark()
-        if type(output) is _Tensor:
-            self.unmarked = (model, output)
-            if not schedule.quiet:
-                self._mark()
-                if schedule.samples:
-                    self._kept.returned(output)
-        else:
-            for path, tensor in tensors(output):
-                self._marks.put(tensor.grad_fn, model, path)
-                if schedule.samples:
-                    self._kept.returned(tensor)
+        if journal.schedule.quiet and type(output) is _Tensor:
+            self.unmarked = (model, output, args)
+            return
+        for path, tensor in tensors(output):
+            self._marks.put(tensor.grad_fn, model, path)
+            if journal.schedule.samples:
+                self._kept.returned(tensor)
 
     def _mark(self) -> None:
         if self.unmarked is not None:
-            (model, output), self.unmarked = self.unmarked, None
+            (model, output, args), self.unmarked = self.unmarked, None
             self._marks.put(output.grad_fn, model, ())
+            if args:
+                self._note_length(args, {})
 
     def forget(self) -> None:
         """Gradients are cleared: no loss of what was returned before will come."""
@@ -197,7 +190,8 @@ class Losses(FailsAlone, Recorder):
                 count, divisor = series.counting, None
                 samples = count.samples(node)
                 if samples is None:
-                    samples = self._given_samples()
+                    self._mark()
+                    samples = self._given
                 if count.factors:
                     divisor = count.divisor(node, scaled=scale is not None)
                 batch = _made(Batch, (value, samples, divisor, count.summed))
@@ -210,12 +204,6 @@ class Losses(FailsAlone, Recorder):
         if not quiet:
             self._kept.clear()
         return fine
-
-    def _given_samples(self) -> float | None:
-        """The samples that a model was called with last."""
-        if self._sizes:
-            self._given, self._sizes = float(self._sizes[0]), ()
-        return self._given
 
     def _series(
         self, node: Node, where: ScriptLine, of_line: list[_Series], *, scaled: bool

@@ -15,6 +15,7 @@ import torch
 
 from nethook.torch_private import (
     reader_of_saved,
+    reader_without_hooks,
     saved_by,
     saved_without_hooks,
 )
@@ -26,6 +27,7 @@ _WHOLE: Final = 1e-4  # how near to a whole number a division by one is, as floa
 
 _Tensor: Final = torch.Tensor
 _sizes_of: Final = reader_of_saved("self_sym_sizes")
+_total_weight_of: Final = reader_without_hooks("total_weight")
 
 UNKNOWN: Final = float("nan")
 """The divisor where reading it would wait for a device."""
@@ -63,7 +65,7 @@ class Counting:
                 for edge in self.path[: self.depth]:
                     node = node.next_functions[edge][0]
             if saved == "total_weight":  # what nearly all classifiers have
-                tensor = saved_without_hooks(node, "total_weight")
+                tensor = _total_weight_of(node)
                 if type(tensor) is not _Tensor:
                     return None  # of a tensor spread over ranks, only a collective would tell
                 return tensor.item() if tensor.is_cpu else tensor.detach()

@@ -1,0 +1,14 @@
+"""Study what causes an output: change one place of a network at a time, and measure.
+
+from nethook import interp
+
+r = interp.sweep(model, base, at="h.*", over="positions", change=interp.take(source), metric=fn)
+r.effect, r.recovered, r.top(), r.figure()
+"""
+
+from nethook.interp.results.sweep import Sweep as Sweep
+from nethook.interp.sweeping.changes import mean_of as mean_of
+from nethook.interp.sweeping.changes import noise_at as noise_at
+from nethook.interp.sweeping.changes import resample as resample
+from nethook.interp.sweeping.changes import take as take
+from nethook.interp.sweeping.sweep import sweep as sweep

@@ -2,22 +2,26 @@
 
 Each is a small frozen object that is called with a tensor and returns the new one. It can be
 printed, compared, saved in a recipe and loaded again without running code. Every edit takes
-`calls=`: the number of the one call, or the slice of calls, of a site that it applies to.
+`calls=`: the number of the one call, or the slice of calls, of a site that it applies to; `rows=`
+and `positions=`: the rows of the batch, and the tokens by their absolute position, that it changes.
 
     edits.scale(0.5)
     edits.clamp(min=0, calls=slice(1, None))     # from the second call on
+    edits.zero(rows=0, positions=[3, -1])        # the fourth and the last token of the first text
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import torch
 
+from nethook.addresses.nested import tensors
+from nethook.editing.limits import Places, check_places
 from nethook.errors import EditError, OptionError
 
 Number: TypeAlias = float | int
@@ -25,13 +29,17 @@ Value: TypeAlias = float | int | torch.Tensor
 Limit: TypeAlias = int | slice | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Edit:
     """An edit that is plain data."""
 
     calls: Limit = dataclasses.field(default=None, kw_only=True)
+    rows: Places = dataclasses.field(default=None, kw_only=True)
+    positions: Places = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_places("rows", self.rows)
+        check_places("positions", self.positions)
         if self.calls is not None and type(self.calls) is not int and type(self.calls) is not slice:
             raise OptionError(
                 f"`calls` must be the number of a call or a slice of calls; got {self.calls!r}. "
@@ -62,6 +70,12 @@ class Edit:
 
     __hash__ = object.__hash__
 
+    def __repr__(self) -> str:
+        shown = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
+        limits = ("rows", "positions")  # which most edits do not have
+        given = [f"{n}={v!r}" for n, v in shown if v is not None or n not in limits]
+        return f"{type(self).__qualname__}({', '.join(given)})"
+
 
 def _is(value: Any, hint: Any) -> bool:
     """Whether a value is of a type, as far as the types of edits go."""
@@ -90,7 +104,7 @@ def _same(one: Any, two: Any) -> bool:
     return type(one) is type(two) and bool(one == two)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class zero(Edit):  # noqa: N801  used like a function
     """Zeros."""
 
@@ -99,7 +113,7 @@ class zero(Edit):  # noqa: N801  used like a function
         return torch.zeros_like(value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class scale(Edit):  # noqa: N801
     """The value times a factor (a number, or a tensor that broadcasts)."""
 
@@ -110,7 +124,7 @@ class scale(Edit):  # noqa: N801
         return _in_type(value * _like(self.factor, value), value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class add(Edit):  # noqa: N801
     """The value plus another (a number, or a tensor that broadcasts)."""
 
@@ -121,7 +135,7 @@ class add(Edit):  # noqa: N801
         return _in_type(value + _like(self.other, value), value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class clamp(Edit):  # noqa: N801
     """The value, kept between bounds."""
 
@@ -140,7 +154,7 @@ class clamp(Edit):  # noqa: N801
         return torch.clamp(value, self.min, self.max)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class clip_norm(Edit):  # noqa: N801
     """The value, shortened where its norm is larger than `max_norm`.
 
@@ -163,7 +177,7 @@ class clip_norm(Edit):  # noqa: N801
         return (self.max_norm / (norm + 1e-6)).clamp(max=1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class noise(Edit):  # noqa: N801
     """The value plus normal noise; with a seed, the same at every application."""
 
@@ -181,7 +195,7 @@ class noise(Edit):  # noqa: N801
         return value + self.std * drawn
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class replace(Edit):  # noqa: N801
     """Another value altogether: a tensor of a shape that broadcasts to it, or a number."""
 
@@ -201,7 +215,7 @@ class replace(Edit):  # noqa: N801
             ) from None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class patch(Edit):  # noqa: N801
     """The value that was recorded at the same site and call of another run.
 
@@ -247,7 +261,47 @@ class patch(Edit):  # noqa: N801
         return self.source[call]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
+class answer(Edit):  # noqa: N801
+    """What a call returns, without running it: for `edit(..., answers=...)`.
+
+    A tensor, or several, which are returned as a tuple.
+    """
+
+    value: torch.Tensor | Sequence[torch.Tensor]
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """Refuses to change a value: an answer takes the place of a call."""
+        raise EditError(
+            "edits.answer takes the place of a call: give it to answers=. To change what was "
+            "computed, write edits.replace(value)."
+        )
+
+    def returned(self, given: object) -> Any:
+        """What the call returns, on the device of what it was given; the model may write to it."""
+        devices = [tensor.device for _, tensor in tensors(given)]
+
+        def own(tensor: torch.Tensor) -> torch.Tensor:
+            return tensor.to(devices[0] if devices else tensor.device, copy=True)
+
+        if isinstance(self.value, torch.Tensor):
+            return own(self.value)
+        return tuple(own(tensor) for tensor in self.value)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class only(Edit):  # noqa: N801
+    """A function, limited as the edits of this module are: `only(fn, rows=0, positions=[3])`."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        """What the function makes of the value."""
+        new = self.function(value)
+        return value if new is None else new
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class mask(Edit):  # noqa: N801
     """The value where a mask is True, and zero elsewhere; the mask broadcasts."""
 
@@ -258,7 +312,7 @@ class mask(Edit):  # noqa: N801
         return torch.where(self.keep.to(value.device).bool(), value, torch.zeros_like(value))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class add_low_rank(Edit):  # noqa: N801
     """A weight plus `left @ right`, of low rank. For `edit(..., params=...)`.
 
@@ -285,7 +339,7 @@ class add_low_rank(Edit):  # noqa: N801
         return value + delta.reshape(value.shape)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class steer(Edit):  # noqa: N801
     """The value, moved along a direction of its last dimension: `value + strength * direction`."""
 
@@ -297,7 +351,7 @@ class steer(Edit):  # noqa: N801
         return (value + self.strength * _vector(self.direction, value)).to(value.dtype)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class project_out(Edit):  # noqa: N801
     """The value without its part along a direction of its last dimension."""
 
@@ -311,7 +365,7 @@ class project_out(Edit):  # noqa: N801
         return (value - along * unit).to(value.dtype)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class zero_units(Edit):  # noqa: N801
     """The value with some units set to zero. `dim` is the dimension of the units."""
 
@@ -323,7 +377,7 @@ class zero_units(Edit):  # noqa: N801
         return value.index_fill(self.dim, _index(self.units, value, self.dim), 0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class keep_units(Edit):  # noqa: N801
     """The value with all units but these set to zero. `dim` is the dimension of the units."""
 

@@ -25,13 +25,15 @@ from nethook.editing.calling import (
     takes_value_alone,
     wrote_in_place,
 )
-from nethook.editing.catalogue import Edit, Limit, patch
+from nethook.editing.catalogue import Edit, Limit, only, patch
+from nethook.editing.limits import Limits
 from nethook.errors import EditError
 from nethook.torch_private import backward_id, dispatch_modes, function_modes, version_of
 
 Quantity: TypeAlias = Literal[
-    "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "calls", "nodes"
-]
+    "outputs", "inputs", "grads", "input_grads", "param_grads", "params", "answers", "calls",
+    "nodes",
+]  # fmt: skip
 OneEdit: TypeAlias = Callable[..., Any]
 
 
@@ -39,8 +41,18 @@ class Entry:
     """One edit under one pattern: what it does, and how often it did."""
 
     __slots__ = (
-        "_is_simple", "_with_grad", "apply", "edit", "fired", "limit", "path", "pattern",
-        "quantity", "seen", "sites",
+        "_is_simple",
+        "_with_grad",
+        "apply",
+        "edit",
+        "fired",
+        "limit",
+        "part",
+        "path",
+        "pattern",
+        "quantity",
+        "seen",
+        "sites",
     )  # fmt: skip
 
     def __init__(self, quantity: Quantity, pattern: Any, path: Path, edit: OneEdit) -> None:
@@ -49,10 +61,16 @@ class Entry:
         self.path = path
         self.edit = edit
         self.limit: Limit = None
+        self.part: Limits | None = None  # which part of a value it changes; None: all of it
         self.apply: Apply | None = None  # of a function of the user's
         if isinstance(edit, Edit):
             self.limit = edit.calls
-            self._is_simple = not isinstance(edit, patch)  # it is called with the value alone
+            if edit.rows is not None or edit.positions is not None:
+                self.part = _limits(quantity, edit)
+            if isinstance(edit, only):
+                self.apply = self.form(edit.function)
+            # Whether it is called with the value alone.
+            self._is_simple = self.part is None and not isinstance(edit, patch | only)
         else:
             self.apply = self.form(edit)
             self._is_simple = takes_value_alone(edit)
@@ -106,17 +124,13 @@ class Entry:
         """The edit applied to a value; the same object where nothing changed."""
         # Checkpointing runs a forward a second time inside backward. The edit must apply again, or
         # the two passes would differ; but it is the same call, and is counted once.
-        recomputed = backward_id() != -1 and self.quantity in ("outputs", "inputs", "calls")
-        if recomputed and self.limit is not None:
-            raise EditError(
-                f"the edit at {self.what} is limited by calls={self.limit!r}, and {site!r} runs "
-                "under activation checkpointing, where a forward is computed again in backward: "
-                "which call that is cannot be told. Leave calls= out."
-            )
+        recomputed = self.is_recomputed(site)
         if not recomputed:
             self.seen += 1
-        if self.limit is not None and not _applies(self.limit, call):
+        if self.limit is not None and not applies(self.limit, call):
             return value
+        if self.part is not None:
+            return call_unseen(self._changed_part, value, site, call)
         if not recomputed:
             self.fired += 1
         if (
@@ -133,6 +147,32 @@ class Entry:
         else:
             new = call_unseen(self._applied, value, site, call)
         return value if new is None else new
+
+    def is_recomputed(self, site: str) -> bool:
+        """Whether a checkpoint runs this call again; an error where the edit cannot be repeated."""
+        if backward_id() == -1 or self.quantity not in ("outputs", "inputs", "calls", "answers"):
+            return False
+        by_positions = self.part is not None and self.part.positions is not None
+        if self.limit is not None or by_positions:
+            limit = "positions=" if self.limit is None else f"calls={self.limit!r}"
+            which = "token" if self.limit is None else "call"
+            raise EditError(
+                f"the edit at {self.what} is limited by {limit}, and {site!r} runs "
+                "under activation checkpointing, where a forward is computed again in backward: "
+                f"which {which} that is cannot be told. Leave {limit.partition('=')[0]}= out."
+            )
+        return True
+
+    def _changed_part(self, value: Any, site: str, call: int) -> Any:
+        """The value with this edit applied to a part of it; it fires where there is such a part."""
+        assert self.part is not None
+        self._check_is_tensor(value, site)
+        part = self.part.part_of(value, site)
+        if part is None:
+            return value
+        if backward_id() == -1 or self.quantity.endswith("grads"):
+            self.fired += 1
+        return mixed(part, self._applied(value, site, call), value, self.what, site)
 
     def _applied(self, value: Any, site: str, call: int) -> Any:
         if self.apply is not None:
@@ -173,7 +213,34 @@ def show_pattern(pattern: Any) -> str:
     return str(named.__name__)
 
 
-def _applies(limit: int | slice, call: int) -> bool:
+def mixed(part: torch.Tensor, new: Any, value: torch.Tensor, what: str, site: str) -> torch.Tensor:
+    """The new value in its part, and the old one elsewhere."""
+    if not isinstance(new, torch.Tensor) or new.shape != value.shape:
+        got = tuple(new.shape) if isinstance(new, torch.Tensor) else type(new).__name__
+        raise EditError(
+            f"the edit at {what} changes a part of the value at {site!r}, and must return a tensor "
+            f"of its shape, {tuple(value.shape)}; got {got}."
+        )
+    return torch.where(part, new.to(value.dtype), value)
+
+
+def _limits(quantity: Quantity, edit: Edit) -> Limits:
+    if quantity in ("params", "param_grads"):
+        raise EditError(
+            f"rows= and positions= of {type(edit).__name__} must be left out in {quantity}=: a "
+            "parameter has no rows of a batch. Use edits.mask for a part of it."
+        )
+    if edit.positions is not None and quantity.endswith("grads"):
+        raise EditError(
+            f"positions= of {type(edit).__name__} must be left out in {quantity}=: in a backward "
+            "pass it is not known which tokens a gradient belongs to. Use rows=, or change "
+            "outputs=."
+        )
+    return Limits(edit.rows, edit.positions)
+
+
+def applies(limit: int | slice, call: int) -> bool:
+    """Whether a limit by calls includes a call."""
     if isinstance(limit, int):
         return call == limit
     step = limit.step or 1
@@ -183,8 +250,11 @@ def _applies(limit: int | slice, call: int) -> bool:
     )
 
 
-def read(quantity: Quantity, given: Mapping[Any, Any] | None) -> list[Entry]:
+def read(
+    quantity: Quantity, given: Mapping[Any, Any] | None, make: type[Entry] | None = None
+) -> list[Entry]:
     """One argument of `edit`, as entries in the order in which they were written."""
+    make = make or Entry
     if given is None:
         return []
     if not _is_mapping(given):
@@ -197,9 +267,9 @@ def read(quantity: Quantity, given: Mapping[Any, Any] | None) -> list[Entry]:
         if not isinstance(edits, Edit) and _is_mapping(edits):
             for text, inner in edits.items():
                 path = parse_path(text)
-                entries += [Entry(quantity, pattern, path, one) for one in _list(inner, pattern)]
+                entries += [make(quantity, pattern, path, one) for one in _list(inner, pattern)]
         else:
-            entries += [Entry(quantity, pattern, (), one) for one in _list(edits, pattern)]
+            entries += [make(quantity, pattern, (), one) for one in _list(edits, pattern)]
     return entries
 
 

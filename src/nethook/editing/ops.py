@@ -10,6 +10,7 @@ import torch
 from nethook.addresses.nested import map_tensors
 from nethook.addresses.op_addresses import OpPattern, op_address
 from nethook.addresses.tree import Tree
+from nethook.editing.answers import Answer, Compute
 from nethook.editing.callbacks.nodes import ChangeNodes
 from nethook.editing.changes import (
     Change,
@@ -102,6 +103,15 @@ class ChangeOps(OpConsumer):
             new = change(None, *new) or new
         return None if new is given else own.originals(new)
 
+    def instead(
+        self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs, compute: Compute
+    ) -> Any:
+        """What an answer makes of the operation; else what it computes."""
+        hooks: _OpHooks = op.data
+        if hooks.answer is None:
+            return compute(*args, **kwargs)
+        return hooks.answer(None, args, kwargs, compute)
+
     def after(self, op: Op, function: _Function, args: _Args, kwargs: _Kwargs, result: Any) -> Any:
         """The new result; None where nothing changed."""
         hooks: _OpHooks = op.data
@@ -124,7 +134,7 @@ class ChangeOps(OpConsumer):
 class _OpHooks:
     """The hooks of one operation, in the order in which they apply."""
 
-    __slots__ = ("before", "gradient", "nodes", "output")
+    __slots__ = ("answer", "before", "gradient", "nodes", "output")
 
     def __init__(self, owner: Owner, address: str, entries: list[Entry]) -> None:
         by_quantity: dict[str, list[Entry]] = {}
@@ -135,6 +145,9 @@ class _OpHooks:
             for quantity, kind in _BEFORE.items()
             if quantity in by_quantity
         ]
+        self.answer: Answer | None = None
+        if "answers" in by_quantity:
+            self.answer = Answer(owner, address, by_quantity["answers"])
         self.output: ChangeOutput | None = None
         self.gradient: ChangeOutputGradient | None = None
         self.nodes: ChangeNodes | None = None

@@ -24,6 +24,7 @@ from safetensors.torch import save as serialize
 
 from nethook.addresses.paths import show_path
 from nethook.editing import catalogue
+from nethook.editing.answers import read_answers
 from nethook.editing.catalogue import Edit, Limit
 from nethook.editing.entries import Entry, Quantity, read
 from nethook.errors import NethookError, RecipeError
@@ -33,10 +34,11 @@ _VERSION = 1
 _MOST_BYTES = 16_000_000  # of JSON; a recipe of thousands of edits is far below
 _LARGEST = 1 << 63  # torch has no larger whole numbers
 _FIELDS = {"quantity", "pattern", "path", "edit", "arguments", "calls"}
+_LIMITS = ("rows", "positions")  # fields of entries that have such limits, and of no others
 _EDITS = {
     name: value
     for name, value in vars(catalogue).items()
-    if isinstance(value, type) and issubclass(value, Edit) and value is not Edit
+    if isinstance(value, type) and issubclass(value, Edit) and value not in (Edit, catalogue.only)
 }
 
 
@@ -47,10 +49,13 @@ def save(path: str | Path, **given: Mapping[Any, Any]) -> None:
 
     Only edits of the catalogue and patterns that are strings can be saved: a function is code.
     """
-    entries = [
-        entry for name, by_pattern in given.items() for entry in read(_quantity(name), by_pattern)
-    ]
+    entries = [entry for name, by_pattern in given.items() for entry in _entries(name, by_pattern)]
     save_entries(path, entries)
+
+
+def _entries(name: str, by_pattern: Mapping[Any, Any]) -> list[Entry]:
+    quantity = _quantity(name)
+    return read_answers(by_pattern) if quantity == "answers" else read(quantity, by_pattern)
 
 
 def save_entries(path: str | Path, entries: list[Entry]) -> None:
@@ -107,8 +112,9 @@ def _write(entry: Entry, tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
     arguments = {
         field.name: _to_data(getattr(entry.edit, field.name), tensors, entry.what)
         for field in dataclasses.fields(entry.edit)
-        if field.name != "calls"
+        if field.name not in ("calls", *_LIMITS)
     }
+    limits = {name: getattr(entry.edit, name) for name in _LIMITS}
     return {
         "quantity": entry.quantity,
         "pattern": entry.pattern,
@@ -116,6 +122,7 @@ def _write(entry: Entry, tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
         "edit": type(entry.edit).__name__,
         "arguments": arguments,
         "calls": _to_data(entry.edit.calls, tensors, entry.what),
+        **{n: _to_data(v, tensors, entry.what) for n, v in limits.items() if v is not None},
     }
 
 
@@ -152,7 +159,7 @@ def _load(path: Path) -> dict[str, Any]:
         sites = given.setdefault(quantity, {})
         sites.setdefault(pattern, {}).setdefault(inside, []).append(edit)
     for name, by_pattern in given.items():
-        read(_quantity(name), by_pattern)  # the paths, too, must be ones that can be read
+        _entries(name, by_pattern)  # the paths, too, must be ones that can be read
     return given
 
 
@@ -167,7 +174,7 @@ def _load_tensors(path: Path) -> Mapping[str, torch.Tensor]:
 def _read_row(
     row: Any, number: int, tensors: Mapping[str, torch.Tensor]
 ) -> tuple[str, str, str, Edit]:
-    if not isinstance(row, dict) or set(row) != _FIELDS:
+    if not isinstance(row, dict) or set(row) - set(_LIMITS) != _FIELDS:
         raise RecipeError(f"entry {number} must have exactly the fields {sorted(_FIELDS)}.")
     for name in ("quantity", "pattern", "path", "edit"):
         if not isinstance(row[name], str):
@@ -176,7 +183,7 @@ def _read_row(
     if cls is None:
         raise RecipeError(f"entry {number}: {row['edit']!r} is not one of nethook.edits.")
     arguments = row["arguments"]
-    names = {field.name for field in dataclasses.fields(cls)} - {"calls"}
+    names = {field.name for field in dataclasses.fields(cls)} - {"calls", *_LIMITS}
     if not isinstance(arguments, dict) or set(arguments) != names:
         raise RecipeError(
             f"entry {number}: {row['edit']} has the arguments {sorted(names)}, all of them."
@@ -184,7 +191,8 @@ def _read_row(
     try:
         values = {name: _from_data(data, tensors) for name, data in arguments.items()}
         calls: Limit = _from_data(row["calls"], tensors)
-        edit = cls(**values, calls=calls)
+        limits = {name: _from_data(row[name], tensors) for name in _LIMITS if name in row}
+        edit = cls(**values, calls=calls, **limits)
         edit.check()
         _check_index(getattr(edit, "index", None))
     except (NethookError, TypeError) as error:

@@ -13,6 +13,7 @@ from torch import nn
 from nethook.addresses.op_addresses import split_patterns
 from nethook.addresses.patterns import find_modules, find_parameters
 from nethook.addresses.tree import ParameterSite, Tree
+from nethook.editing.answers import Answer, read_answers
 from nethook.editing.callbacks.nodes import ChangeNodes, NodeEntry, NodesBegin
 from nethook.editing.catalogue import clip_norm
 from nethook.editing.changes import (
@@ -30,7 +31,9 @@ from nethook.editing.entries import Entry, Quantity, firings, read
 from nethook.editing.ops import ChangeOps, OpEdits
 from nethook.editing.parameters import ChangedParameter
 from nethook.editing.recipes import save_entries
+from nethook.editing.tokens import follow_tokens
 from nethook.errors import EditError, ScopeError, UnfiredError
+from nethook.hooks.answering import Answers
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.layouts.fsdp import NO_HOOKS, shards_of
 from nethook.hooks.ops.consumer import Met
@@ -46,6 +49,7 @@ _KINDS: dict[str, type[Change]] = {
     "calls": ChangeCall,
     "inputs": ChangeInput,
     "input_grads": ChangeInputGradient,
+    "answers": Answer,
     "outputs": ChangeOutput,
     "grads": ChangeOutputGradient,
     "nodes": ChangeNodes,
@@ -62,6 +66,7 @@ def edit(
     param_grads: Mapping[Any, Any] | None = None,
     params: Mapping[Any, Any] | None = None,
     *,
+    answers: Mapping[Any, Any] | None = None,
     strict: bool = True,
     threads: Threads = "own",
 ) -> EditScope:
@@ -79,6 +84,9 @@ def edit(
         params: parameters and buffers, for the length of the scope. Weights are given to an edit as
             (outputs, inputs, …), however their layer keeps them. They come back bit for bit; what
             an optimizer does to them inside the scope is lost.
+        answers: what takes the place of the calls of modules and operations, which do not run: a
+            tensor or `edits.answer(value)`, or a function `fn(args, kwargs)` or `fn(args, kwargs,
+            compute)`, where `compute(*args, **kwargs)` runs what would have run.
         strict: whether an edit that was never applied is an error at the end of the scope, or a
             warning.
         threads: "own" changes the calls of the thread (with `with`, of the asyncio task) that
@@ -111,6 +119,7 @@ def edit(
     for quantity, edits in given.items():
         if edits is not None:  # nearly all of them are
             entries += read(quantity, edits)
+    entries += read_answers(answers)
     if not entries:
         raise EditError(
             "There is nothing to edit: give outputs=, inputs=, grads= or another quantity."
@@ -163,6 +172,19 @@ class EditScope:
             self._attach_parameters(tree, hooks)
         if self._means_ops:
             self._attach_ops(tree, hooks)
+        by_tokens = [e for e in self._entries if e.part and e.part.positions is not None]
+        if by_tokens:
+            self._follow_tokens(tree, by_tokens, hooks)
+
+    def _follow_tokens(self, tree: Tree, entries: list[Entry], hooks: Attachment) -> None:
+        addresses = [address for entry in entries for address in entry.sites]
+        for entry in entries:
+            for pattern in split_patterns([entry.pattern])[1]:
+                addresses += [site.address for site in pattern.sites(tree)]
+        calls = follow_tokens(tree, addresses, hooks)
+        for entry in entries:
+            assert entry.part is not None
+            entry.part.calls = calls
 
     def _attach_modules(
         self, tree: Tree, hooks: Attachment, quantity: str, kind: type[Change]
@@ -176,6 +198,12 @@ class EditScope:
                 for site, _ in find_modules(tree, patterns).values():
                     by_site.setdefault(site.address, (site.module, []))[1].append(entry)
                     entry.sites.append(site.address)
+        if quantity == "answers" and by_site:
+            answers = Answers(hooks.owner)
+            hooks.add(answers)
+            for address, (module, entries) in by_site.items():
+                answers.put_on(module, Answer(hooks.owner, address, entries))
+            return
         for address, (module, entries) in by_site.items():
             change = kind(hooks.owner, address, entries)
             if isinstance(change, ChangeNodes):
@@ -272,10 +300,12 @@ class EditScope:
         sites = ", ".join(repr(site) for site in entry.sites[:4])
         ops = split_patterns([entry.pattern])[1] if entry.quantity in _KINDS else []
         if entry.seen:
-            why = (
-                f"{sites} ran {entry.seen} {'time' if entry.seen == 1 else 'times'}, and "
-                f"calls={entry.limit!r} means none of these calls"
-            )
+            times = "time" if entry.seen == 1 else "times"
+            limits: list[tuple[str, object]] = [("calls", entry.limit)]
+            if entry.part is not None:
+                limits += [("rows", entry.part.rows), ("positions", entry.part.positions)]
+            limit = ", ".join(f"{name}={value!r}" for name, value in limits if value is not None)
+            why = f"{sites} ran {entry.seen} {times}, and {limit} means none of these calls"
         elif ops and self._ops is not None and not self._ops.met(entry):
             why = self._ops.why_unfired(entry, ops[0], self._met).removesuffix(".")
         elif isinstance(entry, NodeEntry) and entry.kind is not None and entry.made_names:

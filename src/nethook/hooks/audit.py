@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from torch import nn
 
 from nethook.addresses.tree import Tree
+from nethook.hooks.answering import AnsweringClass
 from nethook.hooks.compile.eager import EagerOnceCompiled, Uncounted
 from nethook.hooks.hook import Hook
 from nethook.hooks.layouts.unhookable import Router
@@ -88,9 +89,9 @@ def audit(model: nn.Module) -> Audit:
 
     Lists, in model order, hooks of every kind that torch keeps in reach: forward and backward
     hooks of modules and those around `state_dict`, gradient hooks of parameters and buffers,
-    hooks on all modules and on the steps of all optimizers, and modules whose `forward` was
-    replaced on the instance. Hooks on
-    autograd nodes and on tensors inside a graph belong to the graph, not to the model.
+    hooks on all modules and on the steps of all optimizers, modules whose `forward` was replaced
+    on the instance, and modules whose calls an edit answers. Hooks on autograd nodes and on
+    tensors inside a graph belong to the graph, not to the model.
 
     Returns:
         A sequence of `HookInfo(address, kind, owner, ours, hook)` that prints as a table.
@@ -111,16 +112,16 @@ def audit(model: nn.Module) -> Audit:
                 infos.append(_info(table.address, table.kind, hook))
     for table in optimizer_hooks():
         infos += [_info(table.address, table.kind, hook) for hook in table.hooks.values()]
-    infos += [
-        _info(name, "function", wrapper)
-        for name, wrapper in wrapped_functions()
+    for name, wrapper in wrapped_functions():
+        if isinstance(wrapper, AnsweringClass):
+            infos += _routed(tree, "answer", wrapper)
         # No model calls what these stand around.
-        if not isinstance(wrapper, EagerOnceCompiled | Uncounted)
-    ]
+        elif not isinstance(wrapper, EagerOnceCompiled | Uncounted):
+            infos.append(_info(name, "function", wrapper))
     return Audit(tuple(infos))
 
 
-def _routed(tree: Tree, kind: str, router: Router) -> Iterator[HookInfo]:
+def _routed(tree: Tree, kind: str, router: Router | AnsweringClass) -> Iterator[HookInfo]:
     for module, tap in router.taps():
         site = tree.find_module(module)
         if site is not None:

@@ -8,11 +8,13 @@ from contextlib import ExitStack, contextmanager
 from torch import nn
 
 from nethook.addresses.tree import Tree
+from nethook.hooks.answering import AnsweringClass
 from nethook.hooks.hook import Hook
 from nethook.hooks.layouts.unhookable import Router
 from nethook.hooks.ops.watch import ModuleHook
 from nethook.hooks.order import merged
 from nethook.hooks.registries import HookDict, global_hooks, hooks_on
+from nethook.hooks.wrapped import wrapped_functions
 
 
 @contextmanager
@@ -35,6 +37,9 @@ def suspended(model: nn.Module) -> Iterator[None]:
             for hook in table.hooks.values():
                 if isinstance(hook, Router | ModuleHook):
                     back.callback(_if_alive(hook, hook.take(modules)))
+        for _, wrapper in list(wrapped_functions()):
+            if isinstance(wrapper, AnsweringClass):
+                back.callback(_if_alive(wrapper, wrapper.take(modules)))
         yield
 
 

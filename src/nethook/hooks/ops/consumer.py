@@ -130,6 +130,17 @@ class OpConsumer:
         arguments, and another one is written into that.
         """
 
+    def instead(
+        self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+        compute: Callable[..., Any],
+    ) -> Any:  # fmt: skip
+        """In the place of an operation: its result. `compute(*args, **kwargs)` runs it.
+
+        Between `before` and `after`. Of an operation in place the result is written into what the
+        operation writes to.
+        """
+        return compute(*args, **kwargs)
+
     def failed(
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         error: BaseException,
@@ -239,12 +250,14 @@ class OpWatcher:
             wants=cls.wants is not base.wants,
             before=cls.before is not base.before,
             after=cls.after is not base.after,
+            instead=cls.instead is not base.instead,
             failed=cls.failed is not base.failed,
             entered=cls.entered is not base.entered,
             left=cls.left is not base.left,
         )
         self.after = consumer.after
-        self.only_after = self.told.after and not (self.told.before or self.told.failed)
+        told = self.told
+        self.only_after = told.after and not (told.before or told.instead or told.failed)
 
     def end(self) -> None:
         """Sees nothing from now on."""
@@ -309,13 +322,15 @@ class OpWatcher:
 class Told:
     """What a consumer wants to be told."""
 
-    __slots__ = ("after", "before", "entered", "failed", "left", "wants")
+    __slots__ = ("after", "before", "entered", "failed", "instead", "left", "wants")
 
     def __init__(
-        self, *, wants: bool, before: bool, after: bool, failed: bool, entered: bool, left: bool
-    ) -> None:
+        self, *, wants: bool, before: bool, instead: bool, after: bool, failed: bool,
+        entered: bool, left: bool,
+    ) -> None:  # fmt: skip
         self.wants = wants
         self.before = before
+        self.instead = instead
         self.after = after
         self.failed = failed
         self.entered = entered

@@ -170,7 +170,7 @@ def _run(
                 written = written_arguments(function, args, kwargs)
                 args, kwargs = put_back((args, kwargs), new, written, op.address)
     try:
-        result = function(*args, **kwargs)
+        result = _computation(seen, function)(*args, **kwargs)
     except BaseException as error:
         for watcher, op in seen:
             if watcher.told.failed:
@@ -183,6 +183,31 @@ def _run(
             if new is not None:
                 value = _replaced(op, function, args, kwargs, value, new)
     return result if function is SET_ITEM else value
+
+
+def _computation(
+    seen: list[tuple[OpWatcher, Op]], function: Callable[..., Any]
+) -> Callable[..., Any]:
+    """What computes an operation: its function, or what consumers have in its place."""
+    computed = function
+    for watcher, op in seen:
+        if watcher.told.instead:
+            computed = _instead(watcher, op, function, computed)
+    return computed
+
+
+def _instead(
+    watcher: OpWatcher, op: Op, function: Callable[..., Any], computed: Callable[..., Any]
+) -> Callable[..., Any]:
+    def compute(*args: Any, **kwargs: Any) -> Any:
+        result = watcher.consumer.instead(op, function, args, kwargs, computed)
+        written = written_arguments(function, args, kwargs)
+        if not written or result is None or result is written[0]:
+            return result
+        put_back(written[0], result, written, op.address)
+        return None if function is SET_ITEM else written[0]
+
+    return compute
 
 
 def _replaced(
@@ -250,3 +275,23 @@ class unseen:  # noqa: N801  it is used like a function
     ) -> None:
         if self in self._mode.paused:
             self._mode.paused.remove(self)
+
+
+class seen:  # noqa: N801  it is used like a function
+    """A block inside `unseen` whose torch calls count again: the model computes."""
+
+    __slots__ = ("_mode", "_paused")
+
+    def __enter__(self) -> None:
+        self._mode = mode_where_there_is_one()
+        if self._mode is not None:
+            self._paused, self._mode.paused = self._mode.paused, []
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._mode is not None:
+            self._mode.paused = self._paused

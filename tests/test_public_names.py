@@ -34,6 +34,7 @@ PUBLIC = [
     "get_parameter",
     "init",
     "inputs",
+    "interp",
     "load_features",
     "open_run",
     "preserve",
@@ -86,7 +87,7 @@ def test_classic_names_resolve_and_are_not_listed(name: str) -> None:
 def public_functions() -> list[tuple[str, str]]:
     """Every public function and class, with the package that users read it from."""
     pairs = [("nethook", name) for name in [*nethook._SOURCES, *CLASSIC]]
-    for name in ("classic", "edits", "figures", "init"):
+    for name in ("classic", "edits", "figures", "init", "interp"):
         package = nethook._MODULES[name]
         values = vars(importlib.import_module(package))
         pairs += [(package, key) for key, value in values.items() if is_public(key, value)]

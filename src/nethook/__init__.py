@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from nethook import errors as errors
     from nethook import figures as figures
     from nethook import init as init
+    from nethook import interp as interp
     from nethook import types as types
     from nethook.addresses.inputs import Inputs as Inputs
     from nethook.addresses.inputs import inputs as inputs
@@ -91,6 +92,7 @@ __all__ = [
     "get_parameter",
     "init",
     "inputs",
+    "interp",
     "load_features",
     "open_run",
     "preserve",
@@ -160,6 +162,7 @@ _MODULES = {
     "errors": "nethook.errors",
     "figures": "nethook.figures",
     "init": "nethook.init",
+    "interp": "nethook.interp",
     "types": "nethook.types",
 }
 

@@ -29,6 +29,8 @@
     │   ├── FeaturesExistError   (FileExistsError)    they are never overwritten
     │   ├── ResumeError       (ValueError)    an extraction that these arguments cannot continue
     │   └── NotFeaturesError  (ValueError)    a foreign, newer, damaged or hostile file
+    ├── SweepError            (ValueError)    a study that cannot be made as asked
+    ├── ResultError           (ValueError)    a result that is not defined, or a file of one
     └── ReadError             (LookupError)   a value that cannot be read from a tape
         ├── NotAskedError                     that quantity was not asked for
         ├── NotRunError                       the site has not run
@@ -163,6 +165,14 @@ class ResumeError(FeaturesError, ValueError):
 
 class NotFeaturesError(FeaturesError, ValueError):
     """A file that is foreign, newer than this nethook, damaged, or not what nethook writes."""
+
+
+class SweepError(NethookError, ValueError):
+    """A study of causes that cannot be made as asked: its metric, its cells or its change."""
+
+
+class ResultError(NethookError, ValueError):
+    """A number of a result that is not defined, or a file of a result that cannot be used."""
 
 
 class ReadError(NethookError, LookupError):

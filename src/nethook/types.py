@@ -12,6 +12,7 @@ from nethook.addresses.inputs import Inputs
 from nethook.doctor.finding import Finding
 from nethook.examining.checkup.result import Checkup
 from nethook.init.plans.rows import Plan
+from nethook.interp.results.sweep import Sweep
 from nethook.runs.reading.run import Run
 from nethook.tracing.sites.site_map import SiteMap
 from nethook.tracing.tape.record import Record
@@ -28,6 +29,7 @@ __all__ = [
     "Replay",
     "Run",
     "SiteMap",
+    "Sweep",
     "Tape",
     "Watch",
 ]

@@ -1,0 +1,9 @@
+"""Study what causes an output: change one place of a network at a time, and measure.
+
+from nethook import interp
+
+r = interp.sweep(model, base, at="h.*", over="positions", change=interp.take(source), metric=fn)
+r.effect, r.recovered, r.top(), r.figure()
+"""
+
+from nethook.interp.results.sweep import Sweep as Sweep

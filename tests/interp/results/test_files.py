@@ -1,0 +1,42 @@
+"""Results as files: data, never code; broken ones are refused with a reason."""
+
+import json
+
+import pytest
+import torch
+
+from nethook.errors import ResultError
+from nethook.interp.results.files import read_result, write_result
+
+KIND = "nethook_test"
+
+
+def test_what_is_written_is_read(tmp_path):
+    path = tmp_path / "r.json"
+    numbers = torch.randn(2, 3)
+    write_result(path, KIND, {"a": [1, "x"]}, {"numbers": numbers.T})
+    plain, tensors = read_result(path, KIND)
+    assert plain == {"a": [1, "x"]}
+    assert torch.equal(tensors["numbers"], numbers.T)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["r.json", "r.safetensors"]
+
+
+def test_files_of_others_are_refused(tmp_path):
+    path = tmp_path / "r.json"
+    with pytest.raises(ResultError, match="cannot be read"):
+        read_result(path, KIND)
+    path.write_text("[]")
+    with pytest.raises(ResultError, match=r"must be a file that this nethook has saved"):
+        read_result(path, KIND)
+    path.write_text(json.dumps({KIND: 2}))
+    with pytest.raises(ResultError, match="'nethook_test': 1; it is not"):
+        read_result(path, KIND)
+    path.write_text(json.dumps({KIND: 1}))
+    path.with_suffix(".safetensors").write_bytes(b"no tensors")
+    with pytest.raises(ResultError, match="cannot be read"):
+        read_result(path, KIND)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(ResultError, match="cannot be written"):
+        write_result(tmp_path / "no" / "r.json", KIND, {}, {})

@@ -6,4 +6,6 @@ r = interp.sweep(model, base, at="h.*", over="positions", change=interp.take(sou
 r.effect, r.recovered, r.top(), r.figure()
 """
 
+from nethook.interp.attention.heads import heads as heads
+from nethook.interp.attention.roles import roles as roles
 from nethook.interp.results.sweep import Sweep as Sweep

@@ -71,20 +71,17 @@ def follow_tokens(tree: Tree, addresses: list[str], hooks: Attachment) -> CallsU
     To be called after the hooks of the edits are on: what notes the end of a call comes last.
     """
     under_way = CallsUnderWay()
-    around = [
-        site
-        for site in tree.sites
-        if any(_is_around(site.address, address) for address in addresses)
-    ]
-    for site in around:
+    around = {"", *addresses}
+    for address in addresses:
+        parts = address.split(".")
+        around |= {".".join(parts[:count]) for count in range(1, len(parts))}
+    for site in tree.sites:
+        if site.address not in around:
+            continue
         hooks.forward_pre(site.module, _Begins(hooks.owner, site.address, under_way))
         ends = _Ends(hooks.owner, site.address, under_way)
         hooks.forward(site.module, ends, always_call=True)
     return under_way
-
-
-def _is_around(outer: str, inner: str) -> bool:
-    return not outer or inner == outer or inner.startswith(f"{outer}.")
 
 
 class _Begins(Hook):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """Shows how far an extraction is. `shown` None shows it where somebody can see it."""
+    """Shows how far long work is. `shown` None shows it where somebody can see it."""
 
     def __init__(
         self,
@@ -19,9 +19,12 @@ class Bar:
         done: int,
         *,
         shown: bool | None = None,
+        label: str = "extracting",
+        unit: str = "samples",
         console: Console | None = None,
     ) -> None:
         self._rows = 0
+        self._unit = unit
         self._progress: Progress | None = None
         if shown is False:
             return
@@ -30,7 +33,7 @@ class Bar:
         console = console or Console(stderr=True)
         if shown or console.is_terminal or console.is_jupyter:
             self._progress = _columns(console)
-            self._task = self._progress.add_task("extracting", total=total, completed=done, rate="")
+            self._task = self._progress.add_task(label, total=total, completed=done, rate="")
 
     def advance(self, rows: int) -> None:
         """One more batch, of so many rows."""
@@ -38,7 +41,7 @@ class Bar:
             return
         self._rows += rows
         seconds = self._progress.tasks[0].elapsed or 0
-        rate = f"{self._rows / seconds:,.0f} samples/s" if seconds > 0 else ""
+        rate = f"{self._rows / seconds:,.0f} {self._unit}/s" if seconds > 0 else ""
         self._progress.update(self._task, advance=1, rate=rate)
 
     def __enter__(self) -> Bar:

@@ -15,3 +15,8 @@ from nethook.interp.estimates.attribute import attribute as attribute
 from nethook.interp.lenses.direct import logit_attribution as logit_attribution
 from nethook.interp.lenses.lens import lens as lens
 from nethook.interp.results.sweep import Sweep as Sweep
+from nethook.interp.sweeping.changes import mean_of as mean_of
+from nethook.interp.sweeping.changes import noise_at as noise_at
+from nethook.interp.sweeping.changes import resample as resample
+from nethook.interp.sweeping.changes import take as take
+from nethook.interp.sweeping.sweep import sweep as sweep

@@ -1,0 +1,261 @@
+"""The base run of a sweep: what it returned and called, and what may be done with it."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.addresses.inputs import Inputs
+from nethook.addresses.nested import tensors
+from nethook.addresses.op_addresses import OpPattern
+from nethook.addresses.tree import Tree
+from nethook.editing.tokens import plain_tokens
+from nethook.errors import SweepError
+from nethook.interp.sweeping.answering import Written, why_hooked, why_opaque
+from nethook.interp.sweeping.batches import (
+    Dims,
+    beside_another,
+    close,
+    mapped_inputs,
+    repeated_inputs,
+    row_dims,
+    split_cells,
+    versions,
+)
+from nethook.interp.sweeping.cells import Cell, Over, cells_of, position_dim
+from nethook.interp.sweeping.recording import Recording, record
+from nethook.interp.sweeping.sites import Site, Wanted, found_sites
+from nethook.restoring.randomness import devices_in_use, save_random_states
+
+Metric = Callable[[Any], torch.Tensor]
+_DIMS_OF_INPUTS = (0, 1)  # along which the rows of inputs may be
+
+
+class BaseRun:
+    """One run of a model on the base, and a second one that shows how rows are laid out."""
+
+    def __init__(self, model: nn.Module, inputs: Inputs, metric: Metric, wanted: Wanted) -> None:
+        self.tree = Tree(model)
+        self.model = model
+        self.inputs = inputs
+        self._metric = metric
+        self._wanted = wanted
+        self._watched = wanted.recorded(self.tree)
+        self._written = Written(model)
+        self.whole = why_hooked(self.tree)
+        self._random = save_random_states()
+        self.writes_inputs = False
+        self.draws = True  # until it is known not to
+        self._state = ""  # a buffer that is written to
+        self.seconds_of_two = 0.0
+        kept = mapped_inputs(torch.clone, inputs)
+        before, given = _random_state(), versions((inputs.args, dict(inputs.kwargs)))
+        self.recording, self.seconds = self._recorded(inputs)
+        self.draws = _random_state() != before
+        self.writes_inputs = versions((inputs.args, dict(inputs.kwargs))) != given
+        if self.writes_inputs:
+            self.inputs = kept
+        self._state = self._written.which()
+        self.metric = self.checked(self.recording.output)
+        self.rows = len(self.metric)
+        self.sites = found_sites(wanted, self.recording, inputs)
+        self.dims: dict[str, Dims] = {}
+        self.position_dims: dict[str, int] = {}
+        self._output_dims: Dims | None = None
+        self._input_dim = 0
+        self.mixed = self._why_mixed()
+        self.whole = self.whole or self._why_whole()
+        for site in self.sites:
+            site.batch = self._batch_of(site)
+
+    # -- running ------------------------------------------------------------------------------
+
+    def _recorded(self, inputs: Inputs) -> tuple[Recording, float]:
+        self.reset()
+        if self.writes_inputs:
+            inputs = mapped_inputs(torch.clone, inputs)
+        begun = _now()
+        recording = record(
+            self.tree,
+            lambda: inputs.call(self.model),
+            self._wanted.searched,
+            modules=self._watched,
+            tokens_at=self._wanted.around if self._wanted.by_tokens else (),
+        )
+        return recording, _now() - begun
+
+    def reset(self) -> None:
+        """Random states and buffers as they were before the first run."""
+        if self._state:
+            self._written.put_back()
+        if self.draws:
+            self._random()
+
+    def recorded(self, inputs: Inputs) -> Recording:
+        """Another run, on other inputs, from the same state: what its sites returned."""
+        self.reset()
+        ops = [OpPattern(site.address) for site in self.sites if site.is_op]
+        modules = {site.address for site in self.sites}
+        return record(self.tree, lambda: inputs.call(self.model), ops, modules=modules)
+
+    def repeated(self, copies: int) -> Inputs:
+        """The inputs, so many times."""
+        if copies == 1:
+            if self.writes_inputs:
+                return mapped_inputs(torch.clone, self.inputs)
+            return self.inputs
+        return repeated_inputs(self.inputs, self.rows, self._input_dim, copies)
+
+    # -- numbers ------------------------------------------------------------------------------
+
+    def checked(self, output: Any) -> torch.Tensor:
+        """The metric of an output, on the CPU; an error where it is not one number per row."""
+        numbers = self._metric(output)
+        if not isinstance(numbers, torch.Tensor):
+            raise SweepError(
+                f"`metric` must return a tensor with one number per row; got "
+                f"{type(numbers).__name__}."
+            )
+        if numbers.ndim != 1:
+            what = "a single number" if not numbers.ndim else f"the shape {tuple(numbers.shape)}"
+            raise SweepError(
+                f"`metric` must return one number per row of the batch, a tensor of shape (rows,); "
+                f"got {what}. Leave out the mean or sum over rows: statistics need every row."
+            )
+        if not numbers.is_floating_point():
+            numbers = numbers.float()
+        return numbers.detach().cpu()
+
+    def numbers(self, output: Any, copies: int) -> torch.Tensor:
+        """The metric of a run of several copies, (copies, rows)."""
+        if copies == 1:
+            return self.checked(output)[None]
+        if self._output_dims is None:  # the metric takes any number of rows
+            return self.checked(output).reshape(copies, self.rows)
+        parts = [split_cells(output, self._output_dims, n, self.rows) for n in range(copies)]
+        return torch.stack([self.checked(part) for part in parts])
+
+    # -- what may be done ---------------------------------------------------------------------
+
+    def _why_whole(self) -> str:
+        if self.draws:
+            return "the model draws random numbers; every run begins with the same random state"
+        if self._state:
+            return f"the model writes to its buffer {self._state!r}"
+        for site in self.sites:
+            if len(site.called.ended) > 1:
+                return f"{site.address!r} is called {len(site.called.ended)} times in a forward"
+        if self.mixed:
+            return self.mixed
+        return why_opaque(self.recording, max(site.moment for site in self.sites))
+
+    def _why_mixed(self) -> str:
+        """Why several copies cannot share a batch; "" where they can. Learns where rows are."""
+        if self.draws or self._state:
+            return "random numbers or written buffers differ between batches"
+        why = ""
+        for dim in _DIMS_OF_INPUTS:
+            given = [t for _, t in tensors((self.inputs.args, dict(self.inputs.kwargs)))]
+            if not any(t.ndim > dim and t.shape[dim] == self.rows for t in given):
+                continue
+            try:
+                doubled, self.seconds_of_two = self._recorded(
+                    beside_another(self.inputs, self.rows, dim)
+                )
+                why = self._read_rows(doubled)
+            except SweepError:
+                raise
+            except Exception as error:  # of the model's or the metric's, for a batch of two
+                why = f"a batch of two copies failed ({type(error).__name__}: {error})"
+            if not why:
+                self._input_dim = dim
+                return ""
+        return why or f"no input has {self.rows} rows, as many as the metric has numbers"
+
+    def _read_rows(self, doubled: Recording) -> str:
+        for address, called in self.recording.calls.items():
+            twin = doubled.calls.get(address)
+            if twin is None or len(twin.outputs) != len(called.outputs):
+                continue
+            each = [row_dims(*pair) for pair in zip(called.outputs, twin.outputs, strict=True)]
+            if all(dims is not None and dims == each[0] for dims in each):
+                self.dims[address] = each[0] or ()
+        dims = row_dims(self.recording.output, doubled.output)
+        both = self._both(doubled.output, dims)
+        if both is None:
+            return "the metric of a batch of two copies has another number of rows"
+        if not close(both[: self.rows], self.metric):
+            self.dims = {}
+            return "rows of a batch depend on each other"
+        return ""
+
+    def _both(self, output: Any, dims: Dims | None) -> torch.Tensor | None:
+        """The metric of two copies: of both at once, or else of each by itself."""
+        try:
+            at_once = self.checked(output)
+            if len(at_once) == 2 * self.rows:
+                self._output_dims = None
+                return at_once
+        except Exception:
+            at_once = None
+        if dims is None:
+            return None
+        self._output_dims = dims
+        parts = [self.checked(split_cells(output, dims, n, self.rows)) for n in range(2)]
+        return torch.cat(parts) if all(len(part) == self.rows for part in parts) else None
+
+    # -- sites --------------------------------------------------------------------------------
+
+    def _batch_of(self, site: Site) -> int:
+        value = site.values[0]
+        if site.is_input:
+            return self._input_dim
+        dims = self.dims.get(site.address)
+        if dims is not None:
+            paths = [path for path, _ in tensors(site.called.outputs[0])]
+            dim = dims[paths.index(site.path)] if site.path in paths else None
+            if dim is not None:
+                return dim
+            if not self.mixed:
+                raise SweepError(
+                    f"the value at {site.address!r} has no rows of the batch: its shape "
+                    f"{tuple(value.shape)} is the same for twice the rows. Choose another site."
+                )
+        fits = [dim for dim in range(value.ndim) if value.shape[dim] == self.rows]
+        return fits[0] if fits else 0
+
+    def cells(self, over: Over, site: Site) -> list[Cell]:
+        """The cells of a site."""
+        value = site.values[0]
+        tokens = site.called.tokens[0] if site.called.tokens else None
+        if tokens is None:
+            dim = (1 if site.batch == 0 else 0) if value.ndim > 1 else 0
+            tokens = plain_tokens(value.shape[dim], value.device)
+        if over == "positions":
+            self.position_dims[site.address] = position_dim(
+                value, site.batch, tokens.length, site.address
+            )
+        return cells_of(over, value, site.batch, site.address, site.module, tokens)
+
+
+def _now() -> float:
+    """Seconds that this thread has computed; of work on other devices, seconds that went by."""
+    return time.thread_time() if devices_in_use() is None else time.perf_counter()
+
+
+def _random_state() -> tuple[Any, ...]:
+    """All random states, to compare."""
+    devices = devices_in_use()
+    states = [torch.default_generator.get_state()]
+    if devices is not None and hasattr(devices, "get_rng_state_all"):
+        states += devices.get_rng_state_all()
+    numpy = sys.modules.get("numpy")
+    legacy = None if numpy is None else numpy.random.get_state(legacy=False)["state"]
+    drawn = None if legacy is None else (legacy["pos"], legacy["key"].tobytes())
+    return [state.tolist() for state in states], random.getstate(), drawn

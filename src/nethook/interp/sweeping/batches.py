@@ -1,0 +1,131 @@
+"""Several copies of a batch as one: which dimension of what counts rows, and whether rows mix.
+
+Nothing is declared. The base is run once more beside a changed copy of itself: the dimension whose
+length has doubled counts rows, and the first half must be as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from nethook.addresses.inputs import Inputs
+from nethook.addresses.nested import map_tensors, tensors
+from nethook.torch_private import version_of
+
+Dims = tuple[int | None, ...]
+"""For each tensor of a value the dimension that counts rows; None where none does."""
+
+
+def repeated_inputs(inputs: Inputs, rows: int, dim: int, copies: int) -> Inputs:
+    """The inputs with every row of the batch so many times; tensors without rows stay."""
+
+    def repeat(tensor: torch.Tensor) -> torch.Tensor:
+        return repeated(tensor, dim if has_rows(tensor, rows, dim) else None, copies)
+
+    return mapped_inputs(repeat, inputs)
+
+
+def mapped_inputs(function: Callable[[torch.Tensor], torch.Tensor], inputs: Inputs) -> Inputs:
+    """Inputs with a function applied to each tensor."""
+    return Inputs(map_tensors(function, inputs.args), map_tensors(function, dict(inputs.kwargs)))
+
+
+def has_rows(tensor: torch.Tensor, rows: int, dim: int) -> bool:
+    """Whether an input has a row for each sample along a dimension."""
+    return tensor.ndim > dim and tensor.shape[dim] == rows
+
+
+def repeated(tensor: torch.Tensor, dim: int | None, copies: int) -> torch.Tensor:
+    """A tensor, so many times along a dimension; one without rows is itself."""
+    if dim is None or copies == 1:
+        return tensor
+    times = [1] * tensor.ndim
+    times[dim] = copies
+    return tensor.repeat(times)
+
+
+def beside_another(inputs: Inputs, rows: int, dim: int) -> Inputs:
+    """The inputs, and after them a changed copy: reversed texts, other numbers."""
+
+    def joined(tensor: torch.Tensor) -> torch.Tensor:
+        if not has_rows(tensor, rows, dim):
+            return tensor
+        other = tensor
+        if tensor.is_floating_point():
+            other = tensor.flip(-1) * 0.5 + 0.1
+        elif tensor.ndim > 1 and tensor.dtype != torch.bool:
+            other = tensor.flip(-1)
+        return torch.cat([tensor, other], dim)
+
+    return mapped_inputs(joined, inputs)
+
+
+def row_dims(alone: Any, doubled: Any) -> Dims | None:
+    """The dimension of rows of each tensor, from a run with twice the rows; None: it is unclear."""
+    ones, twos = [t for _, t in tensors(alone)], [t for _, t in tensors(doubled)]
+    if len(ones) != len(twos):
+        return None
+    dims: list[int | None] = []
+    for one, two in zip(ones, twos, strict=True):
+        if one.ndim != two.ndim:
+            return None
+        differ = [dim for dim in range(one.ndim) if one.shape[dim] != two.shape[dim]]
+        if len(differ) > 1 or any(two.shape[dim] != 2 * one.shape[dim] for dim in differ):
+            return None
+        dims.append(differ[0] if differ else None)
+    return tuple(dims)
+
+
+def split_cells(value: Any, dims: Dims, cell: int, rows: int) -> Any:
+    """The rows of one cell in the output of a run of several."""
+    each = iter(dims)
+
+    def part(tensor: torch.Tensor) -> torch.Tensor:
+        dim = next(each)
+        return tensor if dim is None else tensor.narrow(dim, cell * rows, rows)
+
+    return map_tensors(part, value)
+
+
+@dataclass
+class Repeated:
+    """What a call returned in the base run, for runs of several copies; kept between runs."""
+
+    value: Any
+    dims: Dims
+    _copies: int = 0
+    _made: Any = None
+    _versions: tuple[int, ...] = ()
+
+    def of(self, copies: int) -> Any:
+        """The value for so many copies. What somebody has written to is made again."""
+        if self._made is None or self._copies != copies or self._versions != versions(self._made):
+            dims = iter(self.dims)
+            # Always a copy: the model may write to it, and the recording must stay.
+            self._made = map_tensors(lambda t: _own(t, next(dims), copies), self.value)
+            self._copies = copies
+            self._versions = versions(self._made)
+        return self._made
+
+
+def _own(tensor: torch.Tensor, dim: int | None, copies: int) -> torch.Tensor:
+    new = repeated(tensor, dim, copies)
+    return new.clone() if new is tensor else new
+
+
+def versions(value: Any) -> tuple[int, ...]:
+    """How often each tensor of a value was written to."""
+    return tuple(version_of(t) for _, t in tensors(value) if not t.is_inference())
+
+
+def close(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether numbers are the same but for the noise of other kernels for other batch sizes."""
+    if one.shape != two.shape:
+        return False
+    one, two = one.double(), two.double()
+    scale = max(float(one.abs().nan_to_num(posinf=0).max()), 1e-30) if one.numel() else 1.0
+    return torch.allclose(one, two, rtol=1e-4, atol=1e-4 * scale, equal_nan=True)

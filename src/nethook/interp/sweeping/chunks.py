@@ -1,0 +1,85 @@
+"""Which cells share a run, and how many."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+
+import torch
+
+from nethook.addresses.nested import tensors
+from nethook.interp.sweeping.base import BaseRun
+from nethook.interp.sweeping.runner import Place
+
+_MOST = 256
+_SEVERAL_SITES = 64
+_OVERHEAD = 8  # a run of n copies is worth it while what it costs besides them is above 1/8
+_SHARE_OF_MEMORY = 0.25
+
+
+def chosen_rows(base: BaseRun, cells: int, of_a_site: int) -> int:
+    """How many of so many cells share a run: from what one and two copies of the base took.
+
+    A run takes `fixed + copies * each` seconds; so many copies that what is fixed is small beside
+    them, as long as they fit into memory.
+    """
+    if base.mixed:
+        return 1
+    each = base.seconds_of_two - base.seconds
+    fixed = max(base.seconds - max(each, 0.0), 0.0)
+    enough = _MOST if each <= 0 else math.ceil(_OVERHEAD * fixed / each)
+    # Cells of several sites share no more runs than that: what comes before is answered for one.
+    useful = max(of_a_site, _SEVERAL_SITES)
+    return max(1, min(enough, useful, _fitting(base), _MOST, cells))
+
+
+def _fitting(base: BaseRun) -> int:
+    """How many copies fit into memory, by what the base run kept: at least one."""
+    seen: dict[int, int] = {}
+    for called in base.recording.calls.values():
+        for output in called.outputs:
+            for _, tensor in tensors(output):
+                if tensor.layout is torch.strided:
+                    seen[id(tensor)] = tensor.numel() * tensor.element_size()
+    one = max(1, sum(seen.values()))
+    device = next(
+        (t.device for _, t in tensors((base.inputs.args, dict(base.inputs.kwargs)))), None
+    )
+    return max(1, int(_SHARE_OF_MEMORY * _free(device) / one))
+
+
+def _free(device: torch.device | None) -> int:
+    if device is not None and device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not every system tells
+        return 1 << 30
+
+
+def chunked(places: Sequence[Place], rows: int) -> list[list[Place]]:
+    """Cells in groups of at most `rows`, those of a site together as far as they go.
+
+    A group begins at its first site, and everything from there on is computed for all of it: so
+    sites with many cells have groups of their own, and only small ones share.
+    """
+    by_site: dict[int, list[Place]] = {}
+    for place in places:
+        by_site.setdefault(place.at[0], []).append(place)
+    chunks: list[list[Place]] = []
+    shared: list[Place] = []
+    for group in by_site.values():
+        if 2 * len(group) <= rows:
+            if len(shared) + len(group) > rows:
+                chunks.append(shared)
+                shared = []
+            shared = [*shared, *group]
+            continue
+        if shared:
+            chunks.append(shared)
+            shared = []
+        count = math.ceil(len(group) / rows)
+        size = math.ceil(len(group) / count)
+        chunks += [group[start : start + size] for start in range(0, len(group), size)]
+    return [*chunks, shared] if shared else chunks

@@ -1,0 +1,203 @@
+"""Runs a model with cells changed, several in one batch, and what comes before them answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from nethook.addresses.inputs import Inputs
+from nethook.addresses.tree import Tree
+from nethook.hooks.answering import Answers
+from nethook.hooks.attachment import Attachment
+from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.ops.consumer import Op, OpConsumer
+from nethook.hooks.ops.watch import watch_ops
+from nethook.hooks.scope import Scope
+from nethook.interp.sweeping.answering import answered_before
+from nethook.interp.sweeping.base import BaseRun
+from nethook.interp.sweeping.batches import Repeated
+from nethook.interp.sweeping.cells import Cell
+from nethook.interp.sweeping.changes import At, Change
+from nethook.interp.sweeping.sites import Site
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell of a site, and where its numbers go in the result."""
+
+    site: Site
+    cell: Cell
+    at: tuple[int, int]
+
+
+@dataclass
+class _Plan:
+    """What one run changes and answers."""
+
+    copies: int = 0
+    changed: dict[str, list[tuple[int, Cell]]] = field(default_factory=dict)  # by address
+    answered: dict[str, Repeated] = field(default_factory=dict)
+    calls: dict[str, int] = field(default_factory=dict)
+
+
+class Runner:
+    """Runs chunks of cells. Made once for a sweep; `attached` puts its hooks on."""
+
+    def __init__(self, base: BaseRun, sites: Sequence[Site], change: Change) -> None:
+        self._base = base
+        self._sites = {site.address: site for site in sites}
+        self._change = change
+        self._plan = _Plan()
+        self._repeated: dict[str, Repeated] = {}
+        self._inputs: dict[int, Inputs] = {}
+        self._new: dict[str, torch.Tensor] = {}
+        self._answers: dict[str, list[str]] = {}
+        self.runs = 0
+
+    @contextmanager
+    def attached(self, *, single: bool) -> Iterator[None]:
+        """A block in which chunks can be run; with `single`, of one cell each."""
+        base = self._base
+        answered: dict[str, nn.Module] = {}
+        for site in self._sites.values():
+            before = []
+            if not base.whole and not site.is_input:
+                before = answered_before(site.moment, base.recording, base.dims, single=single)
+            self._answers[site.address] = [called.address for called in before]
+            for called in before:
+                assert called.module is not None
+                answered[called.address] = called.module
+                dims = base.dims.get(called.address, ())
+                self._repeated[called.address] = Repeated(called.outputs[0], dims)
+        with Scope("nethook.interp", base.tree) as hooks:
+            self._attach(base.tree, hooks, answered)
+            yield
+
+    def _attach(self, tree: Tree, hooks: Attachment, answered: dict[str, nn.Module]) -> None:
+        if answered:
+            answers = Answers(hooks.owner)
+            hooks.add(answers)
+            for address, module in answered.items():
+                answers.put_on(module, _Answer(hooks.owner, address, self))
+        for site in self._sites.values():
+            if site.module is not None:
+                hooks.forward(site.module, _Changed(hooks.owner, site.address, self))
+        if any(site.is_op for site in self._sites.values()):
+            watch_ops(tree, hooks, _ChangedOps(self, self._sites))
+
+    def run(self, places: Sequence[Place | None]) -> torch.Tensor:
+        """The metric with each of these cells changed, (cells, rows); None changes nothing."""
+        base = self._base
+        plan = _Plan(copies=len(places))
+        first: Site | None = None
+        for slot, place in enumerate(places):
+            if place is not None:
+                plan.changed.setdefault(place.site.address, []).append((slot, place.cell))
+                if first is None or place.site.moment < first.moment:
+                    first = place.site
+        if first is not None:
+            plan.answered = {a: self._repeated[a] for a in self._answers[first.address]}
+        self._plan = plan
+        inputs = self._given(plan)
+        base.reset()
+        self.runs += 1
+        output = inputs.call(base.model)
+        return base.numbers(output, plan.copies)
+
+    def _given(self, plan: _Plan) -> Inputs:
+        base = self._base
+        inputs = self._inputs.get(plan.copies)
+        if inputs is None or base.writes_inputs:
+            inputs = base.repeated(plan.copies)
+            self._inputs[plan.copies] = inputs
+        for address in plan.changed:
+            site = self._sites[address]
+            if site.is_input:
+                args, kwargs = self.changed(site, (inputs.args, dict(inputs.kwargs)))
+                return Inputs(args, kwargs)
+        return inputs
+
+    def answer(self, address: str, run: Callable[[], Any]) -> Any:
+        """What a module returned in the base run, for all copies; or what it computes."""
+        known = self._plan.answered.get(address)
+        return run() if known is None else known.of(self._plan.copies)
+
+    def changed(self, site: Site, output: Any) -> Any:
+        """An output with the cells of this run changed; None where there are none."""
+        plan = self._plan
+        cells = plan.changed.get(site.address)
+        if not cells:
+            return None
+        call = plan.calls.get(site.address, 0)
+        plan.calls[site.address] = call + 1
+        value = site.tensor(output)
+        rows = value.shape[site.batch] // plan.copies
+        known = self._known(site, call)
+        new = value.clone()
+        for slot, cell in cells:
+            part = value.narrow(site.batch, slot * rows, rows)
+            other = known if known is not None else self._change.new(part, self._at(site, call))
+            cell.put(other, new.narrow(site.batch, slot * rows, rows))
+        return site.replaced(output, new)
+
+    def _known(self, site: Site, call: int) -> torch.Tensor | None:
+        """The new value, once for all cells, where the value is that of the base run."""
+        if not site.is_input and site.address not in self._plan.answered:
+            return None
+        if site.address not in self._new:
+            self._new[site.address] = self._change.new(site.values[0], self._at(site, call))
+        return self._new[site.address]
+
+    def _at(self, site: Site, call: int) -> At:
+        return At(site.address, call, site.batch, self._base.position_dims.get(site.address))
+
+
+class _Answer(Hook):
+    """In the place of the forward of a module."""
+
+    __slots__ = ("_runner",)
+
+    def __init__(self, owner: Owner, address: str, runner: Runner) -> None:
+        super().__init__(owner, address)
+        self._runner = runner
+
+    def __call__(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any],
+        run: Callable[..., Any],
+    ) -> Any:  # fmt: skip
+        return self._runner.answer(self.address, lambda: run(*args, **kwargs))
+
+
+class _Changed(Hook):
+    """After the forward of a site."""
+
+    __slots__ = ("_runner",)
+
+    def __init__(self, owner: Owner, address: str, runner: Runner) -> None:
+        super().__init__(owner, address)
+        self._runner = runner
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+        return self._runner.changed(self._runner._sites[self.address], output)
+
+
+class _ChangedOps(OpConsumer):
+    """After an operation that is a site."""
+
+    def __init__(self, runner: Runner, sites: dict[str, Site]) -> None:
+        self._runner = runner
+        self._sites = sites
+
+    def wants(self, op: Op) -> bool:
+        return op.address in self._sites
+
+    def after(
+        self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+        result: Any,
+    ) -> Any:  # fmt: skip
+        return self._runner.changed(self._sites[op.address], result)

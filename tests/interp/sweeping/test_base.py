@@ -1,0 +1,47 @@
+"""The base run: what is learnt from it."""
+
+import torch
+from torch import nn
+
+from nethook.addresses.inputs import Inputs
+from nethook.addresses.tree import Tree
+from nethook.interp.sweeping.base import BaseRun
+from nethook.interp.sweeping.sites import Wanted
+
+
+def based(model, x, metric, at="0"):
+    with torch.no_grad():
+        return BaseRun(model, Inputs((x,)), metric, Wanted(Tree(model), at, ""))
+
+
+def test_rows_are_found_and_a_second_run_was_timed():
+    base = based(nn.Sequential(nn.Linear(3, 4), nn.Tanh()), torch.ones(2, 3), lambda o: o[:, 0])
+    assert (base.rows, base.whole, base.mixed) == (2, "", "")
+    assert base.dims[""] == base.dims["0"] == (0,)
+    assert base.sites[0].batch == 0
+    assert base.seconds_of_two > 0
+
+
+def test_a_metric_for_one_number_of_rows_is_called_for_each_copy():
+    target = torch.tensor([1, 0])
+    base = based(
+        nn.Sequential(nn.Linear(3, 4)), torch.randn(2, 3), lambda o: o[torch.arange(2), target]
+    )
+    output = base.model(base.repeated(3).args[0])
+    assert torch.allclose(base.numbers(output, 3), base.metric.expand(3, 2))
+
+
+def test_a_model_that_takes_one_size_of_batch_runs_cell_by_cell():
+    class Fixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 4)
+
+        def forward(self, x):
+            return self.layer(x).reshape(2, 4)
+
+    base = based(Fixed(), torch.ones(2, 3), lambda o: o[:, 0], at="layer")
+    assert base.mixed.startswith("a batch of two copies failed (RuntimeError: shape")
+    assert base.whole == base.mixed
+    whole = based(nn.Sequential(nn.Linear(3, 4)), torch.ones(5, 3), lambda o: o.sum(0), at="0")
+    assert whole.mixed == "no input has 4 rows, as many as the metric has numbers"

@@ -119,6 +119,14 @@ class Entry:
             return value
         if not recomputed:
             self.fired += 1
+        try:
+            return self._changed(value, site, call)
+        except EditError as error:
+            if repr(site) in str(error):
+                raise
+            raise EditError(f"at {site!r}: {error}") from None
+
+    def _changed(self, value: Any, site: str, call: int) -> Any:
         if (
             self._is_simple
             and type(value) is torch.Tensor

@@ -78,7 +78,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
-demo: $(NATIVE) ## Train a small network twice, once with a fault, and show a proven fix
+demo: $(NATIVE) ## Find a common mistake in a training script and prove the fix
 	@$(BIN)/nethook demo
 
 # Two workers with one thread each: torch's own threads would fight over the cores.

@@ -94,7 +94,7 @@ SLOW: Final = {
         "init/test_zoo.py::test_planning_and_verifying_change_nothing[wide]",
         "restoring/test_zoo.py::test_a_checkup_leaves_nothing_behind",
         "test_preflight.py::test_what_records_is_handed_in_and_read_before_its_file_goes",
-        "running/demo/test_demo.py::test_a_run_leaves_a_file_a_verdict_and_the_script",
+        "running/demo/test_demo.py::test_a_run_leaves_a_file_and_a_verdict",
         "watching/test_budget_simulation.py",
         "watching/test_loss_means.py",
         "old_files",

@@ -15,9 +15,11 @@ from torch import nn
 
 from nethook.examining.checkup.checkup import check_up
 from nethook.examining.checkup.result import Checkup
+from nethook.keywords import suggests
 from nethook.watching.watch import Watch, watch
 
 
+@suggests
 def checkup(
     model: nn.Module,
     batch: Any,

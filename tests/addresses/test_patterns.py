@@ -271,3 +271,18 @@ def test_a_module_that_can_be_gone_through_is_one_pattern():
 def test_an_error_of_the_users_function_is_not_hidden():
     with pytest.raises(ZeroDivisionError):
         modules(MODEL, lambda name, module: 1 / 0)
+
+
+def test_a_parameter_where_a_module_is_needed_is_named_with_what_to_type() -> None:
+    tree = Tree(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)))
+    with pytest.raises(NoSuchSiteError) as caught:
+        find_modules(tree, ["0.weight"])
+    assert str(caught.value) == (
+        "'0.weight' is a parameter of '0', and no module. Read it with "
+        "nethook.get_parameter(model, '0.weight'), its gradient with trace(model, '0', "
+        "param_grads=True); change it with edit(model, params=...)."
+    )
+    with pytest.raises(NoSuchSiteError, match=r"matches 2 parameters, '0\.weight' first, and no"):
+        find_modules(tree, ["*.weight"])
+    with pytest.raises(NoSuchSiteError, match=r"no module matches '0\.wait'"):
+        find_modules(tree, ["0.wait"])

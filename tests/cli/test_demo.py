@@ -1,4 +1,4 @@
-"""`nethook demo`: two runs, of which one has a fault that its verdict shows, with a proven fix."""
+"""`nethook demo`: a mistake, its verdict and proven fix, the same script without it."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from pathlib import Path
 from tests.running.both import Warm
 
 
-def test_the_demo_shows_a_healthy_run_and_dead_units(tmp_path: Path) -> None:
+def test_the_demo_finds_a_mistake_and_proves_its_fix(tmp_path: Path) -> None:
     warm = Warm()
     folder = tmp_path / "folder"
     folder.mkdir()
     done = warm.run("-m", "nethook", "demo", "--to", "out", cwd=folder)
     warm.stop()
     assert done.code == 0
-    trials = (
-        "nethook: trial 1 of 2, the script as it is\nnethook: trial 2 of 2, learning rate 0.1 → "
-    )
-    assert done.err.startswith(trials)
-    assert done.err.count("\n") == 2
-    healthy, faulty = re.split(r"\$ nethook run --budget none(?: --try-fix)? digits.py", done.out)[
-        1:
+    assert done.err.splitlines() == [
+        "nethook: trial 1 of 2, the script as it is",
+        "nethook: trial 2 of 2, zero_grad() after each step",
     ]
-    assert "100% of 128 new digits are read rightly" in healthy
-    assert re.search(r"Net, 10 layers, 128 steps", healthy)
-    assert "never active" not in healthy
-    assert re.search(r"dead all through the last quarter: (5|6)\d of 64 of 'relu3'", faulty)
-    assert re.search(r"loss 2\.\d+ → \d\.\d+  \(digits\.py:\d+, mean over samples\)", faulty)
-    proof = r"tried: learning rate 0\.1 → \S+: training loss after 128 steps 2\.\d+ → 0\.\d+\. It h"
-    assert re.search(proof, " ".join(faulty.split()))
-    made = sorted(
-        re.split(r"-\d{4}-\d\d-\d\dT", path.name)[0] for path in (folder / "out").glob("*.db")
-    )
-    assert made == ["demo-dead-units", "demo-healthy"]
-    assert (folder / "out" / "digits.py").exists()
+    commands = r"\$ nethook run (?:--try-fix )?out/digits(?:_fixed)?\.py\n"
+    _, faulty, fixed = re.split(commands, done.out)
+    assert "error: missing-zero-grad (steps 1 to 191)" in faulty
+    assert re.search(r"nobody clears them\s+\(digits\.py:\d+\)", faulty)
+    losses = r"training loss after 192 steps 0\.\d+ → 0\.0\d+\. It helped\."
+    said = " ".join(faulty.split())
+    assert re.search(rf"tried: zero_grad\(\) after each step: {losses}", said)
+    assert "optimizer.zero_grad():" in faulty.splitlines()[-2]
+    assert "100% of 128 new digits are read correctly" in fixed
+    assert re.search(r"no problems found \(\d+ checks, 192 steps", fixed)
+    assert "  both runs in the browser:    nethook ui out --open\n" in fixed
+    report = folder / "out" / Path(done.out.splitlines()[-1].rpartition("/")[2])
+    assert done.out.endswith(f" {report.as_uri()}\n")
+    assert report.is_file()
+    for script, has_line in (("digits.py", False), ("digits_fixed.py", True)):
+        assert ("optimizer.zero_grad()" in (folder / "out" / script).read_text()) is has_line

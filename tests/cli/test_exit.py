@@ -26,28 +26,28 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path):
         done = run(*arguments)
         assert done.exit_code == 2
         assert done.stdout == ""
-        assert done.stderr.startswith("nethook: ")
+        assert done.stderr.startswith(f"nethook {arguments[0]}: ")
         assert words in done.stderr
         assert len(done.stderr.splitlines()) == 1
 
 
 def test_an_error_of_nethook_becomes_a_line_and_code_2(capsys):
-    with pytest.raises(typer.Exit) as ended, errors_in_words():
+    with pytest.raises(typer.Exit) as ended, errors_in_words("report"):
         raise RunFileError("no run here:\n\x1b[31mred")
     assert ended.value.exit_code == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("nethook: no run here:")
+    assert printed.err.startswith("nethook report: no run here:")
     assert len(printed.err.splitlines()) == 1
     assert "\x1b" not in printed.err
 
 
 def test_an_error_of_anybody_else_keeps_its_traceback():
-    with pytest.raises(ZeroDivisionError), errors_in_words():
+    with pytest.raises(ZeroDivisionError), errors_in_words("report"):
         1 / 0
 
 
 def test_without_an_error_nothing_is_said(capsys):
-    with errors_in_words():
+    with errors_in_words("report"):
         pass
     assert capsys.readouterr() == ("", "")

@@ -27,7 +27,7 @@ def test_a_file_for_a_collector(tmp_path: Path) -> None:
 def test_errors_are_one_line(tmp_path: Path) -> None:
     done = run("metrics", tmp_path / "none.db")
     assert done.exit_code == 2
-    assert done.stderr.startswith("nethook: ")
+    assert done.stderr.startswith("nethook metrics: ")
     done = run("metrics", training(), "--to", tmp_path)
     assert done.exit_code == 2
     assert "`--to` must be a file that can be written" in done.stderr

@@ -11,7 +11,7 @@ import pytest
 from nethook.cli.run import _program, _split
 from nethook.running.program import Program
 from nethook.runs.reading.run import open_run
-from tests.running.both import Done, Warm, under
+from tests.running.both import Done, Warm, bare, same, under
 
 TRAINS = """\
 import os, sys, torch
@@ -192,9 +192,16 @@ def test_fail_on_ends_with_3_and_else_the_code_is_the_scripts(
 def test_a_run_without_torch_says_so(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print(1)")
     done = under("train.py", cwd=tmp_path)
-    assert done.closing.splitlines()[1:] == [
-        "The script did not import torch, so there was nothing to follow."
-    ]
+    assert done.closing.splitlines()[1:] == ["nothing recorded: the script did not import torch"]
+
+
+@pytest.mark.parametrize("words", [("none.py",), ("-m", "none")])
+def test_of_a_script_that_is_not_there_only_python_speaks(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    done = under(*words, cwd=tmp_path)
+    same(done, bare(*words, cwd=tmp_path))
+    assert done.closing == ""
     assert not (tmp_path / "runs").exists()
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+import nethook
 from nethook import edits
 from nethook.addresses.paths import parse_path
 from nethook.editing.entries import Entry, read, show_pattern
@@ -121,3 +122,14 @@ def test_tensors_of_a_gradient_entry_are_noted():
     entry.note_tensor(requires_grad=True)
     entry.note_tensor(requires_grad=False)
     assert not entry.is_without_grad
+
+
+def test_an_error_of_an_edit_names_its_site_once() -> None:
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    wrong = {"0": edits.replace(torch.zeros(7))}
+    with (
+        pytest.raises(EditError, match=r"^at '0': `value` of replace must have a shape") as caught,
+        nethook.edit(model, outputs=wrong),
+    ):
+        model(torch.zeros(1, 2))
+    assert str(caught.value).count("'0'") == 1

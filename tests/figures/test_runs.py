@@ -78,3 +78,9 @@ def test_what_cannot_be_shown_is_said():
 
 
 # Tensors
+
+
+def test_only_what_is_for_users_is_listed() -> None:
+    import nethook.figures
+
+    assert dir(nethook.figures) == sorted(nethook.figures.__all__)

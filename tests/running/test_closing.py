@@ -12,6 +12,7 @@ import pytest
 
 from nethook.running.closing import closing_text, severities, written_files
 from nethook.running.runner import Outcome
+from nethook.text.paragraphs import Style
 from tests.running.made import made
 
 OK = Outcome()
@@ -64,15 +65,60 @@ def test_what_to_type_next_and_the_path_are_last(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     made(tmp_path / "a b.db").close()
-    shown = closing_text(session(tmp_path / "a b.db"), OK, commands={"diagnose", "report"})
+    shown = closing_text(session(tmp_path / "a b.db"), OK)
     assert shown.splitlines()[0].startswith("── nethook ──")
-    assert shown.splitlines()[-3:] == [
-        "next: nethook report 'a b.db' --to report.html",
+    assert shown.splitlines()[-4:] == [
         "next: nethook diagnose 'a b.db'",
+        "      nethook report 'a b.db'",
+        "      nethook ui 'a b.db'",
         str(tmp_path / "a b.db"),
     ]
-    bare = closing_text(session(tmp_path / "a b.db"), OK)
-    assert bare.splitlines()[-2] == "next: nethook.open_run('a b.db')"
+
+
+def test_of_several_runs_the_page_of_their_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.db", "a-2.db"):
+        made(tmp_path / "runs" / name).close()
+    shown = closing_text(session(tmp_path / "runs" / "a.db"), OK)
+    assert "      nethook ui runs\n" in shown
+
+
+FINDING = {
+    "code": "dead-units",
+    "severity": "error",
+    "message": "Half of the units were dead over whole windows, " * 3,
+    "fix": "Lower the learning rate.",
+    "evidence": {"dead share": {"value": 0.51, "threshold": 0.5}},
+}
+
+
+@pytest.mark.parametrize("count", [1, 3, 11, 40])
+@pytest.mark.parametrize("rows", [24, 50])
+def test_it_fits_the_screen_and_the_first_finding_stays_whole(
+    tmp_path: Path, count: int, rows: int
+) -> None:
+    findings = [{**FINDING, "code": f"code-{number}"} for number in range(count)]
+    made(tmp_path / "a.db", findings=findings).close()
+    everything = closing_text(session(tmp_path / "a.db"), OK)
+    shown = closing_text(session(tmp_path / "a.db"), OK, rows=rows)
+    # With the empty line before it and the prompt after it.
+    assert shown.count("\n") + 2 <= rows
+    assert f"{count} error" in shown
+    start = everything.index("  error: code-0")
+    assert everything[start:].split("  error: code-1")[0].rstrip() in shown or count == 1
+    if everything.count("\n") + 2 <= rows:
+        assert shown == everything
+    hidden = count - shown.count("  error: code-")
+    assert (f"  and {hidden} more\n" in shown) == bool(hidden)
+
+
+def test_a_narrow_terminal_has_narrow_lines(tmp_path: Path) -> None:
+    made(tmp_path / "a.db", findings=[FINDING]).close()
+    shown = closing_text(session(tmp_path / "a.db"), OK, style=Style(width=50)).splitlines()
+    commands = [line for line in shown if "nethook " in line][1:]  # whole, to be copied
+    assert max(len(line) for line in shown if line not in (*commands, shown[-1])) == 50
 
 
 def test_several_runs_are_named_and_more_are_counted(tmp_path: Path) -> None:
@@ -94,9 +140,9 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("outcome", "line"),
     [
-        (OK, "No model was trained by calling it, so nothing was recorded."),
-        (Outcome("KeyboardInterrupt", interrupted=True), "No model was trained by calling it, so"),
-        (Outcome("ValueError: x"), "The script ended with ValueError: x before it had trained a"),
+        (OK, "nothing recorded: no model was trained by calling it"),
+        (Outcome("KeyboardInterrupt", interrupted=True), "interrupted: by Ctrl-C, before a model"),
+        (Outcome("ValueError: x"), "crashed: ValueError: x, before a model was trained"),
     ],
 )
 def test_without_a_run_it_says_why(
@@ -115,7 +161,15 @@ def test_without_torch_there_was_nothing_to_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    assert "did not import torch" in closing_text(session(tmp_path / "a.db"), OK)
+    assert "the script did not import torch" in closing_text(session(tmp_path / "a.db"), OK)
+    # What ended it says more.
+    broken = closing_text(session(tmp_path / "a.db"), Outcome("SyntaxError: invalid syntax"))
+    assert "crashed: SyntaxError: invalid syntax" in broken
+
+
+def test_where_there_is_no_script_python_has_said_all(tmp_path: Path) -> None:
+    missing = Outcome("sys.exit(2)", found=False)
+    assert closing_text(session(tmp_path / "a.db"), missing) == ""
 
 
 def test_severities_of_all_files(tmp_path: Path) -> None:

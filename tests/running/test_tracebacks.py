@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 import nethook
 from nethook.errors import NethookError
-from nethook.running.tracebacks import clean
+from nethook.running.program import Program
+from nethook.running.tracebacks import clean, reached_script
 from tests.running.both import Warm, without_module_calls
 
 HEAD = """\
@@ -118,3 +120,26 @@ def test_frames_of_what_a_script_asked_for_stay() -> None:
             _called_from(file, fail)
         clean(caught.value)
         assert "call" in [f.name for f in traceback.extract_tb(caught.value.__traceback__)]
+
+
+@pytest.mark.parametrize(
+    ("program", "reached"),
+    [
+        (Program("none.py"), False),
+        (Program("no.such.module", module=True), False),
+        (Program("."), False),
+        (Program("exits.py"), True),
+        (Program("exits", module=True), True),
+    ],
+)
+def test_whether_there_was_a_script_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program, reached: bool
+) -> None:
+    (tmp_path / "exits.py").write_text("import sys\nsys.exit(2)\n")
+    monkeypatch.chdir(tmp_path)
+    for name in ("argv", "orig_argv", "path"):
+        monkeypatch.setattr(sys, name, list(getattr(sys, name)))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    with pytest.raises(SystemExit) as ended:
+        program.run()
+    assert reached_script(ended.value) is reached

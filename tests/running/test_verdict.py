@@ -56,7 +56,7 @@ def test_findings_have_address_step_evidence_and_fix(tmp_path: Path) -> None:
     run = made(tmp_path / "run.db", findings=[FINDING], info={"diagnosis": {}})
     lines = text(run).splitlines()[2:]
     assert lines == [
-        "1 finding:",
+        "1 error:",
         "  error: dead-units (relu, fc1, fc2 and 2 more; steps 12 to 300)",
         "    92 % of the units of relu were silent over whole windows.",
         "    evidence: dead_share 0.92 (limit 0.5), windows 7",
@@ -97,11 +97,11 @@ def test_units_that_are_silent_for_long_are_counted(tmp_path: Path) -> None:
 def test_a_crash_says_what_was_just_before(tmp_path: Path) -> None:
     shown = text(made(tmp_path / "run.db"), error="RuntimeError: shapes do not fit")
     assert shown.splitlines()[2:] == [
-        "The script ended with RuntimeError: shapes do not fit after 3 steps.",
-        "Just before: loss (train.py:7) 2.5, 1.5, 0.25; grad norm 5, 3, 0.5.",
+        "crashed: RuntimeError: shapes do not fit (after 3 steps)",
+        "just before: loss (train.py:7) 2.5, 1.5, 0.25; grad norm 5, 3, 0.5",
     ]
     stopped = text(open_run(tmp_path / "run.db"), error="KeyboardInterrupt", interrupted=True)
-    assert "It was interrupted after 3 steps." in stopped
+    assert "interrupted: by Ctrl-C after 3 steps" in stopped
 
 
 def test_colours_are_only_there_when_asked_for(tmp_path: Path) -> None:
@@ -159,13 +159,23 @@ def test_the_steady_cost_and_the_seconds_in_all_are_told(tmp_path: Path) -> None
 
 def test_the_course_is_one_line(tmp_path: Path) -> None:
     with made(tmp_path / "run.db") as run:
-        assert course(run) == ("nethook: step 3  loss 0.25  gradient norm 0.5  watching cost 2.1 %")
+        assert course(run) == [
+            "nethook: step 3", "loss 0.25", "gradient norm 0.5", "watching cost 2.1 %",
+        ]  # fmt: skip
+
+
+def test_the_course_names_the_first_finding(tmp_path: Path) -> None:
+    note = {**FINDING, "severity": "info", "code": "note"}
+    with made(tmp_path / "run.db", findings=[note, FINDING, FINDING]) as run:
+        assert course(run)[2] == "error: dead-units and 1 more"
+    with made(tmp_path / "calm.db", findings=[note]) as run:
+        assert not any("note" in part for part in course(run))
 
 
 def test_why_no_layer_was_seen() -> None:
     never = {"leaf": True, "calls": {"train": 0, "eval": 0, "aux": 0}}
-    lines = "\n".join(_unseen([Site("fc", "Linear", never)], 3))
+    lines = "\n".join(_unseen([Site("fc", "Linear", never)], 3, PLAIN))
     assert "compiled code" in lines
-    lines = "\n".join(_unseen([Site("_torch_params", "ParameterDict", never)], 3))
+    lines = "\n".join(_unseen([Site("_torch_params", "ParameterDict", never)], 3, PLAIN))
     assert "has none as submodules" in lines
     assert "compiled" not in lines

@@ -30,7 +30,7 @@ def lines_of(*findings: dict[str, Any], colour: bool = False) -> list[str]:
 
 def test_one_finding_in_full() -> None:
     assert lines_of(FINDING) == [
-        "1 finding:",
+        "1 error:",
         "  error: dead-units (fc1; step 20)",
         "    Half of the units are dead.",
         "    evidence: dead share 0.5123 (limit 0.5)",
@@ -77,7 +77,7 @@ def test_a_fix_that_was_tried_is_told_under_it() -> None:
 
 
 def test_what_a_finding_lacks_has_no_line() -> None:
-    assert lines_of({"code": "odd"}) == ["1 finding:", "  info: odd"]
+    assert lines_of({"code": "odd"}) == ["1 note:", "  info: odd"]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_evidence_may_be_any_value(value: object, shown: str) -> None:
 
 def test_many_findings_are_counted_and_not_all_listed() -> None:
     lines = lines_of(*[{"code": f"code-{number}"} for number in range(MOST + 3)])
-    assert lines[0] == f"{MOST + 3} findings:"
+    assert lines[0] == f"{MOST + 3} notes:"
     assert lines[-1] == "  and 3 more"
     assert len(lines) == 1 + MOST + 1
 
@@ -103,3 +103,28 @@ def test_lines_fit_a_terminal() -> None:
 
 def test_the_severity_has_its_colour() -> None:
     assert lines_of(FINDING, colour=True)[1].startswith("  \x1b[31merror\x1b[0m: dead-units")
+
+
+def test_what_does_not_fit_is_folded_from_the_last_to_the_second() -> None:
+    findings = [{**FINDING, "code": code} for code in "abc"]
+    whole = lines_of(*findings)
+    assert len(whole) == 1 + 3 * 5
+
+    def codes_and_fixes(rows: int) -> list[str]:
+        shown = list(finding_lines(findings, Style(), rows=rows))
+        assert len(shown) <= rows
+        assert shown[:6] == whole[:6]  # the first stays whole
+        return [line.split()[1] for line in shown[6:]]
+
+    assert list(finding_lines(findings, Style(), rows=len(whole))) == whole
+    second_whole = [line.split()[1] for line in whole[6:11]]
+    assert codes_and_fixes(13) == [*second_whole, "c", "Lower"]
+    assert codes_and_fixes(10) == ["b", "Lower", "c", "Lower"]
+    assert codes_and_fixes(9) == ["b", "Lower", "c"]
+    assert codes_and_fixes(8) == ["b", "c"]
+    assert codes_and_fixes(7) == ["2"]  # and 2 more
+
+
+def test_where_hardly_anything_fits_the_first_has_its_name_and_its_fix() -> None:
+    shown = list(finding_lines([FINDING, FINDING], Style(), rows=4))
+    assert [line.split()[0] for line in shown] == ["2", "error:", "fix:", "and"]

@@ -8,6 +8,7 @@ import pickle
 import re
 import time
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from nethook.errors import InputsError, NoSuchSiteError, OptionError
 from nethook.text.watch_cost import watch_cost
 from nethook.watching import budget
 from nethook.watching.diagnosis import Diagnosis
+from nethook.watching.fail_open import WatchWarning
 from tests.watching.loops import Net, batches, gan, mlp
 from tests.watching.patient import patient  # noqa: F401 - used by every test
 
@@ -454,3 +456,14 @@ def test_a_gradient_that_is_not_finite_is_seen_in_a_step_without_measurements(
     assert event.data["case"] == "backward"
     assert event.data["weights"] is True  # they were saved before the step spoilt them
     assert "nethook.replay" in capsys.readouterr().err
+
+
+def test_an_optimizer_of_another_model_is_said(tmp_path: Path) -> None:
+    model, other = nn.Linear(2, 2), nn.Linear(2, 2)
+    strange = torch.optim.SGD(other.parameters(), 0.1)
+    with pytest.warns(WatchWarning, match="this SGD holds none of them") as said:
+        nethook.watch(model, strange, to=tmp_path / "strange.db").close()
+    assert said[0].filename == __file__
+    # A frozen network may be followed on the steps of what is trained on top of it.
+    model.requires_grad_(False)
+    nethook.watch(model, strange, to=tmp_path / "frozen.db").close()

@@ -36,7 +36,8 @@ def find_modules(tree: Tree, patterns: Iterable[Pattern]) -> Found[Site]:
         matched = _modules_of(tree, pattern)
         if not matched:
             again = partial(_modules_of, tree)
-            raise NoSuchSiteError(_nothing(pattern, tree, again, kind="module"))
+            parameter = _meant_parameter(tree, pattern)
+            raise NoSuchSiteError(parameter or _nothing(pattern, tree, again, kind="module"))
         for site, name in matched:
             sites.setdefault(site.order, (site, name))
     return sites
@@ -146,6 +147,24 @@ def _by_name(index: Index[AnySite], pattern: str | re.Pattern[str]) -> list[tupl
         if one is not None:
             return [(one, name if name in one.names else one.address)]
     return []
+
+
+def _meant_parameter(tree: Tree, pattern: Pattern) -> str:
+    """What to type where a module was asked for by the name of a parameter; "" where it was not."""
+    found = _by_name(tree.parameters(), pattern) if isinstance(pattern, str) else []
+    if not found:
+        return ""
+    name = found[0][1]
+    owner = name.rpartition(".")[0]
+    what = (
+        f"is a parameter of {owner!r}, and no module"
+        if len(found) == 1
+        else f"matches {len(found)} parameters, {name!r} first, and no module"
+    )
+    return (
+        f"{pattern!r} {what}. Read it with nethook.get_parameter(model, {name!r}), its gradient "
+        f"with trace(model, {owner!r}, param_grads=True); change it with edit(model, params=...)."
+    )
 
 
 def _nothing(

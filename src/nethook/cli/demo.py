@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from nethook.running.demo.demo import DemoRun
 
 
 def demo(
     to: Annotated[
-        Path, typer.Option("--to", help="The folder for the runs and the report.")
+        Path, typer.Option("--to", help="The folder for the scripts, the runs and the report.")
     ] = Path("runs"),
 ) -> None:
-    """Train a small network twice, once with a fault, and show verdicts and a proven fix."""
-    from nethook.running.demo.demo import RUNS, train
+    """Find a common mistake in a training script, try its fix, and train again without it."""
+    from nethook.running.demo.demo import FORGOTTEN, RUNS
 
-    paths = []
-    for run in RUNS:
-        options = "--budget none --try-fix" if run.try_fix else "--budget none"
-        command = [f"nethook run {options} digits.py", *run.arguments]
-        typer.secho(f"\n$ {' '.join(command)}", bold=True)
-        path, verdict = train(run, to)
-        typer.echo(verdict, nl=False)
-        paths.append(path)
-    report = _report(paths[-1])
-    typer.echo("")
-    if report is not None:
-        typer.echo(f"The report of the second run: {report}")
-    else:
-        typer.echo("For a report with pictures of every layer: pip install 'nethook[ui]'")
+    faulty, fixed = RUNS
+    typer.echo("A training script with a common mistake, run by nethook instead of python:")
+    path = _trained(faulty, to)
+    typer.echo(f"\nThe same script with the line that was missing, {FORGOTTEN.strip()}:")
+    _trained(fixed, to)
+    report = _report(path)
+    if report is None:
+        typer.echo("\nFor reports and the page: pip install 'nethook[ui]'")
+        return
+    typer.echo("\nNow see")
+    typer.echo(f"  both runs in the browser:    nethook ui {shlex.quote(str(to))} --open")
+    typer.echo("  what your own script does:   nethook run train.py")
+    typer.echo(f"  the report of the first run: {report.absolute().as_uri()}")
+
+
+def _trained(run: DemoRun, folder: Path) -> Path:
+    """Trains, and prints the command and all that `nethook run` would print."""
+    from nethook.running.demo.demo import script_of, train
+
+    script = script_of(run, folder)
+    options = "--try-fix " if run.try_fix else ""
+    typer.secho(f"\n$ nethook run {options}{shlex.quote(str(script))}", bold=True)
+    path, verdict = train(run, script)
+    typer.echo(verdict, nl=False)
+    return path
 
 
 def _report(path: Path) -> Path | None:

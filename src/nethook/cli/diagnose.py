@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nethook.cli.exit import FOUND, errors_in_words
+from nethook.cli.parameters import RunFile
+
 if TYPE_CHECKING:
     from nethook.doctor.verdict import Verdict
 
 
 class FailOn(enum.StrEnum):
-    """From which severity on the exit code is 1."""
+    """From which severity on the exit code is 3."""
 
     INFO = "info"
     WARNING = "warning"
@@ -33,7 +36,7 @@ class Format(enum.StrEnum):
 
 
 def diagnose(
-    run: Annotated[Path, typer.Argument(help="The run file; it may still be written to.")],
+    run: RunFile,
     form: Annotated[
         Format,
         typer.Option(
@@ -45,7 +48,7 @@ def diagnose(
     fail_on: Annotated[
         FailOn,
         typer.Option(
-            "--fail-on", help="Exit with code 1 if there is a finding of this severity or above."
+            "--fail-on", help="Exit with code 3 if there is a finding of this severity or above."
         ),
     ] = FailOn.ERROR,
     ignore: Annotated[
@@ -65,18 +68,13 @@ def diagnose(
 ) -> None:
     """Diagnose a run: what is wrong, where, since when, and what to change.
 
-    The exit code is 0 if no finding is as severe as --fail-on, 1 if one is, and 2 if the run cannot
-    be read or an option is wrong.
+    The exit code is 0 if no finding is as severe as --fail-on, 3 if one is, and 2 if the run cannot
+    be read or an option is wrong. The run may still be written to.
     """
-    from nethook.errors import NethookError
-
-    try:
+    with errors_in_words("diagnose"):
         from nethook.doctor.diagnose import diagnose as diagnosed
 
         findings = diagnosed(run, ignore=ignore or (), thresholds=_thresholds(threshold or []))
-    except NethookError as error:
-        typer.echo(f"nethook diagnose: {error}", err=True)
-        raise typer.Exit(2) from None
     rows = [finding.to_dict() for finding in findings]
     verdict = _verdict(run, rows)
     chosen = Format.JSON if as_json else form
@@ -92,7 +90,7 @@ def diagnose(
     else:
         typer.echo(_for_ci(chosen, run, rows, verdict, fail_on))
     if any(finding.at_least(fail_on.value) for finding in findings):
-        raise typer.Exit(1)
+        raise typer.Exit(FOUND)
 
 
 def _verdict(run: Path, findings: list[dict[str, Any]]) -> Verdict:
@@ -147,10 +145,13 @@ def _for_ci(
 def _lines(run: Path, rows: list[dict[str, Any]], verdict: Verdict) -> list[str]:
     from nethook.runs.format.texts import clean_name
     from nethook.text.finding_lines import finding_lines
-    from nethook.text.paragraphs import Style, wrapped
+    from nethook.text.paragraphs import wrapped
+    from nethook.text.terminal import style_of
 
-    style = Style(colour=sys.stdout.isatty())
-    lines = [clean_name(str(run)), *wrapped(str(verdict), style)]
+    style = style_of(sys.stdout)
+    lines = [clean_name(str(run))]
+    if verdict.state != "findings":  # those are counted where they are listed
+        lines += wrapped(str(verdict), style, "good" if verdict.is_fine else "warning")
     return [*lines, *finding_lines(rows, style, _tried(run))] if rows else lines
 
 

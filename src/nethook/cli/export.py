@@ -8,24 +8,28 @@ from typing import Annotated
 import typer
 
 from nethook.cli.exit import errors_in_words
+from nethook.cli.parameters import OlderTo, RunFile, one_of
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="The run file.", show_default=False)],
+    run: RunFile,
     form: Annotated[
         str | None,
         typer.Option(
-            "--format", help="The format: csv, parquet or tensorboard.", show_default=False
+            "--format",
+            help="The format: csv, parquet or tensorboard.",
+            show_default=False,
+            autocompletion=one_of("csv", "parquet", "tensorboard"),
         ),
     ] = None,
     to: Annotated[
         Path | None,
         typer.Option("--to", help="The folder to create (default: NAME-FORMAT next to the run)."),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", hidden=True)] = None,
+    older: OlderTo = None,
 ) -> None:
     """Export a run to CSV, Parquet or TensorBoard."""
-    with errors_in_words():
+    with errors_in_words("export"):
         from nethook.errors import OptionError
         from nethook.exporting.export import FORMATS
         from nethook.exporting.export import export as write
@@ -37,6 +41,6 @@ def export(
         if form not in FORMATS:
             got = "none" if form is None else repr(form)
             raise OptionError(f"`--format` must be one of {', '.join(FORMATS)}; got {got}.")
-        written = write(run, form, to if to is not None else output)
+        written = write(run, form, to or older)
     for path in written:
         typer.echo(line(path))

@@ -20,10 +20,11 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import demo, diagnose, diff, export, metrics, replay, report, run, sites, ui
+from nethook.cli import demo, diagnose, diff, export, metrics, replay, report, sites, ui
+from nethook.cli.run_listed import listed
 
 # Tracebacks stay Python's own.
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -53,7 +54,7 @@ def root(
         typer.echo(context.get_help())
 
 
-app.command("run", add_help_option=False)(run.listed)
+app.command("run", add_help_option=False)(listed())
 app.command("diagnose")(diagnose.diagnose)
 app.command("check", hidden=True)(diagnose.diagnose)  # what it was called in 0.1
 app.command("replay")(replay.replay)

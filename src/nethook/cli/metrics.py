@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 
 from nethook.cli.exit import errors_in_words
+from nethook.cli.parameters import RunFile
 
 
 def metrics(
-    run: Annotated[
-        Path, typer.Argument(help="The run file; it may still be written to.", show_default=False)
-    ],
+    run: RunFile,
     to: Annotated[
         Path | None,
         typer.Option(
@@ -21,8 +20,8 @@ def metrics(
         ),
     ] = None,
 ) -> None:
-    """Print the numbers of a run in the text format of Prometheus."""
-    with errors_in_words():
+    """Print the numbers of a run in the text format of Prometheus. It may still be written to."""
+    with errors_in_words("metrics"):
         from nethook.errors import OptionError
         from nethook.exporting.openmetrics import openmetrics
         from nethook.files import write_file

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nethook.cli.exit import errors_in_words
+from nethook.cli.exit import NO, errors_in_words
+from nethook.cli.parameters import RunFile
 
 if TYPE_CHECKING:
     from nethook.runs.reading.run import Run
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(help="The run file.", show_default=False)],
+    run: RunFile,
     rerun: Annotated[
         bool,
         typer.Option("--rerun", help="Execute the recorded script again, in a run of its own."),
@@ -33,7 +34,7 @@ def replay(
     """
     from nethook.runs.reading.run import open_run
 
-    with errors_in_words():
+    with errors_in_words("replay"):
         if rerun:
             run = _executed(run)
         with open_run(run) as opened:
@@ -44,7 +45,7 @@ def replay(
         for line in _lines(event):
             typer.echo(line)
     if event is not None and not _made(event).get("operation"):
-        raise typer.Exit(1)
+        raise typer.Exit(NO)
 
 
 def _first(run: Run) -> dict[str, Any] | None:

@@ -8,27 +8,27 @@ from typing import Annotated
 import typer
 
 from nethook.cli.exit import errors_in_words
+from nethook.cli.parameters import OlderTo, RunFile
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The run file.", show_default=False)],
-    output: Annotated[
+    run: RunFile,
+    to: Annotated[
         Path | None,
         typer.Option(
             "--to",
-            "--output",
-            "-o",
             help="The HTML file (default: the name of the run with .html).",
         ),
     ] = None,
+    older: OlderTo = None,
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
 ) -> None:
     """Write a report of a run: one HTML file that works offline."""
-    with errors_in_words():
+    with errors_in_words("report"):
         from nethook.figures.reports import report as write
         from nethook.text.escape import line
 
-        made = write(run, output if output is not None else run.with_suffix(".html"))
+        made = write(run, to or older or run.with_suffix(".html"))
     if show:
         import webbrowser
 

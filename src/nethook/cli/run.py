@@ -22,7 +22,6 @@ from nethook.running.program import Program
 from nethook.running.runner import Outcome, run_program
 
 SEVERITIES: Final = ("info", "warning", "error")
-_COMMANDS: Final = frozenset({"diagnose", "report"})  # that are recommended at the end
 _WITH_VALUE: Final = (
     *("--to", "--step", "--name", "--budget", "--include", "--exclude", "--fail-on"),
     *("--try-steps", "--try-seconds"),
@@ -40,18 +39,13 @@ print a verdict at the end. The script needs no change.
 """
 
 
-def listed() -> None:
-    """Run a training script unchanged, watch it train, and print a verdict."""
-    main([])  # `nethook run …` never comes here: it is in the list of commands
-
-
 def main(arguments: Sequence[str]) -> None:
     """Run a script; `arguments` are what follows `nethook run`."""
     ours, rest = _split(list(arguments))
-    options = _parser().parse_args(ours)
+    options = parser().parse_args(ours)
     program = _program(rest)
     if program is None:
-        _parser().error("which script? Type `nethook run train.py`, or `-m` and a module.")
+        parser().error("which script? Type `nethook run train.py`, or `-m` and a module.")
     if again := keep_apart(program.folder, sys.path):
         again(__name__).main(arguments)  # this module was imported before that
         return
@@ -92,15 +86,16 @@ def _program(rest: list[str]) -> Program | None:
     return Program(rest[0], tuple(rest[1:]))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """What reads the options of nethook's own."""
+    reader = argparse.ArgumentParser(
         prog="nethook run",
         usage="nethook run [options] (script.py | -m module) [its arguments …]",
         description=_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    add = parser.add_argument
+    add = reader.add_argument
     add("--to", metavar="FILE", help="the run file (default: runs/SCRIPT-TIME.db)")
     add(
         "--resume",
@@ -192,7 +187,7 @@ def _parser() -> argparse.ArgumentParser:
         help="write a report at the end and open it; with --ui, open the page at the start",
     )
     add("--quiet", action="store_true", help="print only the path of the run file at the end")
-    return parser
+    return reader
 
 
 def _step(text: str) -> int:
@@ -226,7 +221,7 @@ def _chosen(options: Any, program: Program) -> RunOptions:
     from nethook.running.paths import run_file
 
     if options.step is not None and not options.resume:
-        _parser().error("--step needs --resume.")
+        parser().error("--step needs --resume.")
     try:
         to = run_file(
             options.to,
@@ -235,7 +230,7 @@ def _chosen(options: Any, program: Program) -> RunOptions:
             arguments=program.args,
         )
     except RunFileError as error:  # one that exists, or a path that can never be written
-        _parser().error(str(error).replace("`to`", "--to"))
+        parser().error(str(error).replace("`to`", "--to"))
     return RunOptions(
         to=to,
         name=options.name or program.title,
@@ -255,7 +250,7 @@ def _start_page(chosen: RunOptions, *, show: bool) -> None:
     from nethook.running.page_process import missing, start_page
 
     if lacking := missing():
-        _parser().error(f"--ui: {lacking}")
+        parser().error(f"--ui: {lacking}")
     # Of the ranks that a launcher has started, the first serves it for all.
     if os.environ.get("RANK", "0") == "0":
         start_page(chosen.to, show=show)
@@ -301,16 +296,20 @@ class _Closing:
                 shown = None if self._options.quiet else stream
                 try_at_end(self._session, self._trials, shown)
         with _suppressed():
-            colour = stream.isatty() and not os.environ.get("NO_COLOR")
+            from nethook.text.terminal import screen_of, style_of
+
+            screen = screen_of(stream)
             text = closing_text(
                 self._session,
                 outcome,
                 self._children.notes(),
-                colour=colour,
+                style=style_of(stream),
+                rows=None if screen is None else screen.rows,
                 quiet=self._options.quiet,
-                commands=_COMMANDS,
             )
-            stream.write(text)
+            # A bar that was never closed leaves the cursor on its line.
+            apart = screen is not None and text and not self._options.quiet
+            stream.write(f"\n{text}" if apart else text)
             stream.flush()
         if self._options.open and not self._options.ui:
             with _suppressed():
@@ -327,7 +326,10 @@ def _trials(program: Program, options: Any) -> Any:
 def _live(session: Session) -> Any:
     from nethook.running.status_line import StatusLine
 
-    return None if sys.__stderr__ is None else StatusLine(session, sys.__stderr__)
+    # Of the ranks that a launcher has started, the first speaks for all.
+    if sys.__stderr__ is None or os.environ.get("RANK", "0") != "0":
+        return None
+    return StatusLine(session, sys.__stderr__)
 
 
 def _suppressed() -> Any:
@@ -350,6 +352,6 @@ def _open_report(session: Session) -> None:
     path = paths[0]
     report = path.with_suffix(".html")
     # -P: what lies in the folder that the script works in is not for nethook to import.
-    command = [sys.executable, "-P", "-m", "nethook", "report", str(path), "-o", str(report)]
+    command = [sys.executable, "-P", "-m", "nethook", "report", str(path), "--to", str(report)]
     if subprocess.run(command, check=False, stdout=sys.__stderr__).returncode == 0:
         webbrowser.open(report.as_uri())

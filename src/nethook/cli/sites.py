@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nethook.cli.exit import fail
+
 if TYPE_CHECKING:
     import torch
     from torch import nn
@@ -75,14 +77,14 @@ def sites(
         site_map = map_sites(network, made_inputs(*args, **kwargs))
     except Exception as error:
         shapes = ", ".join(input or ())
-        raise _fail(
-            f"the model could not be run with --input {shapes}: {_in_words(error)}"
+        raise fail(
+            "sites", f"the model could not be run with --input {shapes}: {_in_words(error)}"
         ) from error
     try:
         if at is not None or depth is not None:
             site_map = site_map.filter(at, depth=depth)
     except NethookError as error:
-        raise _fail(str(error)) from error
+        raise fail("sites", str(error)) from error
     _print(site_map, as_json=as_json)
 
 
@@ -111,24 +113,26 @@ def _model(text: str, device: torch.device) -> nn.Module:
     for name in path.split("."):
         if not hasattr(value, name):
             names = [attribute for attribute in vars(value) if not attribute.startswith("_")]
-            raise _fail(f"{where!r} has no {path!r}.{_close(name, names)}")
+            raise fail("sites", f"{where!r} has no {path!r}.{_close(name, names)}")
         value = getattr(value, name)
     if not isinstance(value, nn.Module):
         if not callable(value):
-            raise _fail(
+            raise fail(
+                "sites",
                 "MODULE:NAME must be a model, a class or a function that builds one; got "
-                f"{text!r}, which is of type {type(value).__name__}."
+                f"{text!r}, which is of type {type(value).__name__}.",
             )
         try:
             with torch.device(device):  # on 'meta' nothing is allocated
                 value = value()
         except Exception as error:
-            raise _fail(
+            raise fail(
+                "sites",
                 f"{text!r} was called without arguments and failed: {_in_words(error)}. Name a "
-                "function that builds the model and needs no arguments."
+                "function that builds the model and needs no arguments.",
             ) from error
         if not isinstance(value, nn.Module):
-            raise _fail(f"{text!r} must return an nn.Module; got {type(value).__name__}.")
+            raise fail("sites", f"{text!r} must return an nn.Module; got {type(value).__name__}.")
     moved: nn.Module = value if device.type == "meta" else value.to(device)
     return moved
 
@@ -142,7 +146,7 @@ def _module(where: str) -> Any:
             return importlib.import_module(where)
         file = Path(where)
         if not file.exists():
-            raise _fail(f"there is no file {where!r}.")
+            raise fail("sites", f"there is no file {where!r}.")
         spec = importlib.util.spec_from_file_location(file.stem, file)
         assert spec is not None
         assert spec.loader is not None
@@ -152,7 +156,7 @@ def _module(where: str) -> Any:
     except typer.Exit:
         raise
     except Exception as error:
-        raise _fail(f"{where!r} could not be imported: {_in_words(error)}") from error
+        raise fail("sites", f"{where!r} could not be imported: {_in_words(error)}") from error
     return module
 
 
@@ -217,8 +221,3 @@ def _in_words(error: BaseException) -> str:
     first = next((line for line in str(error).splitlines() if line.strip()), "")
     notes = " ".join(getattr(error, "__notes__", ()))
     return " ".join(filter(None, [f"{type(error).__name__}: {first}".rstrip(": "), notes]))
-
-
-def _fail(message: str) -> typer.Exit:
-    typer.echo(f"nethook sites: {message}", err=True)
-    return typer.Exit(1)

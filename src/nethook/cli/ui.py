@@ -46,7 +46,7 @@ def ui(
     beside: Annotated[int | None, typer.Option("--beside", hidden=True)] = None,
 ) -> None:
     """Serve a web page that shows runs, also while they train. Ctrl-C stops it."""
-    with errors_in_words():
+    with errors_in_words("ui"):
         from nethook.errors import OptionError
         from nethook.page.live.serving import serve
 

@@ -133,6 +133,14 @@ class Entry:
             return call_unseen(self._changed_part, value, site, call)
         if not recomputed:
             self.fired += 1
+        try:
+            return self._changed(value, site, call)
+        except EditError as error:
+            if repr(site) in str(error):
+                raise
+            raise EditError(f"at {site!r}: {error}") from None
+
+    def _changed(self, value: Any, site: str, call: int) -> Any:
         if (
             self._is_simple
             and type(value) is torch.Tensor

@@ -44,6 +44,7 @@ from nethook.hooks.threads import (
     check_threads,
     others_ran,
 )
+from nethook.keywords import suggests
 
 _KINDS: dict[str, type[Change]] = {
     "calls": ChangeCall,
@@ -57,6 +58,7 @@ _KINDS: dict[str, type[Change]] = {
 _OF_PARAMETERS: tuple[Quantity, ...] = ("param_grads", "params")
 
 
+@suggests
 def edit(
     model: nn.Module,
     outputs: Mapping[Any, Any] | None = None,

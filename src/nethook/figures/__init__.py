@@ -50,3 +50,8 @@ __all__ = [
     "tree",
     "units",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is for users; the files of this room are not."""
+    return __all__

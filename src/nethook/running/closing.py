@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-import textwrap
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +14,7 @@ from nethook.running.following import Session
 from nethook.running.runner import Outcome
 from nethook.runs.format.texts import clean, clean_name
 from nethook.runs.paths import rank_files
+from nethook.text.paragraphs import PLAIN, Style, wrapped
 
 _MOST: Final = 4
 """Runs that are shown one by one; a script may train a hundred."""
@@ -25,9 +25,9 @@ def closing_text(
     outcome: Outcome,
     notes: Sequence[str] = (),
     *,
-    colour: bool = False,
+    style: Style = PLAIN,
+    rows: int | None = None,
     quiet: bool = False,
-    commands: Collection[str] = (),
 ) -> str:
     """Everything that is printed at the end of a run.
 
@@ -35,27 +35,33 @@ def closing_text(
         session: what followed the script.
         outcome: how the script ended.
         notes: more sentences, about other processes.
-        colour: whether colours can be shown.
+        style: colours and width.
+        rows: of the terminal: findings that do not fit are folded; None for a log.
         quiet: whether the path alone is wanted.
-        commands: the commands of nethook that may be recommended.
+
+    Returns:
+        Lines, or "" where Python has said that there is no such script.
     """
     paths = written_files(session)
     if quiet:
         return f"{clean_name(str(paths[0]))}\n" if paths else ""
-    lines = [_rule()]
+    if not paths and not outcome.found:
+        return ""
+    said = [line for note in (*session.notes, *notes) for line in wrapped(clean(note), style)]
+    if not paths:
+        lines = said if session.notes else [*_nothing(outcome, style), *said]
+        return "\n".join([_rule(style), *lines]) + "\n"
+    last = [*said, *_next(paths), clean_name(str(paths[0]))]
+    # Besides the verdicts there are an empty line, the rule, and the prompt that comes afterwards.
+    room = None if rows is None else (rows - len(last) - 3) // len(paths[:_MOST])
+    lines = [_rule(style)]
     for path in paths[:_MOST]:
         if len(paths) > 1:
-            lines.append(f"run {clean_name(path.name)}")
-        lines += _verdict(path, outcome if path == paths[-1] else Outcome(), colour)
+            lines.append(style("bold", f"run {clean_name(path.name)}"))
+        lines += _verdict(path, outcome if path == paths[-1] else Outcome(), style, room)
     if len(paths) > _MOST:
         lines.append(f"and {len(paths) - _MOST} more runs beside them")
-    if not paths and not session.notes:
-        lines += _nothing(outcome)
-    for note in (*session.notes, *notes):
-        lines += _paragraph(clean(note))
-    if not paths:
-        return "\n".join(lines) + "\n"
-    return "\n".join([*lines, *_next(paths[0], commands), clean_name(str(paths[0]))]) + "\n"
+    return "\n".join([*lines, *last]) + "\n"
 
 
 def written_files(session: Session) -> list[Path]:
@@ -94,43 +100,43 @@ def severities(session: Session) -> list[str]:
     return levels
 
 
-def _verdict(path: Path, outcome: Outcome, colour: bool) -> Iterable[str]:
+def _verdict(path: Path, outcome: Outcome, style: Style, rows: int | None) -> Iterable[str]:
     from nethook.running.verdict import verdict_lines
     from nethook.runs.reading.run import open_run
-    from nethook.text.paragraphs import Style
 
     try:
         with open_run(path) as run:
             return verdict_lines(
                 run,
-                Style(colour),
+                style,
                 error=clean(outcome.error),
                 interrupted=outcome.interrupted,
+                rows=rows,
             )
     except RunFileError as error:
-        return _paragraph(f"The run file cannot be read: {error}")
+        return wrapped(f"The run file cannot be read: {error}", style)
 
 
-def _nothing(outcome: Outcome) -> Iterable[str]:
-    if "torch" not in sys.modules:
-        why = "The script did not import torch, so there was nothing to follow."
-    elif outcome.error and not outcome.interrupted:
-        why = f"The script ended with {clean(outcome.error)} before it had trained a model."
+def _nothing(outcome: Outcome, style: Style) -> Iterable[str]:
+    if outcome.interrupted:
+        why = "interrupted: by Ctrl-C, before a model was trained"
+    elif outcome.error:
+        why = f"crashed: {clean(outcome.error)}, before a model was trained"
+    elif "torch" not in sys.modules:
+        why = "nothing recorded: the script did not import torch"
     else:
-        why = "No model was trained by calling it, so nothing was recorded."
-    return _paragraph(why)
+        why = "nothing recorded: no model was trained by calling it"
+    return wrapped(why, style, "error" if outcome.error and not outcome.interrupted else "warning")
 
 
-def _next(path: Path, commands: Collection[str]) -> list[str]:
-    shown = clean_name(shlex.quote(_short(path)))
-    options = {
-        "report": f"nethook report {shown} --to report.html",
-        "diagnose": f"nethook diagnose {shown}",
-    }
-    recommended = [text for name, text in options.items() if name in commands]
-    # A long path must stay whole, to be copied: these lines are not broken.
-    return [f"next: {text}" for text in recommended] or [
-        f"next: nethook.open_run({_short(path)!r})"
+def _next(paths: Sequence[Path]) -> list[str]:
+    """What to type now. A long path must stay whole, to be copied: these lines are not broken."""
+    shown = clean_name(shlex.quote(_short(paths[0])))
+    folder = clean_name(shlex.quote(_short(paths[0].parent)))
+    commands = [f"diagnose {shown}", f"report {shown}", f"ui {shown if len(paths) < 2 else folder}"]
+    return [
+        f"{'next:' if not place else '     '} nethook {command}"
+        for place, command in enumerate(commands)
     ]
 
 
@@ -142,9 +148,5 @@ def _short(path: Path) -> str:
         return str(path)
 
 
-def _paragraph(text: str) -> list[str]:
-    return textwrap.wrap(text, 78, subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _rule() -> str:
-    return "── nethook " + "─" * 67
+def _rule(style: Style) -> str:
+    return style("bold", "── nethook ") + "─" * (style.width - 11)

@@ -14,7 +14,7 @@ from nethook.hooks.imports import when_imported
 from nethook.running.following import Session
 from nethook.running.imports import leave_to_script, world_of_ours
 from nethook.running.program import Program
-from nethook.running.tracebacks import one_line, show
+from nethook.running.tracebacks import one_line, reached_script, show
 
 
 @dataclass(eq=False)
@@ -24,11 +24,13 @@ class Outcome:
     Arguments:
         error: the error that it ended with, in one line; "" without one.
         interrupted: whether that was Ctrl-C.
+        found: whether there was such a script; if not, Python has said so.
         seconds: how long it took.
     """
 
     error: str = ""
     interrupted: bool = False
+    found: bool = True
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
 
@@ -80,6 +82,7 @@ def run_program(
     else:
         if error is not None and error.code not in (None, 0):
             outcome.error = f"sys.exit({error.code!r})"
+            outcome.found = reached_script(error)
         _end_with(code_of, outcome, session)
     if error is not None:
         raise error

@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Final
 
 from nethook.errors import NethookError
@@ -20,6 +20,8 @@ _RUNNING: Final = f"{_PACKAGE / 'running'}/"
 _OURS: Final = tuple(
     f"{_PACKAGE / room}/" for room in ("running", "watching", "hooks", "runs", "stats", "addresses")
 )
+
+_RUNPY: Final = "<frozen runpy>"
 
 
 def show(error: BaseException) -> None:
@@ -83,6 +85,20 @@ def _cleaned(tb: TracebackType | None) -> TracebackType | None:
     for entry in reversed(kept):
         linked = TracebackType(linked, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return linked
+
+
+def reached_script(error: BaseException) -> bool:
+    """Whether a line of the script was executed before this error.
+
+    Where there is no such script or module, Python itself ends the process.
+    """
+    codes: list[CodeType] = []
+    tb = error.__traceback__
+    while tb is not None:
+        codes.append(tb.tb_frame.f_code)
+        tb = tb.tb_next
+    above = max((index for index, code in enumerate(codes) if code is TOP_CODE), default=len(codes))
+    return any(code.co_filename != _RUNPY for code in codes[above + 1 :])
 
 
 def one_line(error: BaseException) -> str:

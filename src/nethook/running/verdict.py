@@ -19,6 +19,7 @@ from nethook.runs.reading.run import Run
 from nethook.runs.reading.shown_losses import LOGGED, shown_losses
 from nethook.text.examined import examined_lines
 from nethook.text.finding_lines import finding_lines
+from nethook.text.findings import read_findings
 from nethook.text.numbers import ascii_number as number
 from nethook.text.numbers import count as counted
 from nethook.text.paragraphs import Style, wrapped
@@ -32,61 +33,73 @@ _SAID: Final = ("no problems found", "too early to tell", "not judged")
 
 
 def verdict_lines(
-    run: Run, style: Style, *, error: str = "", interrupted: bool = False
+    run: Run,
+    style: Style,
+    *,
+    error: str = "",
+    interrupted: bool = False,
+    rows: int | None = None,
 ) -> list[str]:
-    """The lines of a verdict, at most 78 columns wide.
+    """The lines of a verdict.
 
     Arguments:
         run: the run, closed.
-        style: with or without colours.
+        style: colours and width.
         error: what the script ended with, in one line.
         interrupted: whether that was Ctrl-C.
+        rows: lines that there is room for; what does not fit is folded.
     """
     # Each is read from the file whenever it is asked for.
-    info, sites = run.info, run.sites
+    info, sites, findings = run.info, run.sites, run.findings
     steps = _steps(run, info)
-    lines = [*_what(run, info, sites, steps), *_numbers(run), *examined_lines(info)]
-    if error:
-        lines += _ending(run, error, interrupted, steps)
+    lines = [*_what(run, info, sites, steps, style), *_numbers(run, style)]
+    lines += examined_lines(info, style)
     lines += _events(run, style)
-    lines += _unseen(sites, steps)
-    lines += _silent(run, sites)
-    findings = run.findings
+    lines += _unseen(sites, steps, style)
+    lines += _silent(run, sites, style)
     verdict = verdict_of(run)
-    if verdict.state in _SAID and not error:
+    if error:
+        lines += _ending(verdict, error, interrupted, steps, style)
+        lines += _just_before(run, style)
+    elif verdict.state in _SAID:
         lines += _verdict(verdict, style)
     if findings:
-        lines += finding_lines(findings, style, info.get("tried"))
+        room = None if rows is None else rows - len(lines)
+        lines += finding_lines(findings, style, info.get("tried"), rows=room)
     return lines
 
 
 def _verdict(verdict: Verdict, style: Style) -> Iterator[str]:
     """What may be said of the run as a whole."""
-    yield from wrapped(str(verdict), style, "good" if verdict.is_fine else "")
+    yield from wrapped(str(verdict), style, "good" if verdict.is_fine else "warning")
 
 
-def course(run: Run) -> str:
-    """Where a run is, in one line; "" before its first step."""
+def course(run: Run) -> list[str]:
+    """Where a run is, in a few words each, what matters most first; none before its first step."""
     info = run.info
     steps = _steps(run, info)
     if steps <= 0:
-        return ""
+        return []
     parts = [f"nethook: step {steps:,}"]
     scalars = run.scalars
     losses = shown_losses(run, "train", scalars)
     parts += [f"{loss.label} {number(loss.last, 4)}" for loss in losses[:2]]
+    serious = [one for one in read_findings(run.findings) if one.severity != "info"]
+    if serious:
+        more = f" and {len(serious) - 1} more" if len(serious) > 1 else ""
+        parts.append(f"{serious[0].severity}: {serious[0].code}{more}")
     norm = scalars.get(names.GRAD_NORM)
     if norm is not None and len(norm):
         parts.append(f"gradient norm {number(float(norm.value[-1]), 4)}")
-    return "  ".join([*parts[:4], *filter(None, [_cost(info)])])
+    return [*parts, *filter(None, [_cost(info)])]
 
 
 # What ran
 
 
 def _what(
-    run: Run, info: Mapping[str, Any], sites: Sequence[Site], steps: int
-) -> Iterator[str]:  # fmt: skip
+    run: Run, info: Mapping[str, Any], sites: Sequence[Site], steps: int, style: Style
+) -> Iterator[str]:
     models = info.get("models")
     leaves = sum(bool(site.info.get("leaf")) for site in sites)
     parts = [_models(models), counted(leaves, "layer")]
@@ -94,13 +107,13 @@ def _what(
     parts.append(f"{steps:,} {clock}" if clock else counted(steps, "step"))
     if cost := _cost(info):
         parts.append(cost)
-    yield from wrapped(", ".join(filter(None, parts)))
+    yield from wrapped(", ".join(filter(None, parts)), style)
     ranks = run.ranks
     if len(ranks) > 1:
         gone = [str(rank.rank) for rank in ranks if rank.state in ("missing", "unreadable", "died")]
         text = f"{len(ranks)} ranks"
         yield from wrapped(
-            f"{text}, of which {', '.join(gone)} missing or cut off" if gone else text
+            f"{text}, of which {', '.join(gone)} missing or cut off" if gone else text, style
         )
 
 
@@ -129,13 +142,13 @@ def _cost(info: Mapping[str, Any]) -> str:
 # Numbers
 
 
-def _numbers(run: Run) -> Iterator[str]:
+def _numbers(run: Run, style: Style) -> Iterator[str]:
     losses = shown_losses(run)
     for phase, most in (("train", 4), ("eval", 2)):
         of_phase = [loss for loss in losses if loss.phase == phase]
         for loss in of_phase[:most]:
             ends = f"{number(loss.first, 4)} → {number(loss.last, 4)}"
-            yield from wrapped(f"{loss.label} {ends}  ({loss.source})")
+            yield from wrapped(f"{loss.label} {ends}  ({loss.source})", style)
         if len(of_phase) > most:
             yield f"and {len(of_phase) - most} more {of_phase[0].label}es"
 
@@ -143,9 +156,21 @@ def _numbers(run: Run) -> Iterator[str]:
 # What happened
 
 
-def _ending(run: Run, error: str, interrupted: bool, steps: int) -> Iterator[str]:
-    what = "It was interrupted" if interrupted else f"The script ended with {error}"
-    yield from wrapped(f"{what} after {counted(steps, 'step')}.")
+def _ending(
+    verdict: Verdict, error: str, interrupted: bool, steps: int, style: Style
+) -> Iterator[str]:
+    """How the script ended: the last line of its traceback, or Ctrl-C."""
+    after = f"after {counted(steps, 'step')}"
+    if verdict.state == "interrupted":
+        yield from _verdict(verdict, style)
+    elif interrupted:
+        yield from wrapped(f"interrupted: by Ctrl-C {after}", style, "warning")
+    else:
+        yield from wrapped(f"crashed: {error} ({after})", style, "error")
+
+
+def _just_before(run: Run, style: Style) -> Iterator[str]:
+    """The last numbers of the run."""
     last = []
     scalars = run.scalars
     courses = [
@@ -161,7 +186,7 @@ def _ending(run: Run, error: str, interrupted: bool, steps: int) -> Iterator[str
     for what, course in courses:
         last.append(f"{what} {', '.join(number(float(value), 4) for value in course[-3:])}")
     if last:
-        yield from wrapped("Just before: " + "; ".join(last[:4]) + ".")
+        yield from wrapped("just before: " + "; ".join(last[:4]), style)
 
 
 def _events(run: Run, style: Style) -> Iterator[str]:
@@ -203,7 +228,7 @@ def _operation(event: EventRecord) -> str:
     return f"{replayed['operation']}{where}: {replayed.get('reason', '')}. nethook replay shows it."
 
 
-def _unseen(sites: Sequence[Site], steps: int) -> Iterator[str]:
+def _unseen(sites: Sequence[Site], steps: int, style: Style) -> Iterator[str]:
     """Layers of which no call was seen although the model was trained."""
     leaves = [site for site in sites if site.info.get("leaf")]
     totals = [site.info.get("calls") for site in leaves]
@@ -214,11 +239,12 @@ def _unseen(sites: Sequence[Site], steps: int) -> Iterator[str]:
         why = "the model has none as submodules" if elsewhere else "they run in compiled code"
         yield from wrapped(
             f"No call of a layer was seen: {why}. Of outputs and their gradients nothing is in the "
-            "run; of parameters everything is."
+            "run; of parameters everything is.",
+            style,
         )
 
 
-def _silent(run: Run, sites: Sequence[Site]) -> Iterator[str]:
+def _silent(run: Run, sites: Sequence[Site], style: Style) -> Iterator[str]:
     """Rectifiers of which many units were dead all through the last quarter of training."""
     kept = {info.address for info in run.catalogue if info.units and info.quantity == names.OUTPUTS}
     layers = []
@@ -242,4 +268,6 @@ def _silent(run: Run, sites: Sequence[Site]) -> Iterator[str]:
     if layers:
         more = f" and {len(layers) - 4} more layers" if len(layers) > 4 else ""
         shown = ", ".join(layers[:4])
-        yield from wrapped(f"units that were dead all through the last quarter: {shown}{more}")
+        yield from wrapped(
+            f"units that were dead all through the last quarter: {shown}{more}", style
+        )

@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from nethook.text.numbers import count, seconds
-from nethook.text.paragraphs import wrapped
+from nethook.text.paragraphs import Style, wrapped
 
 MOST: Final = 3
 """Reasons that are listed."""
 _TRIED: Final = ("fine", "found", "question")
 
 
-def examined_lines(info: Mapping[str, Any]) -> Iterator[str]:
+def examined_lines(info: Mapping[str, Any], style: Style | None = None) -> Iterator[str]:
     """`examined in 0.4 s: 5 experiments`, and what was not examined, with reasons.
 
     Arguments:
         info: of a run; its file may say anything. One that was not to be examined has no line.
+        style: colours and width.
     """
     about = info.get("examination")
     if not isinstance(about, Mapping):
@@ -29,13 +30,13 @@ def examined_lines(info: Mapping[str, Any]) -> Iterator[str]:
         took = about.get("seconds")
         known = isinstance(took, int | float) and math.isfinite(took)
         how_long = f" in {_seconds(took)}" if known else ""
-        yield from wrapped(f"examined{how_long}: {count(tried, 'experiment')} on copies")
+        yield from wrapped(f"examined{how_long}: {count(tried, 'experiment')} on copies", style)
     failed = [one for one in results if one.get("outcome") == "failed"]
     shown = [str(reason) for reason in _listed(about.get("not_examined"))]
     shown += [f"{one.get('experiment')} failed ({one.get('reason')})" for one in failed]
     if shown:
         more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
-        yield from wrapped(f"not examined: {'; '.join(shown[:MOST])}{more}")
+        yield from wrapped(f"not examined: {'; '.join(shown[:MOST])}{more}", style)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -7,19 +7,34 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 WIDTH: Final = 78
-"""Columns of a paragraph: it fits a terminal of 80."""
-_CODES: Final = {"error": "31", "warning": "33", "info": "36", "good": "32", "bold": "1"}
+"""Columns of a paragraph in a log: it fits a terminal of 80."""
+_CODES: Final = {
+    "error": "31",
+    "warning": "33",
+    "info": "36",
+    "good": "32",
+    "bold": "1",
+    "reverse": "7",
+}
 
 
 class Style(NamedTuple):
-    """How text is shown: with colours in a terminal, without them elsewhere."""
+    """How text is shown: with or without colours, and in lines of how many columns.
+
+    `terminal.style_of` has the one for a stream.
+    """
 
     colour: bool = False
+    width: int = WIDTH
 
     def __call__(self, kind: str, text: str) -> str:
         """`text`, coloured as `kind` is."""
         code = _CODES.get(kind)
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text
+
+
+PLAIN: Final = Style()
+"""As in a log."""
 
 
 def capitalized(text: str) -> str:
@@ -30,10 +45,10 @@ def capitalized(text: str) -> str:
 def wrapped(
     text: str, style: Style | None = None, kind: str = "", *, indent: int = 0
 ) -> Iterator[str]:
-    """A paragraph in lines of the usual width; what stands before its colon may have a colour."""
+    """A paragraph in lines; what stands before its colon may have a colour."""
     lines = textwrap.wrap(
         text.replace("\n", " "),
-        WIDTH,
+        WIDTH if style is None else style.width,
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + 2),
         break_on_hyphens=False,

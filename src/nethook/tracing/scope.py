@@ -24,6 +24,7 @@ from nethook.hooks.ops.consumer import OpConsumer
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.scope import Scope
 from nethook.hooks.threads import Threads
+from nethook.keywords import suggests
 from nethook.tracing.early_stop import StopPlan
 from nethook.tracing.ops import CallOps, EveryOutput, OutputOps
 from nethook.tracing.options import Calls, Copy, Options
@@ -45,6 +46,7 @@ from nethook.tracing.taps import (
 _SPELT: Final = frozenset({str, re.Pattern})
 
 
+@suggests
 def trace(
     model: nn.Module,
     *patterns: Pattern,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,11 +17,13 @@ from torch import nn
 from nethook.addresses.patterns import Pattern
 from nethook.errors import InputsError, OptionError
 from nethook.hooks.threads import Threads, check_threads
+from nethook.keywords import suggests
 from nethook.runs import names
 from nethook.text.escape import line
 from nethook.text.watch_cost import watch_cost
 from nethook.watching.attach import attach, given_models, given_optimizers
 from nethook.watching.diagnosis import Diagnosis
+from nethook.watching.fail_open import WatchWarning
 from nethook.watching.session import Session
 from nethook.watching.threads import tell_others
 
@@ -31,6 +35,7 @@ QUANTITIES: Final = ("outputs", "grads", "params", "param_grads", "updates")
 """What can be watched."""
 
 
+@suggests
 def watch(
     model: nn.Module | Sequence[nn.Module] | Mapping[str, nn.Module],
     optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] | None = None,
@@ -141,6 +146,7 @@ class Watch:
         if batches < 0:
             raise OptionError(f"`batches` must be at least 0; got {batches!r}. 0 holds none.")
         _check_resume(to, resume, step)
+        _warn_of_strangers(models, optimizers)
         for module in models.values():
             other = _WATCHED.get(module)
             earlier = other() if other is not None else None
@@ -405,6 +411,28 @@ def _chosen(option: str, given: Sequence[str], choices: tuple[str, ...]) -> tupl
     return asked
 
 
+def _warn_of_strangers(
+    models: Mapping[str, nn.Module], optimizers: Sequence[torch.optim.Optimizer]
+) -> None:
+    """Says that the optimizer trains something else: its steps count, no update is recorded."""
+    own = {
+        id(parameter)
+        for model in models.values()
+        for parameter in model.parameters()
+        if parameter.requires_grad
+    }
+    for optimizer in optimizers:
+        held = (id(each) for group in optimizer.param_groups for each in group["params"])
+        if own and not any(each in own for each in held):
+            warnings.warn(
+                f"`optimizer` must hold parameters of the model; this {type(optimizer).__name__} "
+                "holds none of them: its steps are counted, and no update will be recorded. Make "
+                "it from model.parameters(), or leave `optimizer` out: nethook finds it.",
+                WatchWarning,
+                stacklevel=5 if sys.version_info < (3, 13) else 4,  # one is `suggests`
+            )
+
+
 def _check_resume(to: str | Path | None, resume: bool, step: int | None) -> None:
     if resume and (to is None or "{time}" in str(to)):
         raise OptionError(
@@ -424,7 +452,5 @@ def _check_resume(to: str | Path | None, resume: bool, step: int | None) -> None
 
 def _say(line: str) -> None:
     """One line on the standard error stream, where it mixes with no output of the script."""
-    import sys
-
     if sys.stderr is not None:
         sys.stderr.write(line + "\n")

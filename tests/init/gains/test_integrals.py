@@ -184,6 +184,11 @@ def test_a_scale_is_a_number_above_zero(q):
 
 
 def test_a_kind_is_one_of_three():
+    # What torch takes as the second argument of calculate_gain.
+    with pytest.raises(
+        OptionError, match=r"got 0\.2\. A slope .*gain\(nn\.LeakyReLU\(0\.2\)\), or"
+    ):
+        gain("leaky_relu", 0.2)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="'forward', 'backward', 'variance'; got 'sideways'"):
         gain("relu", "sideways")
 

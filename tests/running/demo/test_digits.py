@@ -34,4 +34,4 @@ def test_the_network_maps_images_to_ten_classes() -> None:
 
 def test_it_can_be_run_as_a_script(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--epochs", "0"])
-    assert capsys.readouterr().out.endswith("of 128 new digits are read rightly\n")
+    assert capsys.readouterr().out.endswith("of 128 new digits are read correctly\n")

@@ -56,7 +56,14 @@ class Moments:
         """As `nethook.init.gain`."""
         if kind not in KINDS:
             kinds = ", ".join(map(repr, KINDS))
-            raise OptionError(f"`kind` must be one of {kinds}; got {kind!r}.")
+            # As in torch.nn.init.calculate_gain, where it is the second argument.
+            slope = (
+                f" A slope belongs to the activation: gain(nn.LeakyReLU({kind})), or "
+                f"init.calculate_gain('leaky_relu', {kind})."
+                if isinstance(kind, int | float)
+                else ""
+            )
+            raise OptionError(f"`kind` must be one of {kinds}; got {kind!r}.{slope}")
         if kind == "backward":
             if math.isnan(self.derivative):
                 raise ActivationError(

@@ -1,4 +1,4 @@
-"""The two runs of `nethook demo`: one that goes well, and one with a real fault."""
+"""The two runs of `nethook demo`: a script with a mistake that is easily made, and without it."""
 
 from __future__ import annotations
 
@@ -17,54 +17,68 @@ from nethook.running.runner import Outcome
 from nethook.running.trying.progress import try_at_end
 from nethook.running.trying.try_fixes import Trials
 from nethook.running.watches import start_watching
+from nethook.text.terminal import screen_of, style_of
+
+FORGOTTEN: Final = "            optimizer.zero_grad()\n"
+"""The line that the first script lacks."""
 
 
 @dataclass(frozen=True)
 class DemoRun:
-    """One of the runs: its name, the arguments of the script, and whether fixes are tried."""
+    """One of the runs.
+
+    Arguments:
+        name: of the script, and of the run.
+        without: a line that the script lacks.
+        arguments: of the script.
+        try_fix: whether fixes are tried.
+    """
 
     name: str
+    without: str = ""
     arguments: tuple[str, ...] = ()
     try_fix: bool = False
 
 
-RUNS: Final = (
-    DemoRun("demo-healthy"),
-    # A hundred times too much: after a few steps hardly a unit of `relu3` is ever active.
-    DemoRun("demo-dead-units", ("--lr", "0.1"), try_fix=True),
-)
+RUNS: Final = (DemoRun("digits", FORGOTTEN, try_fix=True), DemoRun("digits_fixed"))
 
 
-def train(run: DemoRun, folder: Path) -> tuple[Path, str]:
-    """Run the script of the demo in this process, followed as `nethook run` follows it.
+def script_of(run: DemoRun, folder: Path) -> Path:
+    """The script of a run, written to the folder, to be read and tried with other settings."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source = Path(__file__).with_name("digits.py").read_text(encoding="utf-8")
+    path = folder / f"{run.name}.py"
+    path.write_text(source.replace(run.without, "") if run.without else source, encoding="utf-8")
+    return path
 
-    The script is copied to the folder, to be read and tried with other settings.
+
+def train(run: DemoRun, script: Path) -> tuple[Path, str]:
+    """Runs a script in this process, followed as `nethook run` follows it.
 
     Returns:
-        The run file, and what `nethook run` prints at the end.
+        The run file, beside the script, and what `nethook run` prints at the end.
     """
-    main = _script(folder / "digits.py")
-    to = run_file(str(folder / f"{run.name}-{{time}}.db"), run.name)
-    # So short a run is over before the cost of its first steps is saved again: all is measured.
-    session = Session(RunOptions(to, run.name, budget=None), start_watching)
+    main = _main(script)
+    to = run_file(str(script.parent / f"{run.name}-{{time}}.db"), run.name)
+    session = Session(RunOptions(to, run.name), start_watching)
     session.begin()
     try:
         main(run.arguments)
     finally:
         session.end()
     if run.try_fix:
-        trials = Trials(Program(str((folder / "digits.py").absolute()), run.arguments))
+        trials = Trials(Program(str(script.absolute()), run.arguments))
         try_at_end(session, trials, sys.stderr)
-    text = closing_text(session, Outcome(), colour=sys.stdout.isatty())
+    screen = screen_of(sys.stdout)
+    rows = None if screen is None else screen.rows
+    text = closing_text(session, Outcome(), style=style_of(sys.stdout), rows=rows)
     return written_files(session)[0], text
 
 
-def _script(path: Path) -> Callable[[Sequence[str]], None]:
-    """The function `main` of a copy of the script."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    source = Path(__file__).with_name("digits.py").read_bytes()
-    path.write_bytes(source)
-    names: dict[str, Any] = {"__name__": "digits"}
-    exec(compile(source, str(path.absolute()), "exec", dont_inherit=True), names)
+def _main(script: Path) -> Callable[[Sequence[str]], None]:
+    """The function `main` of a script."""
+    names: dict[str, Any] = {"__name__": script.stem}
+    code = compile(script.read_bytes(), str(script.absolute()), "exec", dont_inherit=True)
+    exec(code, names)
     main: Callable[[Sequence[str]], None] = names["main"]
     return main

@@ -1,0 +1,56 @@
+"""Arguments and options that several commands share, and what a shell offers to complete them with.
+
+Completing imports neither torch nor numpy: it has to answer while somebody is typing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_MOST = 200  # names that are offered
+
+
+def run_files(incomplete: str) -> list[str]:
+    """Run files whose path begins so, those in `runs` included; the newest first."""
+    typed = Path(incomplete)
+    folder = typed if incomplete.endswith("/") or not incomplete else typed.parent
+    found = [path for path in _listed(folder) if path.suffix == ".db" or path.is_dir()]
+    if not incomplete or "runs/".startswith(incomplete):
+        found += [path for path in _listed(Path("runs")) if path.suffix == ".db"]
+    offered = [f"{path}/" if path.is_dir() else str(path) for path in sorted(found, key=_newest)]
+    return [name for name in dict.fromkeys(offered) if name.startswith(incomplete)][:_MOST]
+
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """A completion from a few words."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if not path.name.startswith(".")]
+    except OSError:
+        return []
+
+
+def _newest(path: Path) -> tuple[bool, float]:
+    try:
+        return path.is_dir(), -path.stat().st_mtime
+    except OSError:
+        return True, 0.0
+
+
+RunFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN", help="The run file.", show_default=False, autocompletion=run_files
+    ),
+]
+OlderTo = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", hidden=True),  # what `--to` was called in 0.1
+]

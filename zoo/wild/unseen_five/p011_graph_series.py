@@ -17,7 +17,7 @@ import torch.nn.functional as F
 class STGCN(nn.Module):
     """Time convolution and graph convolution over regions of the brain."""
 
-    def __init__(self, regions=12, hidden=24):
+    def __init__(self, regions=8, hidden=16):
         super().__init__()
         self.adjacency = nn.Parameter(torch.eye(regions) + 0.05 * torch.rand(regions, regions))
         self.tcn = nn.Conv2d(1, hidden, (5, 1), padding=(2, 0))
@@ -38,7 +38,7 @@ def subjects(n, rng):
     y = rng.integers(0, 2, n)
     t = np.arange(32)[None, :, None]
     freq = np.where(y == 1, 0.75, 0.55)[:, None, None]
-    x = np.sin(freq * t + rng.uniform(0, 6.28, (n, 1, 12))) + 1.2 * rng.standard_normal((n, 32, 12))
+    x = np.sin(freq * t + rng.uniform(0, 6.28, (n, 1, 8))) + 1.2 * rng.standard_normal((n, 32, 8))
     x *= rng.uniform(0.6, 1.6, (n, 1, 1))
     return torch.tensor(x[:, None], dtype=torch.float32), torch.tensor(y)
 
@@ -54,14 +54,14 @@ net = STGCN()
 criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.Adam(net.parameters(), lr=0.003)
 
-for ep in range(160):
+for ep in range(320):
     idx_batch = np.random.default_rng(1000 * args.seed + ep).permutation(len(train_data))[:64]
     optimizer.zero_grad()
     outputs = net(train_data[idx_batch])
     loss = criterion(outputs, train_label[idx_batch])
     loss.backward()
     optimizer.step()
-    if ep % 20 == 0:
+    if ep % 40 == 0:
         print("epoch %3d, loss %.4f" % (ep, loss.item()))
 
 prediction = []

@@ -36,8 +36,8 @@ parser.add_argument("--seed", type=int, default=0)
 torch.manual_seed(parser.parse_args().seed)
 model = MDN()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.05, total_iters=2000)
-for step in range(2000):
+scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.05, total_iters=1500)
+for step in range(1500):
     x, y = inverse(128)
     loss = -model(x).log_prob(y).mean()
     optimizer.zero_grad()

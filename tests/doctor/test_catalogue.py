@@ -79,8 +79,11 @@ CATALOGUE = [
 
 
 def modules() -> list[ModuleType]:
-    names = [each.name for each in pkgutil.iter_modules(rules.__path__)]
-    return [importlib.import_module(f"{rules.__name__}.{name}") for name in names]
+    return [
+        importlib.import_module(f"{rules.__name__}.{folder}.{each.name}")
+        for folder in rules.FOLDERS
+        for each in pkgutil.iter_modules([f"{path}/{folder}" for path in rules.__path__])
+    ]
 
 
 def test_every_code_has_exactly_one_rule() -> None:

@@ -120,7 +120,7 @@ def test_a_run_imports_nothing_that_it_does_not_need(tmp_path: Path, plain: set[
     assert needless(modules(printed, "end"), plain) == set()
     # The doctor comes when the script has ended, or when a run is 20 seconds old.
     assert not {name for name in modules(printed, "script") if within(name, ["nethook.doctor"])}
-    assert "nethook.doctor.rules.dead_units" in modules(printed, "end")
+    assert "nethook.doctor.rules.symptoms.dead_units" in modules(printed, "end")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import math
 
-from nethook.doctor.signals.examined import first, lines, number, numbers, since, text
+from nethook.doctor.finding import Evidence
+from nethook.doctor.signals.examined import (
+    finding_of,
+    first,
+    lines,
+    meant,
+    number,
+    numbers,
+    since,
+    text,
+)
 from tests.doctor.synthetic import Made
 
 
@@ -44,3 +54,20 @@ def test_the_line_of_the_backward_pass_is_the_last_resort() -> None:
     result = first(made.history(), "a")
     assert result is not None
     assert lines(result) == ("train.py:9",)
+
+
+def test_a_finding_of_a_result_is_dated_by_its_step() -> None:
+    made = Made(200).loss([1.0] * 200)
+    made.examined("x", "found", step=7, lines=["train.py:3"])
+    made.examined("y", "question", "the task may be so", step=9)
+    history = made.history()
+    sure, asked = (first(history, name) for name in ("x", "y"))
+    assert sure is not None
+    assert asked is not None
+    told = finding_of(history, sure, "some-code", "it is so.", "do this.", {"n": Evidence(1)})
+    assert (told.severity, told.first_step, told.last_step) == ("error", 7, 199)
+    assert told.lines == ("train.py:3",)
+    assert meant(sure) == ""
+    assert finding_of(history, asked, "some-code", "", "", {}).severity == "info"
+    assert finding_of(history, asked, "some-code", "", "", {}, "warning").severity == "warning"
+    assert meant(asked) == " Is that meant? The task may be so."

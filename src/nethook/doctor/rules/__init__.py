@@ -1,4 +1,4 @@
-"""One file per rule; each has a `RULE`, and its docstring is its documentation."""
+"""One file per rule, in a folder by its place among causes; a docstring is its documentation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,21 @@ from typing import Final
 
 from nethook.doctor.rule import Rule
 
+FOLDERS: Final = ("loop", "loss", "data", "start", "settings", "symptoms")
+"""In the order of what explains what."""
 _GROUP: Final = "nethook.rules"
 
 
 @cache
 def own_rules() -> tuple[Rule, ...]:
-    """The rules of this folder, in the order of what explains what."""
-    names = [module.name for module in pkgutil.iter_modules(__path__)]
+    """The rules of these folders, in the order of what explains what."""
     # As an import statement does it, which `nethook run` can tell from the script's.
-    rules = [__import__(f"{__name__}.{name}", fromlist=("RULE",)).RULE for name in names]
+    rules = [
+        __import__(f"{__name__}.{folder}.{module.name}", fromlist=("RULE",)).RULE
+        for folder in FOLDERS
+        for path in __path__
+        for module in pkgutil.iter_modules([f"{path}/{folder}"])
+    ]
     return tuple(sorted(rules, key=lambda rule: (rule.cause, rule.code)))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
+from nethook.doctor.finding import Evidence, Finding, Severity
 from nethook.doctor.history import Examined, History
 
 
@@ -49,3 +51,36 @@ def lines(result: Examined) -> tuple[str, ...]:
 def since(result: Examined) -> int:
     """The step that was examined: of those before it nothing is known."""
     return result.step
+
+
+def finding_of(
+    history: History,
+    result: Examined,
+    code: str,
+    message: str,
+    fix: str,
+    evidence: Mapping[str, Evidence],
+    severity: Severity | None = None,
+) -> Finding:
+    """A finding that rests on one result: dated by the step that was examined, with its lines.
+
+    `severity` is `error` where the result shows a fault, and `info` where it asks, unless said
+    otherwise.
+    """
+    return Finding(
+        code,
+        severity or ("error" if result.outcome == "found" else "info"),
+        message,
+        fix,
+        first_step=since(result),
+        last_step=max(since(result), history.steps - 1),
+        evidence=dict(evidence),
+        lines=lines(result),
+    )
+
+
+def meant(result: Examined) -> str:
+    """Of a question, what is asked, as it stands behind a sentence; "" of a fault."""
+    if result.outcome == "found":
+        return ""
+    return f" Is that meant? {result.reason[:1].upper()}{result.reason[1:]}."

@@ -11,12 +11,12 @@ from typing import Any, Final, TypeAlias, cast
 
 from nethook.doctor.finding import Finding
 from nethook.doctor.phrases import some
-from nethook.doctor.rules import (
-    bad_init_scale,
+from nethook.doctor.rules.loop import train_mode_evaluation
+from nethook.doctor.rules.start import bad_init_scale
+from nethook.doctor.rules.symptoms import (
     dead_units,
     exploding_gradient,
     not_learning,
-    train_mode_evaluation,
     vanishing_gradient,
 )
 from nethook.examining.checkup.dead_units import FEWEST

@@ -26,7 +26,7 @@ from nethook.doctor.finding import Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules import own_rules
-from nethook.doctor.rules.not_learning import LEARNT
+from nethook.doctor.rules.symptoms.not_learning import LEARNT
 from nethook.doctor.signals.first_loss import first_loss
 from nethook.examining.checkup.batch import Batch
 from nethook.examining.checkup.copies import Copies

@@ -14,6 +14,7 @@ it has no targets of their own, and where fewer than eight samples are in a batc
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from nethook.addresses.nested import map_tensors, tensors
@@ -63,7 +64,7 @@ class AnswersFitSamples:
         if not _has_rows(own.output, size):
             return not_applicable(self, "the output has no row for each sample")
         others = [
-            _loss(rehearsal.run(answers=lambda output, by=by: _turned(output, size, by)))
+            _loss(rehearsal.run(answers=partial(_turned, size=size, by=by)))
             for by in (size // 2, max(1, size // 3))
         ]
         mine, other = _loss(own), sum(others) / len(others)

@@ -182,7 +182,8 @@ def _solved(rows: torch.Tensor, targets: torch.Tensor) -> torch.Tensor | None:
     if not size > 0:
         return None
     steady = square + 1e-4 * size * torch.eye(len(square), dtype=square.dtype)
-    return torch.linalg.solve(steady, rows.T @ targets)
+    solved: torch.Tensor = torch.linalg.solve(steady, rows.T @ targets)
+    return solved
 
 
 def _errors(seen: torch.Tensor, maps: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

@@ -4,7 +4,8 @@ Cause: `model.eval()` was called for an evaluation, and `model.train()` was not 
 Evidence: the `training` flag of these modules at calls with gradient, over most of the steps since
 it changed.
 Fix: call `model.train()` at the start of each epoch.
-Silent: where the module's parameters are frozen (a backbone kept in eval mode on purpose), for
+Silent: where the module's parameters are frozen (a backbone kept in eval mode on purpose), where
+that was a first stage and the module trains ever since, for
 dropout in a model of which other such modules train, and for norms that alone are in eval mode
 while the layers around them train.
 """
@@ -92,6 +93,8 @@ MODAL = ("norm", "dropout")
 def _eval_steps(module: SiteFacts, steps: int) -> tuple[int, int]:
     """Since when, and for how many steps, a module trained in eval mode."""
     changes = mode_changes(module, "train")
+    if [training for _, training in changes] == [False, True] and changes[1][0] <= steps // 2:
+        return 0, 0  # a first stage, with a backbone that was frozen: it trains since
     # So many changes are kept and no more: what came after the last of them is not known.
     end = steps if len(module.fact("modes", [])) < KEPT else 0
     ends = [step for step, _ in changes[1:]] + [end] * bool(changes)

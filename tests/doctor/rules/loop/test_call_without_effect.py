@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nethook.doctor.rules.call_without_effect import clips_too_late
+from nethook.doctor.rules.loop.call_without_effect import clips_too_late
 from tests.doctor.ill import calls, graph, misspelt, stuck
 from tests.doctor.small_runs import Net, codes, findings, train
 from tests.doctor.synthetic import Made

@@ -22,7 +22,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
 from nethook.doctor.phrases import one_or_many, some
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.rules.eval_mode_training import MODAL
+from nethook.doctor.rules.loop.eval_mode_training import MODAL
 from nethook.doctor.signals.layers import mode_changes
 
 

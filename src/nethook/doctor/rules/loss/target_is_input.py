@@ -18,7 +18,7 @@ from typing import NamedTuple
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.examined import first, lines, number, since
+from nethook.doctor.signals.examined import finding_of, first, meant, number
 
 EXAMINED = "what the target is"
 
@@ -58,18 +58,9 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "back only, is given it: it learns to copy"
         )
         fix = "Compare logits[:, :-1] with tokens[:, 1:]: the target is the next token."
-    sure = result.outcome == "found"
-    meant = "" if sure else f" Is that meant? {result.reason[:1].upper()}{result.reason[1:]}."
-    yield Finding(
-        "target-is-input",
-        "error" if sure else "info",
-        f"{said}.{meant}",
-        fix,
-        first_step=since(result),
-        last_step=max(since(result), history.steps - 1),
-        evidence={"samples": Evidence(samples, limit.samples)},
-        lines=lines(result),
-    )
+    evidence = {"samples": Evidence(samples, limit.samples)}
+    message = f"{said}.{meant(result)}"
+    yield finding_of(history, result, "target-is-input", message, fix, evidence)
 
 
 RULE = Rule(

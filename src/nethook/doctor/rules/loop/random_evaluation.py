@@ -17,7 +17,7 @@ from typing import NamedTuple
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.examined import first, lines, number, since, text
+from nethook.doctor.signals.examined import finding_of, first, number, text
 
 EXAMINED = "evaluation repeats itself"
 
@@ -42,17 +42,15 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     else:
         which = "the model draws random numbers"
         fix = "Nothing, if the model is meant to sample. Fix a seed where evaluations are compared."
-    sure = result.outcome == "found"
-    yield Finding(
+    yield finding_of(
+        history,
+        result,
         "random-evaluation",
-        "warning" if sure else "info",
         f"in evaluation mode {which}: two passes over one batch differ by "
         f"{number(result, 'differs'):.2g} of the largest output.",
         fix,
-        first_step=since(result),
-        last_step=max(since(result), history.steps - 1),
-        evidence={"difference": Evidence(number(result, "differs"), limit.differs)},
-        lines=lines(result),
+        {"difference": Evidence(number(result, "differs"), limit.differs)},
+        "warning" if result.outcome == "found" else "info",
     )
 
 

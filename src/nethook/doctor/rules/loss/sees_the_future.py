@@ -19,7 +19,7 @@ from typing import NamedTuple
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.examined import first, lines, number, since
+from nethook.doctor.signals.examined import finding_of, first, meant, number
 
 EXAMINED = "no look ahead"
 
@@ -38,19 +38,15 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     shift, reach = number(result, "shift", 1), number(result, "reach", -1)
     steps = "step" if shift == 1 else "steps"
     seen = "all of the sequence" if reach < 0 else f"up to {reach:.0f} steps ahead"
-    sure = result.outcome == "found"
-    meant = "" if sure else f" Is that meant? {result.reason[:1].upper()}{result.reason[1:]}."
-    yield Finding(
+    yield finding_of(
+        history,
+        result,
         "sees-the-future",
-        "error" if sure else "info",
         f"the target of a position is the input {shift:.0f} {steps} later, and the prediction "
-        f"there moves when that very input is changed: it sees {seen}.{meant}",
+        f"there moves when that very input is changed: it sees {seen}.{meant(result)}",
         "Give attention a causal mask (is_causal=True, or -inf above the diagonal), pad "
         "convolutions on the left only, or use an RNN of one direction.",
-        first_step=since(result),
-        last_step=max(since(result), history.steps - 1),
-        evidence={"positions tried": Evidence(number(result, "tried", 0), limit.tried)},
-        lines=lines(result),
+        {"positions tried": Evidence(number(result, "tried", 0), limit.tried)},
     )
 
 

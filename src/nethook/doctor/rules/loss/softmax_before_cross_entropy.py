@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
-from nethook.doctor.phrases import file_and_line, source_line
+from nethook.doctor.phrases import source_line
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.records import finding_of_records
 
 
 class Thresholds(NamedTuple):
@@ -34,7 +35,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     twice = _doubled(first)
     own = "softmax" if first.fact("kind") == "cross_entropy" else "sigmoid"
     where = source_line(first.fact("source"))
-    yield Finding(
+    yield finding_of_records(
         "softmax-before-cross-entropy",
         "error",
         f"the loss{where} takes logits and applies its own {own}, and the "
@@ -42,10 +43,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "come near zero.",
         f"Leave {twice.replace('a ', 'the ')} out of the model's forward while training; "
         "apply it for predictions.",
-        first_step=first.step,
-        last_step=bad[-1].step,
-        evidence={"losses on probabilities": Evidence(len(bad), limit.records)},
-        lines=file_and_line(first.fact("source")),
+        bad,
+        {"losses on probabilities": Evidence(len(bad), limit.records)},
     )
 
 

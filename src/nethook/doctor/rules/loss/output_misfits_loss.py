@@ -17,8 +17,9 @@ from typing import Any, Final, NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding, Severity
 from nethook.doctor.history import History, LossFacts
-from nethook.doctor.phrases import file_and_line, source_line
+from nethook.doctor.phrases import source_line
 from nethook.doctor.rule import Cause, Rule
+from nethook.doctor.signals.records import finding_of_records
 
 
 class Thresholds(NamedTuple):
@@ -42,15 +43,13 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if not told or len(told) < min(limit.records, len(records)) or len(told) < 0.5 * len(records):
         return
     first, misfit = told[0]
-    yield Finding(
+    yield finding_of_records(
         "output-misfits-loss",
         misfit.severity,
         f"the loss{source_line(first.fact('source'))} {misfit.message}",
         misfit.fix,
-        first_step=first.step,
-        last_step=told[-1][0].step,
-        evidence=misfit.evidence | {"losses made so": Evidence(len(told), limit.records)},
-        lines=file_and_line(first.fact("source")),
+        [record for record, _ in told],
+        misfit.evidence | {"losses made so": Evidence(len(told), limit.records)},
     )
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from nethook.doctor.finding import Evidence, Finding, Severity
 from nethook.doctor.history import Examined, History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.examined import first, lines, number, since, text
+from nethook.doctor.signals.examined import finding_of, first, number, text
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import BATCH_SIZE
 
@@ -49,17 +49,16 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         f"the output of one of {samples:.0f} samples moved {others:.2g} times as far as with "
         "itself replaced"
     )
-    yield Finding(
+    yield finding_of(
+        history,
+        result,
         "samples-mixed",
-        severity,
         f"{said}{f', by {operation}' if operation else ''}"
         f"{f' ({shown}).' if shown else f'. Is that meant? {_sentence(result.reason)}'}",
         "Look for a softmax or mean over dimension 0, nn.MultiheadAttention or an RNN without "
         "batch_first=True, and a view or reshape where permute or transpose was meant.",
-        first_step=since(result),
-        last_step=max(since(result), history.steps - 1),
-        evidence={"effect of others": Evidence(others, limit.others)},
-        lines=lines(result),
+        {"effect of others": Evidence(others, limit.others)},
+        severity,
     )
 
 

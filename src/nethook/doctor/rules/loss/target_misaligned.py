@@ -25,7 +25,7 @@ from nethook.doctor.history import Examined, History
 from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.evaluated import EVALUATED_READS, answers
-from nethook.doctor.signals.examined import first, lines, number, numbers, since, text
+from nethook.doctor.signals.examined import finding_of, first, number, numbers, text
 
 EXAMINED = "predictions line up with targets"
 LAYOUT = "input and target lie alike"
@@ -62,16 +62,14 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             f"output at {_listed(made)} of {number(result, 'positions', 0):.0f}"
         )
         evidence = {"position": Evidence(position, None)}
-    yield Finding(
+    yield finding_of(
+        history,
+        result,
         "target-misaligned",
-        "error",
         f"{said}: predictions and targets do not line up.",
         "Use transpose or permute, not view or reshape, to bring (batch, class, time) and "
         "(batch, time) into one order: view keeps the order of the numbers in memory.",
-        first_step=since(result),
-        last_step=max(since(result), history.steps - 1),
-        evidence=evidence,
-        lines=lines(result),
+        evidence,
     )
 
 
@@ -94,19 +92,11 @@ def _of_maps(history: History, result: Examined) -> Finding:
             "Bring both into one order: (height, width), not (width, height), and turn or mirror "
             "pictures and targets together."
         )
-    return Finding(
-        "target-misaligned",
-        "error",
-        f"{said}.",
-        fix,
-        first_step=since(result),
-        last_step=max(since(result), history.steps - 1),
-        evidence={
-            "explained as they lie": Evidence(number(result, "own", 0)),
-            "explained otherwise": Evidence(number(result, "explained", 0)),
-        },
-        lines=lines(result),
-    )
+    evidence = {
+        "explained as they lie": Evidence(number(result, "own", 0)),
+        "explained otherwise": Evidence(number(result, "explained", 0)),
+    }
+    return finding_of(history, result, "target-misaligned", f"{said}.", fix, evidence)
 
 
 def _of_evaluations(history: History) -> Iterator[Finding]:

@@ -29,3 +29,17 @@ def test_norms_that_alone_are_in_eval_mode() -> None:
 def test_a_norm_that_nobody_trains() -> None:
     made = modes("norm", OFF, parameters=["n"])
     assert not made.parameter("n", requires_grad=False).found("eval-mode-training")
+
+
+def test_a_first_stage_with_a_frozen_part() -> None:
+    """Its head is trained alone, and then all of it in training mode to the end."""
+
+    def staged(until: int, *more: list[object]) -> Made:
+        made = modes("norm", OFF, [until, "train", True], *more, parameters=["n"])
+        return made.parameter("n")
+
+    assert not staged(64).found("eval-mode-training")
+    assert not staged(100).found("eval-mode-training")
+    assert staged(101).found("eval-mode-training")  # most of the run
+    again = staged(64, [100, "train", False])
+    assert again.found("eval-mode-training")  # an evaluation that is not undone

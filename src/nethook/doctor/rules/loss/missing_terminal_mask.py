@@ -17,7 +17,7 @@ from typing import NamedTuple
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.examined import first, lines, number, since
+from nethook.doctor.signals.examined import finding_of, first, number
 
 EXAMINED = "episodes end"
 
@@ -33,18 +33,17 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     result = first(history, EXAMINED)
     if result is None or number(result, "rows", 0) < limit.rows:
         return
-    yield Finding(
+    yield finding_of(
+        history,
+        result,
         "missing-terminal-mask",
-        "info",
         "every target is a number plus a factor times what a network says of another state, for "
         "all rows alike: nothing is left out where an episode has ended. Is that meant? It is if "
         "episodes have no end.",
         "Leave out the value of the next state where there is none: reward + gamma * (1 - done) * "
         "value.",
-        first_step=since(result),
-        last_step=max(since(result), history.steps - 1),
-        evidence={"targets in a batch": Evidence(number(result, "rows", 0), limit.rows)},
-        lines=lines(result),
+        {"targets in a batch": Evidence(number(result, "rows", 0), limit.rows)},
+        "info",
     )
 
 

@@ -22,7 +22,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Examined, History, LossFacts
 from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.examined import first, lines, number, since
+from nethook.doctor.signals.examined import finding_of, first, number
 from nethook.doctor.signals.quantiles import median
 
 EXAMINED = "the loss scores what differs"
@@ -95,20 +95,18 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
 def _inverted(history: History, result: Examined) -> Finding:
     value, share = number(result, "value", 0), number(result, "share", 0)
     left_out = number(result, "left_out", 0)
-    return Finding(
+    return finding_of(
+        history,
+        result,
         "padding-dominates",
-        "error",
         f"the loss depends on the predictions at {share:.0%} of the places, where every target is "
         f"{value:g}, and on none at those with {left_out:.0f} other targets: its mask seems to be "
         "the wrong way round.",
         "Turn the mask around: it is to be true, or 1, where there is something to learn.",
-        first_step=since(result),
-        last_step=max(since(result), history.steps - 1),
-        evidence={
+        {
             "different targets that count": Evidence(number(result, "values", 1), 1),
             "different targets that are left out": Evidence(left_out),
         },
-        lines=lines(result),
     )
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.examined import first, lines, number, since
+from nethook.doctor.signals.examined import finding_of, first, number
 
 EXAMINED = "what the target is"
 
@@ -35,17 +35,15 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     ahead = number(result, "ahead", 0)
     if not ahead >= limit.ahead:
         return
-    yield Finding(
+    yield finding_of(
+        history,
+        result,
         "target-shifted",
-        "error",
         f"each prediction is compared with what comes {ahead:.0f} steps after the last thing that "
         "it sees: the step in between is never learnt.",
         "Shift once: give a model that shifts by itself labels=input_ids, or compare "
         "logits[:, :-1] with tokens[:, 1:] and shift nothing else.",
-        first_step=since(result),
-        last_step=max(since(result), history.steps - 1),
-        evidence={"steps ahead": Evidence(ahead, limit.ahead)},
-        lines=lines(result),
+        {"steps ahead": Evidence(ahead, limit.ahead)},
     )
 
 

@@ -65,7 +65,7 @@ ADDED: Final[dict[str, str]] = {
     r"\.info\.diagnosis\.checks$": "a verdict says what was checked",
     r"\.info\.(graph|loaded|seen|evaluation_sizes)$": "facts that new rules of the doctor read",
     r"\.info\.ops\[\d+\]\.odd$": "facts that new rules of the doctor read",
-    r"\.sites\..*\.filled$": "facts that new rules of the doctor read",
+    r"\.sites\..*\.(filled|untouched)$": "facts that new rules of the doctor read",
 }
 # Commits that recorded it rightly: the last one before files were moved and renamed, and the one
 # that counts an optimizer around another as one.

@@ -366,32 +366,23 @@ _tells_hooks: Final = note(
 ) and exists(_HOOK_OF_SAVED)
 
 
-# Asked in every step: a name that is made anew is found more slowly than one that was there before.
-_NAMES_OF_SAVED: Final[dict[str, tuple[str, str]]] = {}
-
-
 def saved_without_hooks(node: Any, what: str) -> Any:
     """As `saved_by`; None where a hook of the script's would have to run for it."""
-    names = _NAMES_OF_SAVED.get(what)
-    if names is None:
-        names = _NAMES_OF_SAVED[what] = (f"_raw_saved_{what}", f"_saved_{what}")
-    raw = getattr(node, names[0], None)
+    raw = raw_saved_by(node, what)
     if raw is None:
         return None
-    in_python = type(raw) is tuple and not hasattr(type(node), names[1])
+    in_python = type(raw) is tuple and not hasattr(type(node), f"_saved_{what}")
     if _tells_hooks:
         each = raw if type(raw) is tuple else (raw,)  # several tensors, by which was indexed
         if any(one.unpack_hook is not None for one in each):
             return None
-        return node.saved_tensors if in_python else getattr(node, names[1], None)
+        return node.saved_tensors if in_python else saved_by(node, what)
     return None if in_python else _saved_unless_a_function_runs(node, what)
 
 
+@cache
 def reader_without_hooks(what: str) -> Callable[[Any], Any]:
-    """As `saved_without_hooks` for one tensor, where it is asked in every step.
-
-    An error where nothing was saved, or several tensors were.
-    """
+    """As `saved_without_hooks` for one tensor, where it is asked in every step; may raise."""
     if not _tells_hooks:
         return partial(saved_without_hooks, what=what)
     raw, saved = attrgetter(f"_raw_saved_{what}"), attrgetter(f"_saved_{what}")

@@ -282,7 +282,7 @@ class Loop:
         for x, y in case.batches:
             args = x if isinstance(x, tuple) else (x,)
             optimizer.zero_grad()
-            flight.forward_begins("", case.model, args, {})
+            flight.held.begins("", case.model, args, {})
             output = case.model(*args)
             output.grad_fn.metadata[OUTPUT_MARK] = OutputMark("")
             loss = case.loss(output, y)

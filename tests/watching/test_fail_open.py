@@ -75,6 +75,7 @@ PARTS = (
     "flight.culprit",
     "flight.reasons",
     "flight.ring",
+    "flight.held",
     "losses.calls",
     "losses.graph",
     "losses.marks",

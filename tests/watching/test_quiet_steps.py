@@ -421,12 +421,12 @@ def test_a_batch_is_held_until_the_next_and_no_longer(tmp_path):
             optimizer.step()
             del x
         assert len(seen) > 3
-    assert watch._session.recorders.flight.plain.held is None
+    assert watch._session.recorders.flight.held.plain.held is None
 
 
 def test_a_batch_that_is_too_large_is_not_held(tmp_path, monkeypatch):
     monkeypatch.setattr("nethook.watching.flight.ring.CAP", 100)
-    monkeypatch.setattr("nethook.watching.flight.recorder.CAP", 100)
+    monkeypatch.setattr("nethook.watching.flight.held.CAP", 100)
     torch.manual_seed(0)
     model = mlp()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)

@@ -133,7 +133,7 @@ class Session:
                 self.scale.forward_begins(module)
             if grad_mode is None and not flight.off:
                 try:
-                    flight.forward_begins(model, module, args, kwargs)
+                    flight.held.begins(model, module, args, kwargs)
                 except Exception as error:
                     flight.failed(error)
             if mode is not modes.model and modes.model_called(mode):

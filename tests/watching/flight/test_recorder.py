@@ -150,7 +150,7 @@ def test_a_mask_does_not_hide_what_comes_later(tmp_path):
 def test_nothing_is_held_after_the_end(tmp_path):
     loop = cases.Loop(cases.infinite_mask(), tmp_path / "run.db")
     loop.run()
-    assert loop.flight._ring.calls == []
+    assert loop.flight.held.calls == []
     assert loop.flight.signs == []
 
 
@@ -160,8 +160,8 @@ def test_the_ring_is_bounded(tmp_path):
     module = nn.Linear(1, 1)
     for loop.step in range(5):
         for _ in range(3):
-            flight.forward_begins("", module, (torch.ones(1),), {})
-    assert [call.step for call in flight._ring.calls] == [3, 3, 3, 4, 4, 4]
+            flight.held.begins("", module, (torch.ones(1),), {})
+    assert [call.step for call in flight.held.calls] == [3, 3, 3, 4, 4, 4]
 
 
 # -- devices: what is known there comes later, and alone -------------------------------------------
@@ -172,7 +172,7 @@ def test_flags_that_come_later_have_no_tensors(tmp_path):
     flight = loop.flight
     module = nn.Linear(4, 2)
     for loop.step in range(4):
-        flight.forward_begins("", module, (torch.ones(1, 4),), {})
+        flight.held.begins("", module, (torch.ones(1, 4),), {})
         if loop.step == 3:
             for address, quantity in (("fc1", "outputs"), ("fc1.weight", "param_grads")):
                 flight.non_finite(Flag(address, quantity, 1, "train"))
@@ -193,7 +193,7 @@ def test_a_loss_on_a_device_is_not_waited_for(value, told, tmp_path, monkeypatch
     flight = loop.flight
     module = nn.Linear(4, 2)
     for loop.step in range(4):
-        flight.forward_begins("", module, (torch.ones(1, 4),), {})
+        flight.held.begins("", module, (torch.ones(1, 4),), {})
         root = torch.tensor(value if loop.step == 1 else 0.5, requires_grad=True) * 1
         flight.backward_begins([root.as_subclass(Elsewhere)])
         Event.arrived = loop.step >= 3  # two steps later

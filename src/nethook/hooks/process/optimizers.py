@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -98,7 +98,7 @@ def with_subclasses(kind: type) -> set[type]:
     return kinds
 
 
-def holds(optimizer: torch.optim.Optimizer, wanted: set[int]) -> bool:
+def holds(optimizer: torch.optim.Optimizer, wanted: Container[int]) -> bool:
     """Whether an optimizer has a parameter whose id is among these."""
     groups = getattr(optimizer, "param_groups", None) or ()
     return any(id(parameter) in wanted for group in groups for parameter in group["params"])

@@ -78,7 +78,8 @@ class Graph(FailsAlone, Recorder):
     @property
     def _passes(self) -> int:
         """Backward passes so far, with the one that is about to run."""
-        return self._watching.clock.totals["backwards"]
+        passes: int = self._watching.clock.totals["backwards"]
+        return passes
 
     @contained
     def _look_again(self, roots: Sequence[torch.Tensor], same: bool) -> None:

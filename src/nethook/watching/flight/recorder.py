@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import math
 import sys
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -25,26 +24,18 @@ from nethook.hooks.modes import quiet
 from nethook.runs.names import GRADS, NON_FINITE, OUTPUTS, PARAM_GRADS, PARAMS
 from nethook.stats.shards import is_shared
 from nethook.stats.transfers import Transfers
-from nethook.torch_private import is_autocast, version_of
-from nethook.watching.clock.calls import PLAIN
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.flight.at_once import operation_at_once
 from nethook.watching.flight.culprit import Pinned, Suspect, look_at, pin
 from nethook.watching.flight.file import Flight as Saved
 from nethook.watching.flight.file import flight_path, save, weights_of
 from nethook.watching.flight.flag import Flag
+from nethook.watching.flight.held import HeldCalls
 from nethook.watching.flight.loss import LossCause, LossKeeper, cause_of
 from nethook.watching.flight.ranges import is_finite, range_of
-from nethook.watching.flight.ring import CAP, Call, PlainCall, Ring, has_drawn, random_states
+from nethook.watching.flight.ring import Call
 from nethook.watching.journal import Journal
 from nethook.watching.recorder import Recorder
-
-CALM: Final = 16
-"""Calls in a row without random numbers after which states are not held in every step."""
-
-MUCH_LARGER: Final = 8
-"""Times that a batch in a step in which nothing is due may be larger than the last one whose size
-was asked, before holding it would be too much: so it is not asked there."""
 
 MOST_SIGNS: Final = 64
 """Signs of one step that are looked at."""
@@ -72,9 +63,8 @@ class Flight(FailsAlone, Recorder):
     def __init__(self, journal: Journal, batches: int = 3) -> None:
         self._watching: Journal = journal
         self.off = False
-        self._ring = Ring(batches) if batches > 0 else None
-        self._call: Call | None = None  # the outermost call that is or was under way, ...
-        self.plain = PlainCall()  # ... where it is not this one
+        self.held = HeldCalls(journal, batches)
+        """The calls of the last steps; told of every outermost call in training."""
         self._keeper = LossKeeper()
         self._transfers = Transfers()
         self.signs: list[Suspect] = []
@@ -86,45 +76,13 @@ class Flight(FailsAlone, Recorder):
         self.reported = False
         self._bad_loss: tuple[int, Call | None] | None = None  # a device told of it: step and call
         self._from_device: dict[int, list[Suspect]] = {}  # step -> signs, of the last few steps
-        self._fits = False  # whether batches are small, as the last one was whose size was asked
-        self._calm = 0  # calls in a row that were seen to draw no random numbers
 
     @property
     def call(self) -> Call | None:
         """The outermost call that is or was under way."""
-        if self.plain.held is not None and self._ring is not None:
-            self._call = self.plain.kept_in(self._ring)
-        return self._call
+        return self.held.last
 
     # -- what the watch tells ---------------------------------------------------------------------
-
-    def forward_begins(
-        self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        """An outermost call in training begins."""
-        if self._ring is None or self.reported:
-            return
-        journal, reference = self._watching, weakref.ref(module)
-        clock, plain = journal.clock, self.plain
-        # The only batch of a step in which nothing is due: nothing that is read later needs more
-        # than the last one, so it is no member of the ring unless something is not finite.
-        if (
-            kwargs is PLAIN
-            and journal.schedule.quiet
-            and clock.forwards == 1
-            and self._fits
-            and not journal.train.has_devices
-            and not is_autocast()
-        ):
-            only = args[0]
-            if only.is_cpu and not only.is_inference():
-                random = {} if self._calm >= CALM else random_states([])
-                plain.kept = None
-                plain.held = (model, reference, clock.step, args, version_of(only), random)
-                return
-        plain.forget()
-        self._call = call = self._ring.add(model, reference, clock.step, (args, kwargs))
-        self._fits = call.args is not None and call.size <= CAP // MUCH_LARGER
 
     def call_ends(self, model: str, module: nn.Module, args: Any, output: Any) -> None:
         """An outermost call has returned."""
@@ -134,14 +92,12 @@ class Flight(FailsAlone, Recorder):
     @contained
     def forward_ends(self) -> None:
         """An outermost call in training has returned: has it drawn random numbers?"""
-        call = self.call
-        if call is not None:
-            self._calm = 0 if has_drawn(call) else self._calm + 1
+        self.held.ended()
 
     @contained
     def mode_changed(self) -> None:
         """The model is in another mode: it may draw random numbers now."""
-        self._calm = 0
+        self.held.mode_changed()
 
     def flag(
         self, address: str, quantity: str, module: nn.Module | None, inputs: Any, value: Any
@@ -165,7 +121,7 @@ class Flight(FailsAlone, Recorder):
         """
         if self.reported:
             return
-        plain = self.plain
+        plain = self.held.plain
         if fine and plain.held is not None and len(roots) == 1:
             plain.kept = self._keeper.keep_plainly(roots)
             return
@@ -283,18 +239,15 @@ class Flight(FailsAlone, Recorder):
     def turn_off(self) -> None:
         """After an error, maybe in what lets go: nothing is looked for any more, nothing held."""
         self.off = True
-        self._ring = self._call = self._loss = None
-        self.plain = PlainCall()
+        self.held = HeldCalls(self._watching, 0)
+        self._loss = None
         self.signs = []
         self._transfers = Transfers()
 
     def _let_go(self) -> None:
         self._forget()
         self._transfers = Transfers()
-        self._call = None
-        self.plain = PlainCall()
-        if self._ring is not None:
-            self._ring.clear()
+        self.held.let_go()
 
     def _late_loss(self, step: int, call: Call | None, values: list[float]) -> None:
         """The loss of an earlier step has arrived from its device: its graph is gone by now."""
@@ -362,7 +315,7 @@ class Flight(FailsAlone, Recorder):
         """Saves the batch; returns where, or why not."""
         call = pinned.call
         watched = None if call is None else call.module()
-        if call is None or watched is None or self._ring is None:
+        if call is None or watched is None:
             return {"file": None, "not_saved": "no batches were held (batches=0)"}
         if call.args is None:
             return {"file": None, "not_saved": "the batch was too large to be held"}

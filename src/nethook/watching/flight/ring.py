@@ -149,11 +149,6 @@ class Ring:
         """All calls that are kept, the oldest first."""
         return [call for step in self._steps for call in step]
 
-    def clear(self) -> None:
-        """Lets go of everything."""
-        self._steps.clear()
-        self._held = 0
-
 
 _generator: Final = torch.default_generator
 

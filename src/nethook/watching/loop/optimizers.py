@@ -68,7 +68,6 @@ class Optimizers:
         self._resolver = resolver
         self._all = list(facts)
         self._facts = {id(entry.parameter): entry for entry in facts}
-        self.wanted = set(self._facts)  # ids of the parameters
         self.tracks: dict[int, Track] = {}
         # Optimizers that hold nothing of the models, with their steps.
         self._strangers: weakref.WeakKeyDictionary[torch.optim.Optimizer, int] = (
@@ -137,7 +136,7 @@ class Optimizers:
             return track
         if optimizer in self._strangers:
             return None
-        if not self._found_anew(optimizer) and not holds(optimizer, self.wanted):
+        if not self._found_anew(optimizer) and not holds(optimizer, self._facts):
             self._strangers[optimizer] = 0
             self.changes += 1
             return None
@@ -157,8 +156,6 @@ class Optimizers:
         """Parameters are other tensors now: everything that is known of tensors is made anew."""
         self.changes += 1
         self._facts = {id(facts.parameter): facts for facts in self._all}
-        self.wanted.clear()
-        self.wanted.update(self._facts)
         self._strangers.clear()
         for track in self.tracks.values():
             track.sizes = []
@@ -216,7 +213,7 @@ class Optimizers:
         if isinstance(holder, torch.optim.Optimizer):
             return self.track_of(holder) is not None
         first = next(holder.parameters(), None) if isinstance(holder, nn.Module) else None
-        return first is not None and id(first) in self.wanted
+        return first is not None and id(first) in self._facts
 
     def gone(self) -> list[int]:
         """The keys of optimizers that are not there any more."""

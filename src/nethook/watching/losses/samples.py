@@ -73,7 +73,7 @@ class Counting:
                 sizes = _sizes_of(node)
                 return float(sizes[self.dim]) if sizes else None
             if saved:
-                tensor = saved_without_hooks(node, saved)
+                tensor = reader_without_hooks(saved)(node)
             return None if tensor is None else float(tensor.shape[self.dim])
         except (AttributeError, IndexError, RuntimeError, TypeError):
             return None

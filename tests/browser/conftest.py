@@ -120,10 +120,9 @@ def outside(url: str, opened: str) -> list[str]:
     return [] if url.startswith((own, "data:", "blob:")) else [f"request: {url}"]
 
 
-def serious_violations(page: Page) -> list[str]:
+def violations(page: Page) -> list[str]:
     """What hinders people who do not see or do not use a mouse, as axe tells."""
     return [
         f"{violation['id']}: {violation['nodes'][0]['html'][:200]}"
         for violation in Axe().run(page).response["violations"]
-        if violation["impact"] in ("serious", "critical")
     ]

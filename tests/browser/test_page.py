@@ -11,7 +11,7 @@ import pytest
 
 from nethook.page.folder import Folder
 from nethook.runs.writing.writer import RunWriter
-from tests.browser.conftest import serious_violations
+from tests.browser.conftest import violations
 from tests.browser.pages import folder_of_runs, served
 from tests.figures.shared import hostile, training
 
@@ -53,7 +53,7 @@ def test_every_view_is_drawn_and_accessible(visit, site, ids, name):
     opened = visit(site + VIEWS[name].format(**ids), width=1366, height=850)
     opened.draw_all()
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 1366
-    assert serious_violations(opened.page) == []
+    assert violations(opened.page) == []
     opened.picture(f"page-{name}")
 
 
@@ -62,7 +62,7 @@ def test_every_view_is_dark_where_the_system_is(visit, site, ids, name):
     opened = visit(site + VIEWS[name].format(**ids), scheme="dark")
     opened.draw_all()
     assert opened.page.evaluate("document.documentElement.dataset.theme") == "dark"
-    assert serious_violations(opened.page) == []
+    assert violations(opened.page) == []
     opened.picture(f"page-{name}-dark")
 
 
@@ -429,7 +429,7 @@ def test_runs_are_sorted_and_seeds_are_a_band(visit, tmp_path):
         page.click("text=groups of seeds")
         page.wait_for_selector("#frame-groups .graph")
         opened.draw_all()
-        assert serious_violations(page) == []
+        assert violations(page) == []
         opened.picture("page-seeds")
         opened.leave()
 
@@ -470,6 +470,6 @@ def test_every_state_is_said(visit, tmp_path, info, word, badge):
         if word == "Crashed":
             assert "mat1 and mat2 shapes" in page.locator("#verdict").text_content()
         opened.draw_all()
-        assert serious_violations(page) == []
+        assert violations(page) == []
         opened.picture(f"page-{word.lower().replace(' ', '-')}")
         opened.leave()

@@ -11,7 +11,7 @@ import nethook
 from nethook.drawing.heatmap import cells_of
 from nethook.drawing.render import encode_codes
 from nethook.figures.reading import Reading
-from tests.browser.conftest import PICTURES, serious_violations
+from tests.browser.conftest import PICTURES, violations
 from tests.drawing.codes import decode_codes
 from tests.figures.made import LAYERS
 from tests.figures.shared import changed, folder, hostile, training
@@ -137,10 +137,12 @@ def test_one_cursor_reads_every_panel(visit, report):
     assert all(name in text for name in ("training", "as used", "update / weight"))
 
 
-def test_it_is_accessible(visit, report):
-    opened = visit(report)
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
+def test_it_is_accessible(visit, report, width, scheme):
+    opened = visit(report, width=width, scheme=scheme)
+    opened.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
     opened.draw_all()
-    assert serious_violations(opened.page) == []
+    assert violations(opened.page) == []
 
 
 def test_a_script_of_others_would_not_run(visit, report):

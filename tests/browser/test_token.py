@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from nethook.page.live.token_page import forwarding_page
-from tests.browser.conftest import serious_violations
+from tests.browser.conftest import violations
 from tests.browser.pages import link, served
 
 
@@ -55,7 +55,7 @@ def test_the_token_can_be_pasted(page, site):
     page.goto(f"{site}/?find=x")
     assert page.get_by_label("Token or link").is_visible()
     assert "nethook ui" in page.locator("main").text_content()
-    assert serious_violations(page) == []
+    assert violations(page) == []
     page.fill("#token", "wrong")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=That is not the token of this page")

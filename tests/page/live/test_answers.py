@@ -68,7 +68,9 @@ def test_another_step_moves_a_line_and_draws_nothing_anew(views, ids) -> None:
 
 def test_sections_stand_in_a_new_frame(views, ids) -> None:
     sent = ask(views, f"/run/{ids['training']}")
-    assert sent["sections"]["section-verdict"]["html"] in sent["frame"]
+    assert '<div class="section" id="section-verdict">' in sent["frame"]
+    assert sent["frame"].count("1 error, 1 warning, 1 note") == 1
+    assert all(set(section) == {"tag"} for section in sent["sections"].values())  # not twice
     for number, view in enumerate(VIEWS, start=1):
         to = f"/run/{ids['training']}{'/' if view else ''}{view}"
         assert f'<a href="{to}" id="go-{number}"' in sent["frame"]

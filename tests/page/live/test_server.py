@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -38,3 +42,23 @@ def test_a_port_that_is_taken_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="in use"):
         Server(app, "127.0.0.1", first.port)
     first.server_close()
+
+
+def test_ctrl_c_ends_it_at_once_also_while_somebody_looks(tmp_path: Path) -> None:
+    code = (
+        "from nethook.page.live.serving import serve\n"
+        f"serve({str(tmp_path)!r}, port=0, with_token=False, say=lambda t: print(t, flush=True))"
+    )
+    source = str(Path(__file__).parents[3] / "src")
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": source},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        port = int(process.stdout.readline().rstrip("/\n").rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as looking:
+            looking.sendall(b"GET /events?at=/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert looking.recv(65536).startswith(b"HTTP/1.1 200")
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (0, "")

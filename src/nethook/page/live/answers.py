@@ -55,8 +55,9 @@ def answer_of(views: Views, place: Place, have: object = None) -> dict[str, Any]
         "key": key, "title": shown.title, "new": not same, "step": shown.step,
         "state": digest_of(place, shown), "sections": sections, "figures": figures,
     }  # fmt: skip
-    if not same:
+    if not same:  # sections stand in the frame
         sent["frame"] = _frame(views.settled(place), shown, sections)
+        sent["sections"] = {name: {"tag": section["tag"]} for name, section in sections.items()}
     return sent
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from types import FrameType
 from typing import Final
 
 import h11
@@ -43,7 +44,7 @@ class Server:
             access_log=False, server_header=False, date_header=False,
             timeout_graceful_shutdown=_GRACE,
         )  # fmt: skip
-        self._server = uvicorn.Server(config)
+        self._server = _Uvicorn(config, app)
 
     @property
     def port(self) -> int:
@@ -66,6 +67,18 @@ class Server:
         """Give the port back."""
         with contextlib.suppress(OSError):
             self.socket.close()
+
+
+class _Uvicorn(uvicorn.Server):
+    """Ends streams of events, too, when a signal ends the server."""
+
+    def __init__(self, config: uvicorn.Config, app: Guard) -> None:
+        super().__init__(config)
+        self._app = app
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._app.ending.set()
+        super().handle_exit(sig, frame)
 
 
 class Quiet(H11Protocol):

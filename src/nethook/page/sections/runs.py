@@ -59,9 +59,10 @@ def _data(
     folder: Folder, rows: Sequence[Row], shown: Sequence[Row], where: Place
 ) -> dict[str, Any]:
     known = [summary for _, summary in rows if summary is not None]
-    offered = columns_of(known)
+    telling, same = columns_of(known)
+    offered = [*telling, *same][:_OFFERED]
     asked = where.names("show")
-    columns = [name for name in (offered[:_SHOWN] if asked is None else asked) if name in offered]
+    columns = [name for name in (telling[:_SHOWN] if asked is None else asked) if name in offered]
     first = min(where.number("from") or 0, max(0, len(shown) - 1))
     picked = [run for run in where.text("pick").split("~") if run][:MOST_COMPARED]
     grouped = where.flag("group")
@@ -85,18 +86,18 @@ def _data(
     }
 
 
-def columns_of(known: Sequence[Summary]) -> list[str]:
-    """Columns that runs can be told apart by: metrics, then settings, those that differ first."""
+def columns_of(known: Sequence[Summary]) -> tuple[list[str], list[str]]:
+    """Columns that runs can be told apart by, losses first; and settings that all have alike."""
     metrics = list(dict.fromkeys(name for each in known for name in each.metrics))
     values: dict[str, set[str]] = {}
     for each in known:
         for name, value in each.settings.items():
             values.setdefault(name, set()).add(value)
     differing = [name for name, found in values.items() if len(found) > 1]
-    same = [name for name, found in values.items() if len(found) == 1]
+    same = [name for name in values if name not in differing]
     first = [name for name in metrics if name in ("loss", "evaluation loss")]
     rest = [name for name in metrics if name not in first]
-    return [*first, *differing, *rest, *same][:_OFFERED]
+    return [*first, *differing, *rest], same
 
 
 def _toggled(columns: Sequence[str], name: str) -> str:

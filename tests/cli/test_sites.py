@@ -89,6 +89,15 @@ def test_files_classes_and_instances() -> None:
     assert run("models_of_mine:instance", "--input", "2x3")[0] == 0
 
 
+def test_a_file_does_not_find_the_arguments_of_nethook(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["nethook", "sites"])
+    text = "import sys, torch\nsize = int(sys.argv[1]) if len(sys.argv) > 1 else 3\n"
+    (folder / "reads_arguments.py").write_text(f"{text}net = torch.nn.Linear(size, size)\n")
+    assert run("reads_arguments.py:net", "--input", "2x3")[0] == 0
+
+
 def test_several_inputs_by_place_and_by_name() -> None:
     code, out, _ = run(
         "models_of_mine:Tokens", "--input", "2x5:int64", "--input", "mask=2x5:bool", "--json"

@@ -113,6 +113,7 @@ def test_a_theme_that_is_none_is_refused():
 
 def test_without_plotly_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    monkeypatch.delitem(sys.modules, "nethook.drawing.plotly_figure", raising=False)
     with pytest.raises(MissingLibraryError, match=r"pip install 'nethook\[ui\]'"):
         figure(spec())
 

@@ -98,7 +98,7 @@ def test_a_crash_says_what_was_just_before(tmp_path: Path) -> None:
     shown = text(made(tmp_path / "run.db"), error="RuntimeError: shapes do not fit")
     assert shown.splitlines()[2:] == [
         "crashed: RuntimeError: shapes do not fit (after 3 steps)",
-        "just before: loss (train.py:7) 2.5, 1.5, 0.25; grad norm 5, 3, 0.5",
+        "just before: loss (train.py:7) 2.5, 1.5, 0.25; gradient norm 5, 3, 0.5",
     ]
     stopped = text(open_run(tmp_path / "run.db"), error="KeyboardInterrupt", interrupted=True)
     assert "interrupted: by Ctrl-C after 3 steps" in stopped

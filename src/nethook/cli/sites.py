@@ -141,6 +141,8 @@ def _module(where: str) -> Any:
     # As with `python -m`: what lies in the current directory can be named.
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+    # A file that reads its own arguments must not find nethook's.
+    sys.argv[:] = [where]
     try:
         if not where.endswith(".py"):
             return importlib.import_module(where)

@@ -8,13 +8,15 @@ from typing import Annotated
 import typer
 
 from nethook.cli.exit import errors_in_words
+from nethook.cli.parameters import run_files
 
 
 def ui(
     path: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[DIR|FILE]",
+            metavar="DIR|FILE",
+            autocompletion=run_files,
             help="A folder with runs, or a run file (default: `runs` if it exists, else this "
             "folder).",
         ),

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from nethook.doctor.causes import root_causes
 from nethook.doctor.finding import SEVERITIES, Finding, Severity
+from nethook.doctor.findings import Findings
 from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.rules import all_rules
 from nethook.doctor.settings import Changes, Settings, project_settings
+from nethook.doctor.verdict import verdict_of
 from nethook.errors import OptionError, RunFileError, UnhealthyError
 from nethook.runs.reading.run import Run, open_run
 
@@ -22,7 +24,7 @@ def diagnose(
     ignore: Iterable[str] = (),
     thresholds: Changes | None = None,
     rules: Sequence[Rule] | None = None,
-) -> list[Finding]:
+) -> Findings:
     """What is wrong with a training run, root causes first; an empty list when nothing is.
 
         for finding in nethook.diagnose("runs/mnist.db"):
@@ -36,14 +38,31 @@ def diagnose(
         thresholds: other thresholds, by code: `{"dead-units": {"share": 0.3}}`.
         rules: these rules instead of all.
 
+    Returns:
+        A list of `nethook.Finding` that shows itself in a terminal and in a notebook, with the
+        `verdict` on the run above it.
+
     Raises:
         RunFileError: the file cannot be read.
         OptionError: a code or a threshold that does not exist.
     """
-    findings, failed = examine(run, ignore=ignore, thresholds=thresholds, rules=rules)
+    if not isinstance(run, Run):
+        with open_run(run) as opened:
+            found, failed = _found(opened, ignore, thresholds, rules)
+    else:
+        found, failed = _found(run, ignore, thresholds, rules)
     for text in failed:
         warnings.warn(text, stacklevel=2)
-    return findings
+    return found
+
+
+def _found(
+    run: Run, ignore: Iterable[str], thresholds: Changes | None, rules: Sequence[Rule] | None
+) -> tuple[Findings, list[str]]:
+    findings, failed = examine(run, ignore=ignore, thresholds=thresholds, rules=rules)
+    checks = sum(1 for _ in (all_rules() if rules is None else rules))
+    verdict = verdict_of(run, [finding.to_dict() for finding in findings], checks)
+    return Findings(findings, verdict, run.info.get("tried")), failed
 
 
 def examine(

@@ -30,14 +30,14 @@ def figure(spec: Spec, theme: str = "light") -> Any:
     if theme not in THEMES:
         raise OptionError(f"`theme` must be one of {', '.join(THEMES)}; got {theme!r}.")
     try:
-        import plotly.graph_objects as go
+        from nethook.drawing.plotly_figure import Figure
     except ImportError:
         raise MissingLibraryError(
             "figures are made with plotly, which is not installed: pip install 'nethook[ui]'"
         ) from None
     data = [_with_numbers(trace) for trace in spec["data"]]
     layout = {**spec["layout"], "template": template(theme)}
-    return go.Figure(themed({"data": data, "layout": layout}, theme))
+    return Figure(themed({"data": data, "layout": layout}, theme))
 
 
 def themed(value: Any, theme: str, key: str = "") -> Any:

@@ -61,13 +61,16 @@ class Live:
 
 
 class _Drawn:
-    """A figure as data. By itself it would show itself anew instead of in the place it had."""
+    """A figure as data, in the place that it has; with a picture for viewers without scripts."""
 
     def __init__(self, figure: Any) -> None:
         self._figure = figure
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         return self._figure._repr_mimebundle_(include, exclude)
+
+    def _repr_html_(self) -> Any:
+        return self._figure._repr_html_()
 
     def __repr__(self) -> str:
         return repr(self._figure)

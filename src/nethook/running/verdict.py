@@ -179,8 +179,8 @@ def _just_before(run: Run, style: Style) -> Iterator[str]:
         if loss.counted != LOGGED
     ]
     courses += [
-        (name.replace("_", " "), scalars[name].value)
-        for name in (names.GRAD_NORM, names.UPDATE_RATIO)
+        (said, scalars[name].value)
+        for name, said in ((names.GRAD_NORM, "gradient norm"), (names.UPDATE_RATIO, "update ratio"))
         if name in scalars and len(scalars[name])
     ]
     for what, course in courses:

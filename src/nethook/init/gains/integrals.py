@@ -60,7 +60,7 @@ class Moments:
             slope = (
                 f" A slope belongs to the activation: gain(nn.LeakyReLU({kind})), or "
                 f"init.calculate_gain('leaky_relu', {kind})."
-                if isinstance(kind, int | float)
+                if isinstance(kind, int | float)  # type: ignore[redundant-expr]
                 else ""
             )
             raise OptionError(f"`kind` must be one of {kinds}; got {kind!r}.{slope}")

@@ -95,7 +95,7 @@ def test_some_pages_hold_python() -> None:
 
 @page
 def test_links_lead_to_files(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = without_blocks(page.read_text(encoding="utf-8"))
     targets = [target for target in re.findall(r"\]\(([^)#]+)", text) if "://" not in target]
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert missing == []
@@ -110,7 +110,7 @@ def anchors(path: Path) -> set[str]:
 
 @page
 def test_links_lead_to_headings(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = without_blocks(page.read_text(encoding="utf-8"))
     links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text)
     missing = [
         f"{target}#{anchor}"
@@ -122,7 +122,8 @@ def test_links_lead_to_headings(page: Path) -> None:
 
 def linked(page: Path) -> set[Path]:
     """The files that a page links to."""
-    targets = re.findall(r"\]\(([^)#:]+)", page.read_text(encoding="utf-8"))
+    text = without_blocks(page.read_text(encoding="utf-8"))
+    targets = re.findall(r"\]\(([^)#:]+)", text)
     return {(page.parent / target).resolve() for target in targets}
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ from tools.rules_page import CAUSES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "findings.md"
-FOLDERS = (ROOT / "zoo" / "programs", ROOT / "zoo" / "wild" / "known")
+PROGRAMS = ROOT / "zoo" / "programs"
+FOLDERS = (PROGRAMS, ROOT / "zoo" / "wild" / "known")
 WITHOUT = {"replica-divergence": "It takes several processes, and has no example here."}
 """Codes that no program of the zoo has, and why."""
 
@@ -87,7 +89,9 @@ def verdict(program: Program, code: str, warm: Warm) -> str:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "project"
         folder.mkdir()
-        words = ("-m", "nethook", "run", "--to", "run.db", str(program.path))
+        for path in (program.path, PROGRAMS / "common.py"):
+            shutil.copy(path, folder)
+        words = ("-m", "nethook", "run", "--to", "run.db", program.path.name)
         return of_finding(warm.run(*words, cwd=folder).closing, code)
 
 

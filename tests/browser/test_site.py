@@ -74,6 +74,7 @@ def test_the_search_works_without_a_server(visit, site):
     opened.picture("site-search")
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["index", "tutorials/find-a-bug", "findings"])
-def test_it_is_accessible(visit, site, path):
-    assert serious_violations(visit(site / f"{path}.html").page) == []
+def test_it_is_accessible(visit, site, path, scheme):
+    assert serious_violations(visit(site / f"{path}.html", scheme=scheme).page) == []

@@ -6,6 +6,14 @@ r = interp.sweep(model, base, at="h.*", over="positions", change=interp.take(sou
 r.effect, r.recovered, r.top(), r.figure()
 """
 
+from nethook.interp.attention.heads import heads as heads
+from nethook.interp.attention.roles import roles as roles
+from nethook.interp.circuits.causal_trace import causal_trace as causal_trace
+from nethook.interp.circuits.circuit import circuit as circuit
+from nethook.interp.circuits.paths import paths as paths
+from nethook.interp.estimates.attribute import attribute as attribute
+from nethook.interp.lenses.direct import logit_attribution as logit_attribution
+from nethook.interp.lenses.lens import lens as lens
 from nethook.interp.results.sweep import Sweep as Sweep
 from nethook.interp.sweeping.changes import mean_of as mean_of
 from nethook.interp.sweeping.changes import noise_at as noise_at

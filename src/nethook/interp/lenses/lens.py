@@ -1,0 +1,242 @@
+"""`lens`: what the model would say if it ended after each layer.
+
+A layer's output is put in the place of the last block's, and the model's own rest runs on it: no
+final norm, head, soft cap or projection has to be found. (Direct logit attribution is another
+thing: `logit_attribution`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from nethook.addresses.inputs import Inputs, as_inputs
+from nethook.addresses.nested import replace, tensors
+from nethook.addresses.patterns import Pattern
+from nethook.editing.scope import edit
+from nethook.errors import NoSuchSiteError, OptionError
+from nethook.hooks.layouts.fused import layer_by_layer
+from nethook.interp.attention.roles import roles
+from nethook.interp.rows import repeat_rows
+from nethook.restoring.copies import own_inputs
+from nethook.restoring.unchanged import unchanged
+from nethook.text.table import Table
+from nethook.tracing.scope import trace
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+Read = Callable[[Any], torch.Tensor]
+
+
+def logits_of(output: Any) -> torch.Tensor:
+    """The logits in what a model returned: `.logits`, or its first tensor of floats."""
+    found = getattr(output, "logits", None)
+    if isinstance(found, torch.Tensor):
+        return found
+    first = next((t for _, t in tensors(output) if t.is_floating_point()), None)
+    if first is None:
+        raise OptionError(
+            "`read` must say where the logits are, for the model returned no tensor of floats: "
+            "read=lambda output: output['scores']."
+        )
+    return first
+
+
+@dataclass(frozen=True, repr=False)
+class Lens:
+    """What each layer would say: `logits`, (layers, rows, …, vocabulary).
+
+    `sites` are the layers, in order of execution; `final` are the model's own logits.
+    """
+
+    sites: tuple[str, ...]
+    logits: torch.Tensor
+    final: torch.Tensor
+    inputs: torch.Tensor | None = field(default=None)  # token ids, for the figure
+
+    @property
+    def probs(self) -> torch.Tensor:
+        """The probabilities of each layer."""
+        return torch.softmax(self.logits.float(), -1)
+
+    def top(self, k: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
+        """The k likeliest tokens of each layer, and their probabilities: (layers, rows, …, k)."""
+        if not 1 <= k <= self.logits.shape[-1]:
+            raise OptionError(
+                f"`k` must be a number from 1 to {self.logits.shape[-1]}, all tokens; got {k!r}."
+            )
+        found = self.probs.topk(k, -1)
+        return found.indices, found.values
+
+    def rank(self, token: int | torch.Tensor) -> torch.Tensor:
+        """How many tokens each layer finds likelier than this one: 0 is the first.
+
+        `token` is one id, or ids of the shape (rows, …) of the logits without the vocabulary.
+        """
+        ids = torch.as_tensor(token, device=self.logits.device)
+        ids = ids.expand(self.logits.shape[1:-1]).unsqueeze(-1).expand(*self.logits.shape[:-1], 1)
+        return (self.logits > self.logits.gather(-1, ids)).sum(-1)
+
+    def kl(self) -> torch.Tensor:
+        """KL(final ‖ layer) in nats: (layers, rows, …)."""
+        final = torch.log_softmax(self.final.float(), -1)
+        each = torch.log_softmax(self.logits.float(), -1)
+        return (final.exp() * (final - each)).sum(-1)
+
+    def table(self, row: int = 0) -> Table:
+        """Of one row: the likeliest token of each layer at the last position, and its distance."""
+        ids, probs = self.top(1)
+        kl = self.kl()
+        last = (row, *[-1] * (self.logits.ndim - 3))
+        rows = [
+            (
+                site, str(int(ids[layer][last][0])), f"{float(probs[layer][last][0]):.3f}",
+                f"{float(kl[layer][last]):.3g}",
+            )
+            for layer, site in enumerate(self.sites)
+        ]  # fmt: skip
+        title = f"lens of {len(rows)} layers, row {row}" + (", last position" * (len(last) > 1))
+        columns = ("layer", "top", "probability", "KL to the model")
+        return Table(title, columns, rows, right=frozenset(columns[1:]))
+
+    def figure(
+        self, tokenizer: Any = None, *, row: int = 0, kl: bool = False, theme: str = "light"
+    ) -> Figure:
+        """Layers by positions: each layer's likeliest token as text; colour is its probability.
+
+        Arguments:
+            tokenizer: what turns ids into text: an object with `decode`, a function, or a sequence
+                of texts by id. None shows the ids.
+            row: which row of the batch.
+            kl: colour is the KL divergence to the model's own output instead.
+            theme: `light` or `dark`.
+        """
+        from nethook.interp.lenses.picture import lens_figure
+
+        return lens_figure(self, tokenizer, row=row, kl=kl, theme=theme)
+
+    def __repr__(self) -> str:
+        return self.table().text()
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def lens(
+    model: nn.Module,
+    inputs: Any,
+    at: Pattern | None = None,
+    *,
+    into: str | None = None,
+    read: Read = logits_of,
+    translate: Callable[[torch.Tensor, str], torch.Tensor] | None = None,
+    rows: int | None = None,
+) -> Lens:
+    """What the model would say if it ended after each layer (the logit lens).
+
+        lens = interp.lens(model, tokens)
+        lens.top(5); lens.rank(token); lens.kl(); lens.figure(tokenizer)
+
+    The output of each layer is put in the place of the last block's output, and the model's own
+    rest runs on it. So the last layer's logits are the model's, and every kind of final norm, head,
+    soft cap or projection is what the model itself does.
+
+    Arguments:
+        model: any `nn.Module`.
+        inputs: a tensor, a tuple, a mapping, or `nethook.inputs(...)`.
+        at: which layers: modules or operations (`"model.layers.*"`, `"h.*/add#0"` for sums inside
+            blocks). None means the blocks that `interp.roles` finds.
+        into: where layers are put: the address of the last block. None means the last module of
+            `at`, or of the blocks.
+        read: where the logits are in the model's output. The default is `.logits`, else the first
+            tensor.
+        translate: `fn(value, site)` is applied to a layer's output before it is put in place, as a
+            tuned lens does.
+        rows: how many layers run as one batch; None means all. With 1, each layer runs alone, and
+            the bits are those that the model itself would compute.
+
+    Returns:
+        A `Lens`.
+
+    Cost: two forwards: one to record, and one of `layers × batch` rows, in which the blocks before
+    the last are answered and do not run.
+    """
+    given = as_inputs(inputs)
+    if rows is not None and (type(rows) is not int or rows < 1):
+        raise OptionError(f"`rows` must be a positive number of layers, or None; got {rows!r}.")
+    blocks: tuple[str, ...] = ()
+    if at is None or (into is None and _means_ops(at)):
+        blocks = last_stack(roles(model, inputs).blocks)
+    with unchanged(model, given, evaluation=True), torch.no_grad(), layer_by_layer():
+        with trace(model, list(blocks) if at is None else at, calls="all") as tape:
+            final = read(own_inputs(given).call(model))
+        ran = [record for record in tape.values() if record.entries]
+        if not ran:
+            raise NoSuchSiteError(f"nothing ran at {at!r}.")
+        values = {record.address: tensors(record.last.output)[0][1] for record in ran}
+        last = into or (blocks[-1] if blocks else list(values)[-1])
+        # A block that gives one tensor, and whose place another's output takes, need not run.
+        skipped = [
+            record.address
+            for record in ran
+            if at is None and len(record.entries) == 1 and _is_tensor(record.last.output)
+        ]
+        sites = tuple(values)
+        moved = [value if translate is None else translate(value, s) for s, value in values.items()]
+        step = len(moved) if rows is None else rows
+        logits = [
+            _suffix(model, given, last, skipped, moved[first : first + step], read)
+            for first in range(0, len(moved), step)
+        ]
+    return Lens(sites, torch.cat(logits), final, _ids(given))
+
+
+def _suffix(
+    model: nn.Module, given: Inputs, last: str, skipped: list[str], values: Sequence[torch.Tensor],
+    read: Read,
+) -> torch.Tensor:  # fmt: skip
+    """The rest of the model behind `last`, on several values as one batch: (values, rows, …)."""
+    count, batch = len(values), values[0].shape[0]
+    together = torch.cat(list(values))
+
+    def put(value: Any) -> Any:
+        path, first = tensors(value)[0]
+        if first.shape != together.shape:
+            raise OptionError(
+                f"`into` must be a site of the shape of the layers, {tuple(together.shape)} with "
+                f"{count} layers in a batch; {last!r} returned {tuple(first.shape)}."
+            )
+        return replace(value, path, together.to(first.dtype))
+
+    def skip(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return tensors((args, kwargs))[0][1].clone()
+
+    with edit(model, outputs={last: put}, answers=dict.fromkeys(skipped, skip)):
+        out: torch.Tensor = read(repeat_rows(own_inputs(given), count, batch).call(model))
+    split: torch.Tensor = out.unflatten(0, (count, batch))
+    return split
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def last_stack(blocks: tuple[str, ...]) -> tuple[str, ...]:
+    """The blocks of the last stack: a decoder's, where there is an encoder as well."""
+    stack = blocks[-1].rpartition(".")[0]
+    return tuple(name for name in blocks if name.rpartition(".")[0] == stack)
+
+
+def _means_ops(at: Any) -> bool:
+    patterns = at if isinstance(at, list | tuple) else [at]
+    return all(isinstance(pattern, str) and "/" in pattern for pattern in patterns)
+
+
+def _ids(given: Inputs) -> torch.Tensor | None:
+    whole = (t for _, t in tensors((given.args, dict(given.kwargs))))
+    return next((t for t in whole if t.ndim == 2 and not t.is_floating_point()), None)

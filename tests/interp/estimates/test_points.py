@@ -1,0 +1,70 @@
+"""Points see values and put back what is made of them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from nethook.errors import OptionError, UnfiredError
+from nethook.interp.attention.heads import heads
+from nethook.interp.estimates.points import Point, attach, head_points
+from tests.interp import families
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bloom", "gpt2_eager"])
+def test_heads_are_dimension_1_whatever_the_operation(name: str) -> None:
+    model, inputs = families.built(name)
+    points = head_points(heads(model, inputs).rows, "z")
+    shapes = []
+
+    def silence(_: Point, value: torch.Tensor) -> torch.Tensor:
+        shapes.append(tuple(value.shape))
+        return torch.zeros_like(value)
+
+    with torch.no_grad(), attach(model, points, silence):
+        model(**inputs)
+    assert shapes == [(2, 4, 7, 8)] * 2
+
+
+def test_every_part_is_seen_and_nothing_changes_where_none_is_returned() -> None:
+    model, inputs = families.built("llama")
+    rows = heads(model, inputs).rows
+    points = [point for part in ("q", "k", "v", "z") for point in head_points(rows, part)]
+    seen: dict[str, tuple[int, ...]] = {}
+
+    def note(point: Point, value: torch.Tensor) -> None:
+        seen[point.name] = tuple(value.shape)
+
+    with torch.no_grad():
+        expected = model(**inputs).logits
+        with attach(model, [*points, Point("model.norm")], note):
+            assert torch.equal(model(**inputs).logits, expected)
+    op = "model.layers.0.self_attn/scaled_dot_product_attention#0"
+    assert seen[f"{op} (q)"] == (2, 4, 7, 8)
+    assert seen[f"{op} (k)"] == seen[f"{op} (v)"] == (2, 2, 7, 8)
+    assert len(seen) == 9
+
+
+def test_shared_keys_that_were_repeated_are_one_head() -> None:
+    model, inputs = families.built("llama")
+    row = heads(model, inputs)[0]
+    point = Point(row.address, "k", row)
+    assert point.heads == 2
+    assert point.slots(1, there=2) == [1]
+    assert point.slots(1, there=4) == [2, 3]
+
+
+def test_what_did_not_run_is_an_error() -> None:
+    model, inputs = families.built("bert")
+    with (
+        pytest.raises(UnfiredError),
+        torch.no_grad(),
+        attach(model, [Point("bert.encoder.layer.0/relu#0")], lambda point, value: None),
+    ):
+        model(**inputs)
+
+
+def test_parts_of_written_out_attention_are_refused() -> None:
+    model, inputs = families.built("bloom")
+    with pytest.raises(OptionError, match="this attention is written out"):
+        head_points(heads(model, inputs).rows, "k")

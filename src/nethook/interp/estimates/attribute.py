@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from nethook.addresses.inputs import Inputs, as_inputs
+from nethook.addresses.inputs import as_inputs
 from nethook.addresses.patterns import Pattern
 from nethook.errors import OptionError
 from nethook.hooks.layouts.fused import layer_by_layer
@@ -89,7 +89,7 @@ def attribute(
         points = module_points(model, at)
     with unchanged(model, (given, other), evaluation=True), layer_by_layer():
         there, source_metric = record(model, other, points, metric)
-        points = [point for point in points if point in there]  # modules that did not run
+        points = list(there)  # in order of execution
         run = base_gradients(
             model, given, points, metric, there, drop=tuple(drop or ()), steps=steps,
             softmax=qk_fix and part in ("q", "k") and "heads" in axes,
@@ -109,7 +109,7 @@ def attribute(
         change=_words(part, axes, drop, steps),
         seconds=time.perf_counter() - started,
         estimated=True,
-        notes=run.notes,
+        notes=("GradDrop: sizes of effects, without their sign",) if drop else (),
         study=Study(model, given, points, cells, metric, there),
     )
 
@@ -118,6 +118,3 @@ def _words(part: str, axes: tuple[str, ...], drop: Any, steps: int) -> str:
     what = f"take(source), {part} of heads" if "heads" in axes else "take(source)"
     how = ", GradDrop" if drop else f", {steps} steps" if steps > 1 else ""
     return what + how
-
-
-__all__ = ["Inputs", "attribute"]

@@ -119,7 +119,13 @@ class Lens:
         """
         from nethook.interp.lenses.picture import lens_figure
 
-        return lens_figure(self, tokenizer, row=row, kl=kl, theme=theme)
+        ids, probs = self.top(min(3, self.logits.shape[-1]))
+        values = self.kl() if kl else probs[..., 0]
+        return lens_figure(
+            self.sites, values[:, row], ids[:, row], probs[:, row],
+            texts=None if self.inputs is None else self.inputs[row], tokenizer=tokenizer,
+            unit="KL to the model" if kl else "probability", theme=theme,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return self.table().text()

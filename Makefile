@@ -33,6 +33,12 @@ EXTRAS := ui
 endif
 endif
 
+# Other tools that do what a benchmark measures, with what they need, apart from ours.
+ifneq ($(filter bench-peers,$(MAKECMDGOALS)),)
+VENV := .venv-peers
+EXTRAS := peers
+endif
+
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CODE := src tests tools examples $(wildcard benchmarks)
@@ -123,6 +129,10 @@ bench: $(NATIVE) ## Run the benchmarks one after the other; the machine should b
 	  echo "-- $$file"; \
 	  $(BIN)/python "$$file"; \
 	done
+
+.PHONY: bench-peers
+bench-peers: $(NATIVE) ## Compare with nnsight and TransformerLens, in an environment of their own; the machine should be idle
+	@$(BIN)/python benchmarks/sweep.py --peers $(ARGS)
 
 # The doctor, on programs with one fault each or none. Runs are kept in build/zoo: a measurement that
 # was broken off goes on where it was; make zoo ARGS=--anew forgets them.

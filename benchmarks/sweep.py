@@ -16,6 +16,7 @@ take turns. Numbers are compared before anything is timed.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import warnings
 from collections.abc import Callable
@@ -39,17 +40,20 @@ def network(width: int) -> Any:
         n_layer=LAYERS, n_head=4, n_embd=width, vocab_size=VOCABULARY, n_positions=64,
         bos_token_id=0, eos_token_id=0,
     )  # fmt: skip
-    return GPT2LMHeadModel(config).eval()
+    model: Any = GPT2LMHeadModel  # its constructor is not typed
+    return model(config).eval()
 
 
 def difference(output: Any) -> torch.Tensor:
     """The metric: one number per row."""
-    return output.logits[:, -1, 3] - output.logits[:, -1, 7]
+    logits: torch.Tensor = output.logits[:, -1]
+    return logits[:, 3] - logits[:, 7]
 
 
 def by_hand(model: Any, base: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
     """A hook and a forward for each cell."""
-    blocks, kept = model.transformer.h, {}
+    blocks = model.transformer.h
+    kept: dict[int, torch.Tensor] = {}
     options = {"use_cache": False, "logits_to_keep": 1}
     with torch.no_grad():
         handles = [
@@ -116,9 +120,7 @@ def at_the_limit(model: Any, base: torch.Tensor, source: torch.Tensor) -> torch.
 
 def by_nnsight(model: Any, base: torch.Tensor, source: torch.Tensor) -> Callable[[], torch.Tensor]:
     """A trace for each cell, as its tutorials do."""
-    from nnsight import NNsight
-
-    wrapped = NNsight(model)
+    wrapped = importlib.import_module("nnsight").NNsight(model)
     options = {"use_cache": False, "logits_to_keep": 1}
 
     def run() -> torch.Tensor:
@@ -140,14 +142,13 @@ def by_nnsight(model: Any, base: torch.Tensor, source: torch.Tensor) -> Callable
 
 def by_transformer_lens(model: Any, base: torch.Tensor, source: torch.Tensor) -> Callable[[], Any]:
     """Its own sweep, on its own model of the same size."""
-    from transformer_lens import HookedTransformer, HookedTransformerConfig, patching
-
+    lens = importlib.import_module("transformer_lens")
     width = model.config.n_embd
-    config = HookedTransformerConfig(
+    config = lens.HookedTransformerConfig(
         n_layers=LAYERS, d_model=width, n_ctx=64, d_head=width // 4, n_heads=4, d_mlp=4 * width,
         d_vocab=VOCABULARY, act_fn="gelu_new", normalization_type="LN", seed=0,
     )  # fmt: skip
-    own = HookedTransformer(config)
+    own = lens.HookedTransformer(config)
 
     def run() -> Any:
         with torch.no_grad():
@@ -156,7 +157,7 @@ def by_transformer_lens(model: Any, base: torch.Tensor, source: torch.Tensor) ->
             def metric(logits: torch.Tensor) -> torch.Tensor:
                 return (logits[:, -1, 3] - logits[:, -1, 7]).mean()
 
-            return patching.get_act_patch_resid_pre(own, base, cache, metric)
+            return lens.patching.get_act_patch_resid_pre(own, base, cache, metric)
 
     return run
 
@@ -169,7 +170,7 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="nnsight and TransformerLens as well")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    logging.set_verbosity_error()
+    logging.set_verbosity(logging.ERROR)
     warnings.simplefilter("ignore")
     for width in options.widths:
         compare(width, options.rounds, peers=options.peers)

@@ -10,7 +10,8 @@ edited site note the innermost such call that is under way.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from threading import get_ident
 from typing import Any
 
@@ -84,15 +85,21 @@ def follow_tokens(tree: Tree, addresses: list[str], hooks: Attachment) -> CallsU
     return under_way
 
 
+@lru_cache(maxsize=256)  # by class: reading a signature takes longer than a small layer
+def _names(forward: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the arguments that a forward takes by position, without the module."""
+    parameters = list(inspect.signature(forward).parameters.values())
+    return tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)[1:]
+
+
 class _Begins(Hook):
     """Before the forward of a module that may be given tokens."""
 
-    __slots__ = ("_names", "_under_way")
+    __slots__ = ("_under_way",)
 
     def __init__(self, owner: Owner, address: str, under_way: CallsUnderWay) -> None:
         super().__init__(owner, address)
         self._under_way = under_way
-        self._names: tuple[str, ...] | None = None
 
     def __call__(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
@@ -100,12 +107,11 @@ class _Begins(Hook):
         """Notes the tokens that it is given, if any."""
         if not self.owner.alive or kwargs is None or elsewhere(self.owner, module):
             return
-        if self._names is None:
-            parameters = inspect.signature(module.forward).parameters.values()
-            named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD,)]
-            self._names = tuple(named)
+        named = dict(zip(_names(type(module).forward), args, strict=False)) | kwargs
+        if not any(name in named for name in _TOKENS):
+            return
         with unseen(), torch.no_grad():
-            tokens = tokens_of(dict(zip(self._names, args, strict=False)) | kwargs)
+            tokens = tokens_of(named)
         if tokens is not None:
             self._under_way.begin(module, tokens)
 

@@ -13,6 +13,7 @@ from nethook.interp.sweeping.base import BaseRun
 from nethook.interp.sweeping.runner import Place
 
 _MOST = 256
+_MANY = 12  # cells of a site that are worth runs of their own
 _SEVERAL_SITES = 64
 _OVERHEAD = 8  # a run of n copies is worth it while what it costs besides them is above 1/8
 _SHARE_OF_MEMORY = 0.25
@@ -29,8 +30,9 @@ def chosen_rows(base: BaseRun, cells: int, of_a_site: int) -> int:
     each = base.seconds_of_two - base.seconds
     fixed = max(base.seconds - max(each, 0.0), 0.0)
     enough = _MOST if each <= 0 else math.ceil(_OVERHEAD * fixed / each)
-    # Cells of several sites share no more runs than that: what comes before is answered for one.
-    useful = max(of_a_site, _SEVERAL_SITES)
+    # Where cells of several sites share a run, only what comes before the first is answered: that
+    # pays where a site has few.
+    useful = of_a_site if of_a_site >= _MANY else _SEVERAL_SITES
     return max(1, min(enough, useful, _fitting(base), _MOST, cells))
 
 

@@ -14,7 +14,7 @@ from nethook.addresses.patterns import Pattern
 from nethook.errors import OptionError
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attention.heads import heads
-from nethook.interp.estimates.cells import cells_of, read_axes
+from nethook.interp.estimates.cells import cells_of, read_axes, token_columns
 from nethook.interp.estimates.effects import effects
 from nethook.interp.estimates.estimate import Estimate, Study
 from nethook.interp.estimates.gradients import base_gradients, record
@@ -80,6 +80,11 @@ def attribute(
     if steps > 1 and drop:
         raise OptionError("`steps` and `drop` must not be given together: choose one of them.")
     given, other = as_inputs(base), as_inputs(source)
+    columns = token_columns(model, given) if "positions" in axes else None
+    if columns is not None and not _same(columns, token_columns(model, other)):
+        raise OptionError(
+            "`source` must be padded as `base` is, row by row, when positions are told apart."
+        )
     points: list[Point]
     runs = 0
     if "heads" in axes:
@@ -94,7 +99,7 @@ def attribute(
             model, given, points, metric, there, drop=tuple(drop or ()), steps=steps,
             softmax=qk_fix and part in ("q", "k") and "heads" in axes,
         )  # fmt: skip
-    cells = cells_of(axes, points, run.values)
+    cells = cells_of(axes, points, run.values, columns)
     found = effects(cells, points, run, there)
     runs += 2 + (steps > 1)
     return Estimate(
@@ -112,6 +117,10 @@ def attribute(
         notes=("GradDrop: sizes of effects, without their sign",) if drop else (),
         study=Study(model, given, points, cells, metric, there),
     )
+
+
+def _same(one: torch.Tensor, two: torch.Tensor | None) -> bool:
+    return two is not None and one.shape == two.shape and torch.equal(one, two)
 
 
 def _words(part: str, axes: tuple[str, ...], drop: Any, steps: int) -> str:

@@ -239,6 +239,23 @@ def test_at_most_six_forwards_whatever_the_cells(over: Any) -> None:
     assert most.forwards == plain.forwards + 1
 
 
+def test_all_parts_can_be_dropped_in_turn() -> None:
+    model, inputs = families.built("gpt2")
+    other = {"input_ids": families.tokens(seed=1)}
+    asked: dict[str, Any] = {
+        "at": "transformer.h.*", "over": "heads", "metric": lambda out: out.logits[:, -1, 3],
+    }  # fmt: skip
+    with Count(model) as count:
+        every = attribute(model, inputs, other, drop="parts", **asked)
+    assert count.forwards == every.runs == 4
+    names = [f"transformer.h.{layer}.{part}" for layer in (0, 1) for part in ("attn", "mlp")]
+    assert torch.equal(every.values, attribute(model, inputs, other, drop=names, **asked).values)
+    assert (every.effect >= 0).all()
+    assert "GradDrop: sizes of effects, without their sign" in repr(every)
+    with pytest.raises(OptionError, match='`drop` must be a list of addresses or "parts"'):
+        attribute(model, inputs, other, drop="transformer.h.0", **asked)
+
+
 def test_a_rows_result_does_not_depend_on_its_batch() -> None:
     model, inputs = families.built("gpt2")
     other = {"input_ids": families.tokens(seed=1)}

@@ -14,6 +14,7 @@ from nethook.addresses.patterns import Pattern
 from nethook.errors import OptionError
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attention.heads import heads
+from nethook.interp.attention.roles import roles
 from nethook.interp.estimates.cells import cells_of, read_axes, token_columns
 from nethook.interp.estimates.effects import effects
 from nethook.interp.estimates.estimate import Estimate, Study
@@ -36,7 +37,7 @@ def attribute(
     over: Over = None,
     part: Part = "z",
     qk_fix: bool = True,
-    drop: Sequence[str] | None = None,
+    drop: Sequence[str] | Literal["parts"] | None = None,
     steps: int = 1,
 ) -> Estimate:
     """Attribution patching: the effect of every cell of a sweep, estimated from gradients.
@@ -61,9 +62,10 @@ def attribute(
         part: with heads: "z" (what they return), or "q", "k", "v" (what they are given).
         qk_fix: for "q" and "k", compute the softmax anew instead of taking its gradient, which is
             almost zero where the softmax is saturated.
-        drop: GradDrop: addresses of layers. The estimate is then the mean size of the effect over
-            runs backward, in each of which no gradient passes one of the layers, so that paths that
-            cancel are seen. It has no sign.
+        drop: GradDrop: addresses of layers, or "parts": all attentions and MLPs that `roles` finds.
+            The estimate is then the mean size of the effect over backward passes, in each of which
+            no gradient passes one of the layers, so that paths that cancel are seen. It has no
+            sign.
         steps: points of Gauss–Legendre quadrature between base and source, at which gradients are
             taken; the path begins at the first of the sites. 1 is the gradient at the base.
 
@@ -87,6 +89,11 @@ def attribute(
         )
     points: list[Point]
     runs = 0
+    if drop == "parts":
+        drop = [write.address for block in roles(model, base) for write in block.writes]
+        runs += 1
+    elif isinstance(drop, str):
+        raise OptionError(f'`drop` must be a list of addresses or "parts"; got {drop!r}.')
     if "heads" in axes:
         points = head_points(within(model, heads(model, base), at), part)
         runs += 1

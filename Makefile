@@ -106,6 +106,12 @@ faults: $(NATIVE) ## Test interrupts, kills, damaged files and hostile folders f
 browser: $(NATIVE) ## Test the report and the page in Chromium; screenshots go to build/browser
 	@CHROMIUM="$$(tools/chromium)" OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser $(ARGS)
 
+# --strict: a link that leads nowhere ends it. tests/test_site.py looks at what is in the folder.
+.PHONY: docs
+docs: $(READY) ## Build the documentation as a site that works offline: build/site/index.html
+	@$(BIN)/zensical build --clean --strict
+	@echo "build/site/index.html"
+
 .PHONY: check
 check: $(READY) ## Check formatting, lint rules, types and which room imports which
 	@echo "-- format"

@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import nethook
 from nethook import errors
+from tests.documents import agree, blocks, commands, printed_by, without_blocks
+from tests.running.both import Warm
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 
 
@@ -28,16 +31,61 @@ def test_python_prints_what_the_next_block_shows(
     """A `text` block right after a `python` block is its output. Files go to an empty folder."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": page.stem}
-    found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    for index, (language, code) in enumerate(found):
-        if language != "python":
+    found = blocks(page.read_text(encoding="utf-8"))
+    for index, block in enumerate(found):
+        if block.language != "python" or block.title:
             continue
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, f"{page.name}, block {index}", "exec"), names)
-        following = found[index + 1] if index + 1 < len(found) else ("", "")
-        shown = following[1] if following[0] == "text" else ""
-        assert stripped(printed.getvalue()) == stripped(shown)
+            exec(compile(block.text, f"{page.name}, block {index}", "exec"), names)
+        following = found[index + 1] if index + 1 < len(found) else None
+        shown = following.text if following and following.language == "text" else ""
+        if "\n…\n" in shown:
+            assert agree(shown, printed.getvalue()), printed.getvalue()
+        else:
+            assert stripped(printed.getvalue()) == stripped(shown)
+
+
+CONSOLES = [path for path in PAGES if "```console" in path.read_text(encoding="utf-8")]
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    """A process that has imported torch already, and forks for each command."""
+    process = Warm()
+    yield process
+    process.stop()
+
+
+@pytest.mark.parametrize("page", CONSOLES, ids=lambda path: path.name)
+def test_commands_print_what_is_shown(
+    page: Path, tmp_path: Path, warm: Warm, request: pytest.FixtureRequest
+) -> None:
+    """Words are compared, numbers are not: times and last digits differ between machines."""
+    text = page.read_text(encoding="utf-8")
+    now = text
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for block in blocks(text):
+        if block.title:
+            (folder / block.title).write_text(block.text, encoding="utf-8")
+        if block.language != "console":
+            continue
+        shell = list(commands(block.text))
+        printed = [(line, shown, printed_by(line, folder, warm)) for line, shown in shell]
+        if request.config.getoption("--overwrite") and "\n…\n" not in block.text:
+            whole = "\n".join(f"$ {line}\n{each.rstrip()}\n" for line, _, each in printed)
+            now = now.replace(block.text, whole)
+            continue
+        for line, shown, each in printed:
+            assert agree(shown, each), f"{line} prints:\n{each}"
+    if now != text:
+        page.write_text(now, encoding="utf-8")
+
+
+def test_some_pages_hold_commands() -> None:
+    assert ROOT / "README.md" in CONSOLES
+    assert len(CONSOLES) >= 2
 
 
 def test_some_pages_hold_python() -> None:
@@ -47,7 +95,7 @@ def test_some_pages_hold_python() -> None:
 
 @page
 def test_links_lead_to_files(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = without_blocks(page.read_text(encoding="utf-8"))
     targets = [target for target in re.findall(r"\]\(([^)#]+)", text) if "://" not in target]
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert missing == []
@@ -55,14 +103,14 @@ def test_links_lead_to_files(page: Path) -> None:
 
 def anchors(path: Path) -> set[str]:
     """What a link may name behind `#`: the headings of a page, as code hosts spell them."""
-    text = BLOCK.sub("", path.read_text(encoding="utf-8"))
+    text = without_blocks(path.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 @page
 def test_links_lead_to_headings(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = without_blocks(page.read_text(encoding="utf-8"))
     links = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text)
     missing = [
         f"{target}#{anchor}"
@@ -72,16 +120,24 @@ def test_links_lead_to_headings(page: Path) -> None:
     assert missing == []
 
 
-def test_the_readme_leads_to_every_page_and_every_room() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    pages = [f"docs/{path.name}" for path in PAGES[1:]]
-    rooms = [
-        path.parent.relative_to(ROOT).as_posix()
-        for path in sorted((ROOT / "src" / "nethook").glob("*/README.md"))
-    ]
+def linked(page: Path) -> set[Path]:
+    """The files that a page links to."""
+    text = without_blocks(page.read_text(encoding="utf-8"))
+    targets = re.findall(r"\]\(([^)#:]+)", text)
+    return {(page.parent / target).resolve() for target in targets}
+
+
+def test_the_start_page_leads_to_every_page() -> None:
+    start = ROOT / "docs" / "index.md"
+    assert start in linked(ROOT / "README.md")
+    assert [path.name for path in PAGES[2:] if path not in {start, *linked(start)}] == []
+
+
+def test_contributing_leads_to_every_room() -> None:
+    rooms = sorted((ROOT / "src" / "nethook").glob("*/README.md"))
     assert len(rooms) > 10
-    assert [path for path in pages if f"]({path})" not in text] == []
-    assert [room for room in rooms if f"]({room}/README.md)" not in text] == []
+    leads_to = linked(ROOT / "CONTRIBUTING.md")
+    assert [room.parent.name for room in rooms if room not in leads_to] == []
 
 
 def test_every_error_is_on_its_page() -> None:
@@ -93,6 +149,15 @@ def test_every_error_is_on_its_page() -> None:
         for kind in kinds
         if f"`{kind.__name__}`" not in text and f".{kind.__name__}`" not in text
     ] == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^::: nethook\.([\w.]+)$", text, re.MULTILINE))
+    types = {f"types.{name}" for name in nethook.types.__all__}
+    own_pages = {"classic", "errors", "types"}
+    also = {"types.Finding", "types.Inputs", "types.Plan"}  # nethook.Finding, nethook.init.Plan
+    assert listed == {*nethook.__all__, *types} - own_pages - also
 
 
 @page
@@ -127,7 +192,7 @@ def test_the_walks_of_the_architecture_page_lead_through_files_that_exist() -> N
 
 def test_the_architecture_page_shows_every_room() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    picture = next(code for _, code in BLOCK.findall(text))
+    picture = blocks(text)[0].text
     package = ROOT / "src" / "nethook"
     rooms = {path.parent.name for path in package.glob("*/__init__.py")}
     files = {path.stem for path in package.glob("*.py")} - {"__init__", "__main__"}

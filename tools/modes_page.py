@@ -1,4 +1,4 @@
-"""Writes docs/modes.md and the table in the README, from the cells that tests/modes declares.
+"""Writes the tables of docs/modes.md, from the cells that tests/modes declares.
 
 python -m tools.modes_page
 
@@ -14,7 +14,6 @@ from tests.modes.matrix import FEATURES, GROUPS, Cell, Mode, load, of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "modes.md"
-README = ROOT / "README.md"
 WORKS = "✓"
 TITLES = ("Does not work", "Refused", "Not tested by itself (–)", "Without its guard")
 """The kinds of sentences below a table, in order."""
@@ -24,9 +23,9 @@ BEGIN, END = "<!-- modes: written by tools/modes_page.py -->", "<!-- end of mode
 
 
 def section() -> str:
-    """One table per group, with a row per mode and a column per feature; then its notes."""
+    """The overview; then one table per group, with a row per mode, and its notes."""
     modes, cells = load()
-    lines: list[str] = []
+    lines = [summary(), ""]
     for group in GROUPS:
         rows = [mode for mode in modes if mode.group == group]
         if rows:
@@ -101,7 +100,7 @@ def _fields(by: dict[str, list[Mode]], sentences: Sentences) -> str:
 
 
 def summary() -> str:
-    """The table of the README: a row per group."""
+    """The overview: a row per group, with how many of its modes are tested."""
     modes, cells = load()
     lines = [f"| | {' | '.join(FEATURES)} |", "| --- |" + " --- |" * len(FEATURES)]
     for group in GROUPS:
@@ -119,20 +118,10 @@ def summary() -> str:
 
 def page() -> str:
     """The page with its part brought up to date."""
-    return _with(PAGE, section())
-
-
-def readme() -> str:
-    """The README with its table brought up to date."""
-    return _with(README, summary())
-
-
-def _with(path: Path, part: str) -> str:
-    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{part}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{section()}\n\n{END}{after}"
 
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    README.write_text(readme(), encoding="utf-8")

@@ -15,7 +15,7 @@ from nethook.doctor.rules import own_rules
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "doctor.md"
 BEGIN, END = "<!-- rules: written by tools/rules_page.py -->", "<!-- end of rules -->"
-_CAUSES = (
+CAUSES = (
     "The contract of the loop", "Loss and target", "Data and input", "The network as it starts",
     "Settings of the optimizer", "Symptoms", "When nothing else explains it",
 )  # fmt: skip
@@ -28,7 +28,7 @@ def section() -> str:
     for rule in own_rules():
         if rule.cause != cause:
             cause = int(rule.cause)
-            lines += [f"### {_CAUSES[cause]}", ""]
+            lines += [f"### {CAUSES[cause]}", ""]
         lines += [*_shown(rule), ""]
     return "\n".join(lines).rstrip()
 

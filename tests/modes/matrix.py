@@ -2,7 +2,7 @@
 
 A file `cells_<subject>.py` of this folder declares modes and cells, and nothing else needs to know
 of it: `test_matrix.py` finds it, runs every cell, and `tools/modes_page.py` puts it into
-docs/modes.md and the README.
+docs/modes.md.
 
     COMPILED = mode("torch.compile", "fullgraph=True", "the whole model is one graph")
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.modes.matrix import FEATURES, Cell, Lacking, Mode, load, of, subjects
-from tools.modes_page import PAGE, README, field, notes, page, readme
+from tools.modes_page import PAGE, field, notes, page
 
 # Torch's own, while it compiles, scripts and exports.
 pytestmark = [
@@ -118,6 +118,5 @@ def test_the_page_says_each_sentence_once_with_its_fields() -> None:
     ]
 
 
-def test_the_page_and_the_readme_are_up_to_date() -> None:
+def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tools.modes_page"
-    assert README.read_text(encoding="utf-8") == readme(), "run python -m tools.modes_page"

@@ -53,8 +53,8 @@ def attention_probs(
         `"address, call 0"` and so on.
 
     Raises:
-        NoSuchSiteError: where there is no such attention; SeveralCallsError: where one name has
-        several.
+        NoSuchSiteError: where there is no such attention.
+        SeveralCallsError: where one name has several.
 
     Memory: the probabilities, queries × keys for every head.
     """

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import logging
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +26,7 @@ from typing import Any
 import torch
 from timing import take_turns
 from transformers import GPT2Config, GPT2LMHeadModel
-from transformers.utils import logging
+from transformers.utils.logging import set_verbosity
 
 import nethook
 from nethook import interp
@@ -170,7 +171,7 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="nnsight and TransformerLens as well")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    logging.set_verbosity(logging.ERROR)
+    set_verbosity(logging.ERROR)
     warnings.simplefilter("ignore")
     for width in options.widths:
         compare(width, options.rounds, peers=options.peers)

@@ -21,6 +21,7 @@ from torch import nn
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.layouts.unhookable import routed_modules
 from nethook.hooks.ops.mode import unseen
 from nethook.hooks.threads import elsewhere
 
@@ -76,8 +77,9 @@ def follow_tokens(tree: Tree, addresses: list[str], hooks: Attachment) -> CallsU
     for address in addresses:
         parts = address.split(".")
         around |= {".".join(parts[:count]) for count in range(1, len(parts))}
+    fused = routed_modules(tree)  # they are never called with tokens, and must have no hooks
     for site in tree.sites:
-        if site.address not in around:
+        if site.address not in around or id(site.module) in fused:
             continue
         hooks.forward_pre(site.module, _Begins(hooks.owner, site.address, under_way))
         ends = _Ends(hooks.owner, site.address, under_way)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import tensors
@@ -40,9 +39,9 @@ _DIMS_OF_INPUTS = (0, 1)  # along which the rows of inputs may be
 class BaseRun:
     """One run of a model on the base, and a second one that shows how rows are laid out."""
 
-    def __init__(self, model: nn.Module, inputs: Inputs, metric: Metric, wanted: Wanted) -> None:
-        self.tree = Tree(model)
-        self.model = model
+    def __init__(self, tree: Tree, inputs: Inputs, metric: Metric, wanted: Wanted) -> None:
+        self.tree = tree
+        self.model = model = tree.root
         self.inputs = inputs
         self._metric = metric
         self._wanted = wanted
@@ -258,4 +257,4 @@ def _random_state() -> tuple[Any, ...]:
     numpy = sys.modules.get("numpy")
     legacy = None if numpy is None else numpy.random.get_state(legacy=False)["state"]
     drawn = None if legacy is None else (legacy["pos"], legacy["key"].tobytes())
-    return [state.tolist() for state in states], random.getstate(), drawn
+    return [state.cpu().numpy().tobytes() for state in states], random.getstate(), drawn

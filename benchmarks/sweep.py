@@ -143,13 +143,16 @@ def by_nnsight(model: Any, base: torch.Tensor, source: torch.Tensor) -> Callable
 
 def by_transformer_lens(model: Any, base: torch.Tensor, source: torch.Tensor) -> Callable[[], Any]:
     """Its own sweep, on its own model of the same size."""
-    lens = importlib.import_module("transformer_lens")
+    bridge = importlib.import_module("transformer_lens.model_bridge").TransformerBridge
+    patching = importlib.import_module("transformer_lens.patching")
     width = model.config.n_embd
-    config = lens.HookedTransformerConfig(
-        n_layers=LAYERS, d_model=width, n_ctx=64, d_head=width // 4, n_heads=4, d_mlp=4 * width,
-        d_vocab=VOCABULARY, act_fn="gelu_new", normalization_type="LN", seed=0,
+    own = bridge.boot_native(
+        {
+            "n_layers": LAYERS, "d_model": width, "n_ctx": 64, "d_head": width // 4, "n_heads": 4,
+            "d_mlp": 4 * width, "d_vocab": VOCABULARY, "act_fn": "gelu_new",
+            "normalization_type": "LN", "seed": 0,
+        }
     )  # fmt: skip
-    own = lens.HookedTransformer(config)
 
     def run() -> Any:
         with torch.no_grad():
@@ -158,7 +161,7 @@ def by_transformer_lens(model: Any, base: torch.Tensor, source: torch.Tensor) ->
             def metric(logits: torch.Tensor) -> torch.Tensor:
                 return (logits[:, -1, 3] - logits[:, -1, 7]).mean()
 
-            return lens.patching.get_act_patch_resid_pre(own, base, cache, metric)
+            return patching.get_act_patch_resid_pre(own, base, cache, metric)
 
     return run
 

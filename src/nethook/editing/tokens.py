@@ -78,12 +78,11 @@ def follow_tokens(tree: Tree, addresses: list[str], hooks: Attachment) -> CallsU
         parts = address.split(".")
         around |= {".".join(parts[:count]) for count in range(1, len(parts))}
     fused = routed_modules(tree)  # they are never called with tokens, and must have no hooks
-    for site in tree.sites:
-        if site.address not in around or id(site.module) in fused:
+    for address, module in zip(tree.addresses, tree.modules, strict=True):
+        if address not in around or id(module) in fused:
             continue
-        hooks.forward_pre(site.module, _Begins(hooks.owner, site.address, under_way))
-        ends = _Ends(hooks.owner, site.address, under_way)
-        hooks.forward(site.module, ends, always_call=True)
+        hooks.forward_pre(module, _Begins(hooks.owner, address, under_way))
+        hooks.forward(module, _Ends(hooks.owner, address, under_way), always_call=True)
     return under_way
 
 

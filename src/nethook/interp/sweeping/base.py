@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import tensors
@@ -39,14 +40,16 @@ _DIMS_OF_INPUTS = (0, 1)  # along which the rows of inputs may be
 class BaseRun:
     """One run of a model on the base, and a second one that shows how rows are laid out."""
 
-    def __init__(self, tree: Tree, inputs: Inputs, metric: Metric, wanted: Wanted) -> None:
+    def __init__(
+        self, model: nn.Module, tree: Tree, inputs: Inputs, metric: Metric, wanted: Wanted
+    ) -> None:
         self.tree = tree
-        self.model = model = tree.root
+        self.model = model  # with its wrappers, which the tree looks through
         self.inputs = inputs
         self._metric = metric
         self._wanted = wanted
         self._watched = wanted.recorded(self.tree)
-        self._written = Written(model)
+        self._written = Written(tree)
         self.whole = why_hooked(self.tree)
         self._random = save_random_states()
         self.writes_inputs = False

@@ -82,12 +82,12 @@ def record(
     routed = routed_modules(tree)  # a hook of their own would change what they compute
     with Scope("nethook.interp", tree) as hooks:
         routers = RouterPair(hooks)
-        for site in tree.sites:
-            if site.address in modules:
-                called = Called(site.address, site.module)
-                on = routers if id(site.module) in routed else hooks
-                on.forward_pre(site.module, _Begins(hooks.owner, called, recording))
-                on.forward(site.module, _Ends(hooks.owner, called, recording))
+        for address, module in zip(tree.addresses, tree.modules, strict=True):
+            if address in modules:
+                called = Called(address, module)
+                on = routers if id(module) in routed else hooks
+                on.forward_pre(module, _Begins(hooks.owner, called, recording))
+                on.forward(module, _Ends(hooks.owner, called, recording))
         if ops:
             watch_ops(tree, hooks, _Ops(tree, ops, recording))
         if tokens_at:

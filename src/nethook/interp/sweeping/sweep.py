@@ -158,7 +158,7 @@ class _Study:
         begun = time.perf_counter()
         tree = Tree(self._model)
         wanted = Wanted(tree, self._at, kind)
-        base = self._base = BaseRun(tree, self.inputs, self._metric, wanted)
+        base = self._base = BaseRun(self._model, tree, self.inputs, self._metric, wanted)
         cells = [base.cells(self._over, site) for site in base.sites]
         labels = max(([cell.label for cell in row] for row in cells), key=len)
         places = [

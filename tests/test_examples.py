@@ -76,6 +76,13 @@ KEY_LINES = {
         r"^linear head on relu2's output: (100|9\d)%  \(400, 32\)$",
         r"^left behind: no hooks$",
     ],
+    "induction_head": [
+        r"^loss of the second half: 0\.\d+$",
+        r"^  layer 0 ( +\+0\.[01]\d){4}\n  layer 1 ( +\+0\.[1-6]\d){4}$",
+        r"^runs: 3; rank agreement: (1\.00|0\.[89]\d)$",
+        r"^its heads look back \[7, 7, 7, 7\] tokens; the same token is 8 back$",
+        r"^right answers without them: [0-7]\d%$",
+    ],
     "inner_loss": [
         r"^   0\.0 .* 0\.0000$",
         r"^   1\.0  +\d\.\d\d +\d+%   0\.0[1-9]\d*$",

@@ -12,6 +12,10 @@ from nethook.addresses.inputs import Inputs
 from nethook.doctor.finding import Finding
 from nethook.examining.checkup.result import Checkup
 from nethook.init.plans.rows import Plan
+from nethook.interp.attention.heads import Heads
+from nethook.interp.attention.roles import Roles
+from nethook.interp.estimates.estimate import Estimate
+from nethook.interp.lenses.lens import Lens
 from nethook.interp.results.sweep import Sweep
 from nethook.runs.reading.run import Run
 from nethook.tracing.sites.site_map import SiteMap
@@ -22,11 +26,15 @@ from nethook.watching.watch import Watch
 
 __all__ = [
     "Checkup",
+    "Estimate",
     "Finding",
+    "Heads",
     "Inputs",
+    "Lens",
     "Plan",
     "Record",
     "Replay",
+    "Roles",
     "Run",
     "SiteMap",
     "Sweep",

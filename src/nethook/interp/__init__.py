@@ -7,7 +7,9 @@ r.effect, r.recovered, r.top(), r.figure()
 """
 
 from nethook.interp.attention.heads import heads as heads
+from nethook.interp.attention.multihead import with_heads as with_heads
 from nethook.interp.attention.roles import roles as roles
+from nethook.interp.circuits.ablate import ablate as ablate
 from nethook.interp.circuits.causal_trace import causal_trace as causal_trace
 from nethook.interp.circuits.circuit import circuit as circuit
 from nethook.interp.circuits.paths import paths as paths

@@ -9,8 +9,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import nethook
 from nethook.errors import OptionError
 from nethook.interp.attention.multihead import taken_apart, with_heads
+from tests.interp import families
 
 
 def _call(layer: nn.MultiheadAttention, **more: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -58,3 +60,20 @@ def test_added_keys_are_refused() -> None:
     args, kwargs = _call(nn.MultiheadAttention(8, 2, batch_first=True, add_zero_attn=True))
     with pytest.raises(OptionError, match="cannot be taken apart into heads"):
         taken_apart(args, kwargs)
+
+
+def test_a_head_of_torchs_encoder_is_silenced_in_an_edit() -> None:
+    model, x = families.built("encoder")
+    op = "layers.1.self_attn/multi_head_attention_forward#0"
+    silent = with_heads(lambda z: z.index_fill(1, torch.tensor([2]), 0))
+    same = with_heads(lambda z: z)
+    plain = model(x)
+    with nethook.edit(model, answers={op: same}):
+        assert torch.equal(model(x), plain)
+    with nethook.edit(model, answers={op: silent}):
+        edited = model(x)
+    with nethook.preserve(model, "layers.1.self_attn.out_proj.weight"), torch.no_grad():
+        model.get_parameter("layers.1.self_attn.out_proj.weight")[:, 16:24] = 0
+        pruned = model(x.clone().requires_grad_())  # torch's one kernel would round otherwise
+    torch.testing.assert_close(edited, pruned, rtol=1e-5, atol=1e-6)
+    assert not torch.allclose(edited, plain)

@@ -239,6 +239,23 @@ def test_at_most_six_forwards_whatever_the_cells(over: Any) -> None:
     assert most.forwards == plain.forwards + 1
 
 
+def test_all_parts_can_be_dropped_in_turn() -> None:
+    model, inputs = families.built("gpt2")
+    other = {"input_ids": families.tokens(seed=1)}
+    asked: dict[str, Any] = {
+        "at": "transformer.h.*", "over": "heads", "metric": lambda out: out.logits[:, -1, 3],
+    }  # fmt: skip
+    with Count(model) as count:
+        every = attribute(model, inputs, other, drop="parts", **asked)
+    assert count.forwards == every.runs == 4
+    names = [f"transformer.h.{layer}.{part}" for layer in (0, 1) for part in ("attn", "mlp")]
+    assert torch.equal(every.values, attribute(model, inputs, other, drop=names, **asked).values)
+    assert (every.effect >= 0).all()
+    assert "GradDrop: sizes of effects, without their sign" in repr(every)
+    with pytest.raises(OptionError, match='`drop` must be a list of addresses or "parts"'):
+        attribute(model, inputs, other, drop="transformer.h.0", **asked)
+
+
 def test_a_rows_result_does_not_depend_on_its_batch() -> None:
     model, inputs = families.built("gpt2")
     other = {"input_ids": families.tokens(seed=1)}
@@ -249,6 +266,55 @@ def test_a_rows_result_does_not_depend_on_its_batch() -> None:
         at="transformer.h.*", over="positions", metric=metric,
     )  # fmt: skip
     torch.testing.assert_close(both.effect[..., 1:], one.effect, rtol=1e-3, atol=1e-7)
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("over", ["positions", ("heads", "positions")])
+def test_positions_are_those_of_tokens_in_padded_texts(over: Any, left: bool) -> None:
+    model, inputs = families.built("gpt2")
+    texts = (inputs["input_ids"], families.tokens(seed=1))
+    pad = torch.zeros(2, 3, dtype=torch.long)
+
+    def padded(ids: torch.Tensor) -> dict[str, torch.Tensor]:
+        both = lambda filler, real: torch.cat([filler, real] if left else [real, filler], 1)  # noqa: E731
+        mask = both(pad, torch.ones_like(ids))
+        places = (mask.cumsum(-1) - 1).clamp(min=0)
+        return {"input_ids": both(pad, ids), "attention_mask": mask, "position_ids": places}
+
+    place = -1 if left else -4
+    plain, whole = (
+        attribute(
+            model, *(make(ids) for ids in texts), at="transformer.h.*", over=over,
+            metric=lambda out, place=place: out.logits[:, place, 3],
+        )
+        for make, place in ((lambda ids: {"input_ids": ids}, -1), (padded, place))
+    )  # fmt: skip
+    assert whole.cells == plain.cells
+    torch.testing.assert_close(whole.effect, plain.effect, rtol=1e-3, atol=1e-7)
+    one, two = plain.verify(top=3, sample=0), whole.verify(top=3, sample=0)
+    assert one.cells == two.cells
+    torch.testing.assert_close(one.exact, two.exact, rtol=1e-3, atol=1e-7)
+
+
+def test_rows_with_fewer_tokens_have_no_such_cell() -> None:
+    model, inputs = families.built("gpt2")
+    mask = torch.ones_like(inputs["input_ids"])
+    mask[1, 5:] = 0
+    base = {**inputs, "attention_mask": mask}
+    source = {"input_ids": families.tokens(seed=1), "attention_mask": mask}
+    found = attribute(
+        model, base, source, at="transformer.h.*", over="positions",
+        metric=lambda out: out.logits[:, 4, 3],
+    )  # fmt: skip
+    assert found.values[0].isnan().tolist() == [[False, False]] * 5 + [[False, True]] * 2
+    checked = found.verify(top=14, sample=0)
+    # The metric reads token 4, which does not look ahead.
+    assert float(checked.exact[checked.cells.index("6")]) == 0.0
+    with pytest.raises(OptionError, match="`source` must be padded as `base` is"):
+        attribute(
+            model, base, {"input_ids": families.tokens(seed=1)}, at="transformer.h.*",
+            over="positions", metric=lambda out: out.logits[:, 4, 3],
+        )  # fmt: skip
 
 
 def test_writes_in_place_behind_a_site_do_no_harm() -> None:
@@ -303,7 +369,7 @@ def test_errors_say_what_to_type() -> None:
         attribute(model, BASE, OTHER_KEY, over="layers", **asked)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match='`part` must be "z", "q", "k" or "v"'):
         attribute(model, BASE, OTHER_KEY, over="heads", part="output", **asked)
-    with pytest.raises(OptionError, match="`steps` and `drop` must not be given together"):
+    with pytest.raises(OptionError, match="`steps` and `drop` exclude each other"):
         attribute(model, BASE, OTHER_KEY, steps=2, drop=["blocks.0"], **asked)
     with pytest.raises(OptionError, match="`steps` must be a positive number; got 0"):
         attribute(model, BASE, OTHER_KEY, steps=0, **asked)

@@ -105,6 +105,33 @@ def test_the_compiled_network_knows_the_answer_in_its_last_layer_only() -> None:
     assert torch.equal(found.top(1)[0][1, :, -1, 0], answers)
 
 
+class Shared(nn.Module):
+    """One block, used three times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(4, 4), nn.Tanh())])
+        self.head = nn.Linear(4, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(3):
+            x = self.blocks[0](x)
+        out: torch.Tensor = self.head(x)
+        return out
+
+
+def test_a_block_that_is_used_again_is_as_many_layers() -> None:
+    torch.manual_seed(0)
+    model, x = Shared(), torch.randn(2, 5, 4)
+    found = lens(model, x)
+    assert found.sites == ("blocks.0, call 0", "blocks.0, call 1", "blocks.0, call 2")
+    with torch.no_grad():
+        hidden = x
+        for layer in range(3):
+            hidden = model.blocks[0](hidden)
+            torch.testing.assert_close(found.logits[layer], model.head(hidden))
+
+
 def test_a_translator_is_applied_before() -> None:
     model, inputs = families.built("gpt2")
     seen: list[str] = []

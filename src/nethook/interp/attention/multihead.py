@@ -80,9 +80,17 @@ def taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts:
 
 
 def with_heads(change: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[..., Any]:
-    """What answers a call of the operation, with its heads changed before they are mixed.
+    """Changes the heads of an `nn.MultiheadAttention` before they are mixed.
 
-    nethook.edit(model, answers={"self_attn/multi_head_attention_forward#0": with_heads(fn)})
+        heads = interp.with_heads(lambda z: z.index_fill(1, torch.tensor([2]), 0))
+        with nethook.edit(model, answers={"self_attn/multi_head_attention_forward#0": heads}):
+            model(x)
+
+    Arguments:
+        change: from the heads (batch, heads, queries, size) to new ones, or None for no change.
+
+    Returns:
+        An answer for `nethook.edit`.
     """
 
     def answer(args: tuple[Any, ...], kwargs: dict[str, Any], compute: Any) -> Any:
@@ -91,7 +99,7 @@ def with_heads(change: Callable[[torch.Tensor], torch.Tensor | None]) -> Callabl
         new = change(parts.heads)
         if new is None or new is parts.heads:
             return returned
-        # The change alone is added: what was not changed keeps the bits that torch computes.
+        # The change alone is added, so that without one the bits are those of torch.
         delta = parts.mixed(new) - parts.mixed(parts.heads)
         return (returned[0] + delta.to(returned[0].dtype), *returned[1:])
 

@@ -9,12 +9,13 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from nethook.addresses.inputs import Inputs, as_inputs
+from nethook.addresses.inputs import as_inputs
 from nethook.addresses.patterns import Pattern
 from nethook.errors import OptionError
 from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.attention.heads import heads
-from nethook.interp.estimates.cells import cells_of, read_axes
+from nethook.interp.attention.roles import roles
+from nethook.interp.estimates.cells import cells_of, read_axes, token_columns
 from nethook.interp.estimates.effects import effects
 from nethook.interp.estimates.estimate import Estimate, Study
 from nethook.interp.estimates.gradients import base_gradients, record
@@ -36,7 +37,7 @@ def attribute(
     over: Over = None,
     part: Part = "z",
     qk_fix: bool = True,
-    drop: Sequence[str] | None = None,
+    drop: Sequence[str] | Literal["parts"] | None = None,
     steps: int = 1,
 ) -> Estimate:
     """Attribution patching: the effect of every cell of a sweep, estimated from gradients.
@@ -61,9 +62,10 @@ def attribute(
         part: with heads: "z" (what they return), or "q", "k", "v" (what they are given).
         qk_fix: for "q" and "k", compute the softmax anew instead of taking its gradient, which is
             almost zero where the softmax is saturated.
-        drop: GradDrop: addresses of layers. The estimate is then the mean size of the effect over
-            runs backward, in each of which no gradient passes one of the layers, so that paths that
-            cancel are seen. It has no sign.
+        drop: GradDrop: addresses of layers, or "parts": all attentions and MLPs that `roles` finds.
+            The estimate is then the mean size of the effect over backward passes, in each of which
+            no gradient passes one of the layers, so that paths that cancel are seen. It has no
+            sign.
         steps: points of Gauss–Legendre quadrature between base and source, at which gradients are
             taken; the path begins at the first of the sites. 1 is the gradient at the base.
 
@@ -78,10 +80,21 @@ def attribute(
     if type(steps) is not int or steps < 1:
         raise OptionError(f"`steps` must be a positive number; got {steps!r}.")
     if steps > 1 and drop:
-        raise OptionError("`steps` and `drop` must not be given together: choose one of them.")
+        raise OptionError("`steps` and `drop` exclude each other: give one of them.")
     given, other = as_inputs(base), as_inputs(source)
+    columns = token_columns(model, given) if "positions" in axes else None
+    if columns is not None and not _same(columns, token_columns(model, other)):
+        raise OptionError(
+            '`source` must be padded as `base` is, row by row, for over="positions"; got another '
+            "padding."
+        )
     points: list[Point]
     runs = 0
+    if drop == "parts":
+        drop = [write.address for block in roles(model, base) for write in block.writes]
+        runs += 1
+    elif isinstance(drop, str):
+        raise OptionError(f'`drop` must be a list of addresses or "parts"; got {drop!r}.')
     if "heads" in axes:
         points = head_points(within(model, heads(model, base), at), part)
         runs += 1
@@ -89,12 +102,12 @@ def attribute(
         points = module_points(model, at)
     with unchanged(model, (given, other), evaluation=True), layer_by_layer():
         there, source_metric = record(model, other, points, metric)
-        points = [point for point in points if point in there]  # modules that did not run
+        points = list(there)  # in order of execution
         run = base_gradients(
             model, given, points, metric, there, drop=tuple(drop or ()), steps=steps,
             softmax=qk_fix and part in ("q", "k") and "heads" in axes,
         )  # fmt: skip
-    cells = cells_of(axes, points, run.values)
+    cells = cells_of(axes, points, run.values, columns)
     found = effects(cells, points, run, there)
     runs += 2 + (steps > 1)
     return Estimate(
@@ -109,15 +122,16 @@ def attribute(
         change=_words(part, axes, drop, steps),
         seconds=time.perf_counter() - started,
         estimated=True,
-        notes=run.notes,
+        notes=("GradDrop: sizes of effects, without their sign",) if drop else (),
         study=Study(model, given, points, cells, metric, there),
     )
+
+
+def _same(one: torch.Tensor, two: torch.Tensor | None) -> bool:
+    return two is not None and one.shape == two.shape and torch.equal(one, two)
 
 
 def _words(part: str, axes: tuple[str, ...], drop: Any, steps: int) -> str:
     what = f"take(source), {part} of heads" if "heads" in axes else "take(source)"
     how = ", GradDrop" if drop else f", {steps} steps" if steps > 1 else ""
     return what + how
-
-
-__all__ = ["Inputs", "attribute"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
+from torch import nn
 
+from nethook.addresses.inputs import Inputs
+from nethook.editing.tokens import tokens_of
 from nethook.errors import OptionError
 from nethook.interp.estimates.points import Point
 
@@ -17,10 +21,15 @@ _AXES = ("positions", "heads", "units")
 
 @dataclass(frozen=True)
 class Cells:
-    """Which axes are told apart, and how many places each has over all points."""
+    """Which axes are told apart, and how many places each has over all points.
+
+    `columns` (rows, tokens) says where each token stands in a padded batch, -1 where a row has
+    fewer tokens; None where tokens and columns are the same.
+    """
 
     axes: tuple[Axis, ...]
     sizes: tuple[int, ...]
+    columns: torch.Tensor | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,9 +56,35 @@ class Cells:
             if axis == "heads":
                 slots = point.slots(place, value.shape[1])
                 index[dim] = slots[0] if len(slots) == 1 else slice(slots[0], slots[-1] + 1)
+            elif axis == "positions" and self._is_padded(point, value):
+                assert self.columns is not None
+                there = self.columns[:, place] >= 0
+                index[0], index[dim] = there.nonzero().flatten(), self.columns[there, place]
             else:
                 index[dim] = place
         return tuple(index)
+
+    def _is_padded(self, point: Point, value: torch.Tensor) -> bool:
+        """Whether tokens have to be looked up among the columns of a value."""
+        return (
+            self.columns is not None
+            and len(self.columns) == value.shape[0]
+            and int(self.columns.max()) < value.shape[point.token_dim(value)]
+        )
+
+    def _aligned(self, point: Point, values: torch.Tensor) -> torch.Tensor:
+        """Values with the first token of every row in the first column; NaN where there is none."""
+        if "positions" not in self.axes or not self._is_padded(point, values):
+            return values
+        assert self.columns is not None
+        dim = point.token_dim(values)
+        shape = [1] * values.ndim
+        shape[0], shape[dim] = self.columns.shape
+        columns = self.columns.to(values.device).reshape(shape)
+        wanted = [*values.shape]
+        wanted[dim] = self.columns.shape[1]
+        taken = values.gather(dim, columns.clamp(min=0).expand(wanted))
+        return taken.masked_fill(columns < 0, torch.nan)
 
     def _places(self, cell: int) -> list[int]:
         places: list[int] = []
@@ -60,6 +95,7 @@ class Cells:
 
     def summed(self, point: Point, values: torch.Tensor) -> torch.Tensor:
         """Contributions of every element, added up per cell: (cells, rows); NaN: no such cell."""
+        values = self._aligned(point, values)
         rows = values.shape[0]
         kept = [dim_of(axis, point, values) for axis in self.axes]
         rest = [dim for dim in range(1, values.ndim) if dim not in kept]
@@ -90,10 +126,35 @@ def read_axes(over: Any) -> tuple[Axis, ...]:
     return axes
 
 
-def cells_of(axes: tuple[Axis, ...], points: Sequence[Point], values: dict[Point, Any]) -> Cells:
-    """The cells of several points: as many as the largest has."""
+def cells_of(
+    axes: tuple[Axis, ...],
+    points: Sequence[Point],
+    values: dict[Point, Any],
+    columns: torch.Tensor | None = None,
+) -> Cells:
+    """The cells of several points: as many as the largest has; of padded texts, as many tokens."""
     sizes = [max(count_of(axis, p, values[p]) for p in points) for axis in axes]
-    return Cells(axes, tuple(sizes))
+    if columns is not None and "positions" in axes:
+        sizes[axes.index("positions")] = columns.shape[1]
+    return Cells(axes, tuple(sizes), columns)
+
+
+def token_columns(model: nn.Module, inputs: Inputs) -> torch.Tensor | None:
+    """Where each token of padded texts stands, (rows, tokens); None where nothing is padded."""
+    names = [
+        parameter.name
+        for parameter in inspect.signature(type(model).forward).parameters.values()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ][1:]
+    tokens = tokens_of(dict(zip(names, inputs.args, strict=False)) | dict(inputs.kwargs))
+    if tokens is None or bool((tokens.positions >= 0).all()):
+        return None
+    rows, counts = len(tokens.positions), (tokens.positions >= 0).sum(1)
+    columns = torch.full((rows, int(counts.max())), -1)
+    for row, places in enumerate(tokens.positions.cpu()):
+        real = (places >= 0).nonzero().flatten()
+        columns[row, : len(real)] = real
+    return columns
 
 
 def dim_of(axis: Axis, point: Point, value: torch.Tensor) -> int:
@@ -101,8 +162,8 @@ def dim_of(axis: Axis, point: Point, value: torch.Tensor) -> int:
     dim = {"heads": 1, "positions": point.token_dim(value), "units": _unit_dim(value)}[axis]
     if not 0 < dim < value.ndim:
         raise OptionError(
-            f"`over` must be an axis that the value has; {point.name!r} has the shape "
-            f"{tuple(value.shape)} and no {axis}."
+            f"`over` must be an axis that every value has; got {axis!r}, and {point.name!r} has "
+            f"the shape {tuple(value.shape)}."
         )
     return dim
 

@@ -132,8 +132,8 @@ class Estimate(Sweep):
         """
         if self.study is None:
             raise OptionError(
-                "`verify` must have the model, and an estimate that was loaded from a file has "
-                "none. Call interp.attribute again."
+                "an estimate that was loaded from a file has no model to run. Call "
+                "interp.attribute again."
             )
         for name, count in (("top", top), ("sample", sample)):
             if type(count) is not int or count < 0:
@@ -145,10 +145,7 @@ class Estimate(Sweep):
         drawn = torch.randperm(len(rest), generator=torch.Generator().manual_seed(seed))[:sample]
         chosen = torch.cat([first, rest[drawn]]).tolist()
         pairs = [divmod(flat, len(self.cells)) for flat in chosen]
-        exact = torch.tensor(
-            [float((self.study.exact(*pair) - self.base).double().mean()) for pair in pairs],
-            dtype=torch.float64,
-        )
+        exact = torch.tensor([self._measured(*pair) for pair in pairs], dtype=torch.float64)
         estimated = torch.tensor([float(mean[flat]) for flat in chosen], dtype=torch.float64)
         sampled = len(chosen) - len(first)
         unseen = len(rest) - sampled
@@ -162,6 +159,12 @@ class Estimate(Sweep):
             float(exact[len(first) :].abs().max()) if sampled else math.nan,
             share_above(sampled) if unseen else 0.0,
         )
+
+    def _measured(self, site: int, cell: int) -> float:
+        """The exact mean effect of a cell, over the rows that have it."""
+        assert self.study is not None
+        effect = (self.study.exact(site, cell) - self.base).double()
+        return float(effect[~self.values[site, cell].isnan()].mean())
 
 
 def spearman(one: torch.Tensor, two: torch.Tensor) -> float:

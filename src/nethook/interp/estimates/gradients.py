@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +35,6 @@ class GradientRun:
     values: Values
     grads: list[tuple[str | None, Values]]
     arguments: dict[str, dict[str, Any]] = field(default_factory=dict)  # of attentions
-    notes: tuple[str, ...] = ()
 
 
 def numbers(metric: Metric, output: Any, rows: int | None = None) -> torch.Tensor:
@@ -94,9 +93,8 @@ def base_gradients(
             raise OptionError(_several(point))
         if point in source and value.shape != source[point].shape:
             raise OptionError(
-                f"`source` must have the shapes of `base`; at {point.name!r} it has "
-                f"{tuple(source[point].shape)} and the base {tuple(value.shape)}. Choose texts of "
-                "the same number of tokens."
+                f"`source` must have the shapes of `base`, {tuple(value.shape)} at {point.name!r}; "
+                f"got {tuple(source[point].shape)}. Choose texts of the same number of tokens."
             )
         values[point] = value.detach().clone()
         leaves[point] = torch.zeros_like(value, requires_grad=True)
@@ -167,7 +165,7 @@ def _along_a_path(
         each = torch.zeros_like(leaves[point]) if grad is None else grad
         split = each.unflatten(0, (steps, batch)).double()
         mean[point] = torch.tensordot(share.to(split.device), split, dims=1)
-    return GradientRun(run.metric, run.values, [(None, mean)], run.arguments, run.notes)
+    return GradientRun(run.metric, run.values, [(None, mean)], run.arguments)
 
 
 def _dropper(name: str, dropping: list[str]) -> Callable[[Any], Any]:
@@ -175,7 +173,8 @@ def _dropper(name: str, dropping: list[str]) -> Callable[[Any], Any]:
 
     def change(value: Any) -> Any:
         path, first = tensors(value)[0]
-        return replace(value, path, cast("torch.Tensor", _Gate.apply(first, name, dropping)))
+        gated = _Gate.apply(first, name, dropping)  # type: ignore[no-untyped-call]
+        return replace(value, path, gated)
 
     return change
 

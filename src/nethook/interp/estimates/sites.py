@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from nethook.addresses.op_addresses import split_patterns
+from nethook.addresses.op_addresses import OpPattern, op_address, split_patterns
 from nethook.addresses.patterns import Pattern, find_modules
 from nethook.addresses.tree import Tree
 from nethook.errors import NoSuchSiteError, OptionError
@@ -25,10 +25,7 @@ def module_points(model: nn.Module, at: Pattern) -> list[Point]:
                 f"`at` must name operations with their number, module/op#k; got {pattern.text!r}. "
                 "nethook.sites(model, inputs) lists them."
             )
-        points += [
-            Point(f"{site.address}/{pattern.one[0]}#{pattern.one[1]}")
-            for site in pattern.sites(tree)
-        ]
+        points += [Point(op_address(site.address, *pattern.one)) for site in pattern.sites(tree)]
     return points
 
 
@@ -55,6 +52,6 @@ def within(model: nn.Module, found: Heads, at: Pattern) -> list[Attention]:
     return rows
 
 
-def _is_meant(pattern: object, row: Attention) -> bool:
+def _is_meant(pattern: OpPattern, row: Attention) -> bool:
     name, _, number = row.address.rpartition("/")[2].partition("#")
-    return bool(pattern.matches(name, int(number)) and pattern.means_module([row.module]))  # type: ignore[attr-defined]
+    return pattern.matches(name, int(number)) and pattern.means_module([row.module])

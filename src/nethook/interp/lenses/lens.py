@@ -26,6 +26,7 @@ from nethook.restoring.copies import own_inputs
 from nethook.restoring.unchanged import unchanged
 from nethook.text.table import Table
 from nethook.tracing.scope import trace
+from nethook.tracing.tape.record import Record
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -41,8 +42,8 @@ def logits_of(output: Any) -> torch.Tensor:
     first = next((t for _, t in tensors(output) if t.is_floating_point()), None)
     if first is None:
         raise OptionError(
-            "`read` must say where the logits are, for the model returned no tensor of floats: "
-            "read=lambda output: output['scores']."
+            "`read` must say where the logits are in the output; got an output without a tensor of "
+            "floats. Write read=lambda output: output['scores']."
         )
     return first
 
@@ -118,7 +119,13 @@ class Lens:
         """
         from nethook.interp.lenses.picture import lens_figure
 
-        return lens_figure(self, tokenizer, row=row, kl=kl, theme=theme)
+        ids, probs = self.top(min(3, self.logits.shape[-1]))
+        values = self.kl() if kl else probs[..., 0]
+        return lens_figure(
+            self.sites, values[:, row], ids[:, row], probs[:, row],
+            texts=None if self.inputs is None else self.inputs[row], tokenizer=tokenizer,
+            unit="KL to the model" if kl else "probability", theme=theme,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return self.table().text()
@@ -178,8 +185,8 @@ def lens(
         ran = [record for record in tape.values() if record.entries]
         if not ran:
             raise NoSuchSiteError(f"nothing ran at {at!r}.")
-        values = {record.address: tensors(record.last.output)[0][1] for record in ran}
-        last = into or (blocks[-1] if blocks else list(values)[-1])
+        values = dict(pair for record in ran for pair in _layers(record))
+        last = into or (blocks[-1] if blocks else ran[-1].address)
         # A block that gives one tensor, and whose place another's output takes, need not run.
         skipped = [
             record.address
@@ -209,7 +216,7 @@ def _suffix(
         if first.shape != together.shape:
             raise OptionError(
                 f"`into` must be a site of the shape of the layers, {tuple(together.shape)} with "
-                f"{count} layers in a batch; {last!r} returned {tuple(first.shape)}."
+                f"{count} layers in a batch; got {last!r}, which returned {tuple(first.shape)}."
             )
         return replace(value, path, together.to(first.dtype))
 
@@ -220,6 +227,14 @@ def _suffix(
         out: torch.Tensor = read(repeat_rows(own_inputs(given), count, batch).call(model))
     split: torch.Tensor = out.unflatten(0, (count, batch))
     return split
+
+
+def _layers(record: Record) -> list[tuple[str, torch.Tensor]]:
+    """The first tensor of each call; a block that is used again and again is as many layers."""
+    found = [tensors(call.output)[0][1] for call in record.calls]
+    if len(found) == 1:
+        return [(record.address, found[0])]
+    return [(f"{record.address}, call {number}", value) for number, value in enumerate(found)]
 
 
 def _is_tensor(value: object) -> bool:

@@ -10,9 +10,8 @@ from nethook.drawing.token_grid import token_grid
 from nethook.errors import OptionError
 
 if TYPE_CHECKING:
+    import torch
     from plotly.graph_objects import Figure
-
-    from nethook.interp.lenses.lens import Lens
 
 
 def reader(tokenizer: Any) -> Callable[[int], str]:
@@ -31,18 +30,23 @@ def reader(tokenizer: Any) -> Callable[[int], str]:
     )
 
 
-def lens_figure(lens: Lens, tokenizer: Any, *, row: int, kl: bool, theme: str) -> Figure:
-    """The figure of one row of a batch."""
+def lens_figure(
+    sites: Sequence[str], values: torch.Tensor, ids: torch.Tensor, probs: torch.Tensor, *,
+    texts: torch.Tensor | None, tokenizer: Any, unit: str, theme: str,
+) -> Figure:  # fmt: skip
+    """The figure of one row of a batch.
+
+    `values` are the colours, (layers, positions); `ids` and `probs` (layers, positions, 3) the
+    likeliest tokens. Without positions, as of a classifier, there is one column. `texts` are the
+    ids of the text itself.
+    """
     text = reader(tokenizer)
-    ids, probs = lens.top(min(3, lens.logits.shape[-1]))
-    values = lens.kl() if kl else probs[..., 0]
-    if values.ndim == 2:  # one prediction per row, as a classifier's
-        values, ids, probs = (t.unsqueeze(2) for t in (values, ids, probs))
-    values, ids, probs = values[:, row], ids[:, row], probs[:, row]  # (layers, positions[, 3])
+    if values.ndim == 1:
+        values, ids, probs = (t.unsqueeze(1) for t in (values, ids, probs))
     count = values.shape[1]
     names = [str(index) for index in range(count)]
-    if lens.inputs is not None and lens.inputs.shape[1] == count:
-        names = [text(int(index)) for index in lens.inputs[row]]
+    if texts is not None and len(texts) == count:
+        names = [text(int(index)) for index in texts]
     tops = [[text(int(cell[0])) for cell in line] for line in ids]
     hover = [
         [
@@ -52,7 +56,7 @@ def lens_figure(lens: Lens, tokenizer: Any, *, row: int, kl: bool, theme: str) -
         for line_ids, line_probs in zip(ids, probs, strict=True)
     ]
     spec = token_grid(
-        "What the model would say after each layer", lens.sites, names, values.cpu().numpy(),
-        texts=tops, hover=hover, unit="KL to the model" if kl else "probability",
+        "What the model would say after each layer", sites, names, values.cpu().numpy(),
+        texts=tops, hover=hover, unit=unit,
     )  # fmt: skip
     return figure(spec, theme)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import logging
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +26,7 @@ from typing import Any
 import torch
 from timing import take_turns
 from transformers import GPT2Config, GPT2LMHeadModel
-from transformers.utils import logging
+from transformers.utils.logging import set_verbosity
 
 import nethook
 from nethook import interp
@@ -142,13 +143,16 @@ def by_nnsight(model: Any, base: torch.Tensor, source: torch.Tensor) -> Callable
 
 def by_transformer_lens(model: Any, base: torch.Tensor, source: torch.Tensor) -> Callable[[], Any]:
     """Its own sweep, on its own model of the same size."""
-    lens = importlib.import_module("transformer_lens")
+    bridge = importlib.import_module("transformer_lens.model_bridge").TransformerBridge
+    patching = importlib.import_module("transformer_lens.patching")
     width = model.config.n_embd
-    config = lens.HookedTransformerConfig(
-        n_layers=LAYERS, d_model=width, n_ctx=64, d_head=width // 4, n_heads=4, d_mlp=4 * width,
-        d_vocab=VOCABULARY, act_fn="gelu_new", normalization_type="LN", seed=0,
+    own = bridge.boot_native(
+        {
+            "n_layers": LAYERS, "d_model": width, "n_ctx": 64, "d_head": width // 4, "n_heads": 4,
+            "d_mlp": 4 * width, "d_vocab": VOCABULARY, "act_fn": "gelu_new",
+            "normalization_type": "LN", "seed": 0,
+        }
     )  # fmt: skip
-    own = lens.HookedTransformer(config)
 
     def run() -> Any:
         with torch.no_grad():
@@ -157,7 +161,7 @@ def by_transformer_lens(model: Any, base: torch.Tensor, source: torch.Tensor) ->
             def metric(logits: torch.Tensor) -> torch.Tensor:
                 return (logits[:, -1, 3] - logits[:, -1, 7]).mean()
 
-            return lens.patching.get_act_patch_resid_pre(own, base, cache, metric)
+            return patching.get_act_patch_resid_pre(own, base, cache, metric)
 
     return run
 
@@ -170,7 +174,7 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="nnsight and TransformerLens as well")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    logging.set_verbosity(logging.ERROR)
+    set_verbosity(logging.ERROR)
     warnings.simplefilter("ignore")
     for width in options.widths:
         compare(width, options.rounds, peers=options.peers)

@@ -94,6 +94,13 @@ KEY_LINES = {
         r"^patched from another run: True$",
         r"^  NoSuchSiteError: .*\n  InPlaceEditError: .*\n  UnfiredError: ",
     ],
+    "needed_pixels": [
+        r"^with a watermark: pixel \(0, 7\) matters most, -\d+\.\d+ \(-\d+\.\d+ … -\d+\.\d+\)$",
+        r"^  its share of all effects: [3-9]\d%$",
+        r"^without: pixel \([0-7], [1-6]\) matters most",
+        r"^  64 cells, exact: True$",
+        r"^written: with\.html, without\.html$",
+    ],
     "no_grad": [
         r"^with gradients +[\d.]+ ms +492 KB$",
         r"^no_grad +[\d.]+ ms +0 KB +\d+% of the time$",
@@ -116,6 +123,13 @@ KEY_LINES = {
         r"^assigned as a module: +\['body', 'tied'\]$",
         r"^tied\.weight is body\.0\.weight: True$",
     ],
+    "patch_gpt2": [
+        r"^recovered by the second position: 1\.00, .* -?0\.00$",
+        r"^recovered by the last position: -?0\.00, .* 1\.00$",
+        r"^the other positions: at most 0\.[0-2]\d$",
+        r"^written: patching\.html, patching\.json, patching\.safetensors$",
+        r"^left behind: no hooks$",
+    ],
     "root": [
         r"^initial input: \(2, 4\), and by name \{'temperature': 2\.0\}$",
         r"^scaled on the way in, softmax on the way out: True$",
@@ -133,6 +147,11 @@ KEY_LINES = {
         r"^fc2\.bias\.grad, the sum:  tensor\(\[16\.\]\)$",
         r"^what fc1 gets is doubled: True$",
         r"^refused:\n  another type\n  another shape\n  written in place$",
+    ],
+    "two_checkpoints": [
+        r"^layer 0: 0% of it\nlayer 2: 100% of it\nlayer 4: 100% of it$",
+        r"^The first layer is the same in both: True$",
+        r"^written: layers\.html$",
     ],
     "transfer_learning": [
         r"^420 docstrings of 6 packages; chance 17%$",

@@ -29,6 +29,11 @@ def test_a_terminal_shows_how_far_how_fast_and_how_long():
     )
 
 
+def test_other_work_has_its_own_words():
+    last = shown(2, 0, 2, label="sweeping", unit="cells")
+    assert re.search(r"sweeping .* 2/2 +batches  [\d,]+ cells/s", last)
+
+
 def test_an_unknown_length():
     assert re.search(r" 3/\? +batches", shown(None, 0, 3))
 

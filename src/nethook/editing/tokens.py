@@ -21,6 +21,7 @@ from torch import nn
 from nethook.addresses.tree import Tree
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.layouts.unhookable import routed_modules
 from nethook.hooks.ops.mode import unseen
 from nethook.hooks.threads import elsewhere
 
@@ -76,12 +77,12 @@ def follow_tokens(tree: Tree, addresses: list[str], hooks: Attachment) -> CallsU
     for address in addresses:
         parts = address.split(".")
         around |= {".".join(parts[:count]) for count in range(1, len(parts))}
-    for site in tree.sites:
-        if site.address not in around:
+    fused = routed_modules(tree)  # they are never called with tokens, and must have no hooks
+    for address, module in zip(tree.addresses, tree.modules, strict=True):
+        if address not in around or id(module) in fused:
             continue
-        hooks.forward_pre(site.module, _Begins(hooks.owner, site.address, under_way))
-        ends = _Ends(hooks.owner, site.address, under_way)
-        hooks.forward(site.module, ends, always_call=True)
+        hooks.forward_pre(module, _Begins(hooks.owner, address, under_way))
+        hooks.forward(module, _Ends(hooks.owner, address, under_way), always_call=True)
     return under_way
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,9 @@ class Bar:
         self._rows = 0
         self._unit = unit
         self._progress: Progress | None = None
-        if shown is False:
+        # Making a console takes a millisecond, for which a short sweep has no time.
+        nobody = console is None and not sys.stderr.isatty() and "IPython" not in sys.modules
+        if shown is False or (shown is None and nobody and not os.environ.get("FORCE_COLOR")):
             return
         from rich.console import Console
 

@@ -369,7 +369,7 @@ def test_errors_say_what_to_type() -> None:
         attribute(model, BASE, OTHER_KEY, over="layers", **asked)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match='`part` must be "z", "q", "k" or "v"'):
         attribute(model, BASE, OTHER_KEY, over="heads", part="output", **asked)
-    with pytest.raises(OptionError, match="`steps` and `drop` must not be given together"):
+    with pytest.raises(OptionError, match="`steps` and `drop` exclude each other"):
         attribute(model, BASE, OTHER_KEY, steps=2, drop=["blocks.0"], **asked)
     with pytest.raises(OptionError, match="`steps` must be a positive number; got 0"):
         attribute(model, BASE, OTHER_KEY, steps=0, **asked)

@@ -52,7 +52,9 @@ def test_channels_are_the_units_of_images() -> None:
 
 
 def test_axes_that_are_not_there_are_refused() -> None:
-    with pytest.raises(OptionError, match="`over` must be an axis that the value has"):
+    with pytest.raises(
+        OptionError, match="`over` must be an axis that every value has; got 'positions'"
+    ):
         cells_of(("positions",), [POINT], {POINT: torch.ones(2)})
     for wrong in ("rows", ("heads", "heads"), ("heads", "positions", "units")):
         with pytest.raises(OptionError, match="`over` must be None"):

@@ -67,7 +67,7 @@ def test_a_file_has_the_numbers_and_no_model(found: Estimate, tmp_path: Path) ->
     again = Estimate.load(tmp_path / "e.json")
     assert torch.equal(again.values, found.values)
     assert again.estimated
-    with pytest.raises(OptionError, match="loaded from a file has none"):
+    with pytest.raises(OptionError, match="loaded from a file has no model to run"):
         again.verify()
 
 

@@ -11,7 +11,7 @@ from nethook.interp.sweeping.sites import Wanted
 
 def based(model, x, metric, at="0"):
     with torch.no_grad():
-        return BaseRun(model, Inputs((x,)), metric, Wanted(Tree(model), at, ""))
+        return BaseRun(model, Tree(model), Inputs((x,)), metric, Wanted(Tree(model), at, ""))
 
 
 def test_rows_are_found_and_a_second_run_was_timed():

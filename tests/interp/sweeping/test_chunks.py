@@ -44,6 +44,7 @@ def base(one, two, *, mixed="", megabytes=0):
 
 def test_rows_are_chosen_by_what_runs_cost():
     assert chosen_rows(base(1.0, 1.5), 100, 100) == 8  # 0.5 + n * 0.5: overhead is an eighth
+    assert chosen_rows(base(1.0, 1.5), 100, 14) == 14  # one run for a site, not two
     assert chosen_rows(base(1.0, 2.5), 100, 100) == 1  # no overhead to share
     assert chosen_rows(base(1.0, 0.9), 100, 100) == 100
     assert chosen_rows(base(1.0, 1.01), 1000, 16) == 16  # a site has enough of its own

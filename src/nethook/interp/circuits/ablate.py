@@ -60,7 +60,9 @@ def ablate(
         change = zero()
     elif kind in ("mean", "resample"):
         if data is None:
-            raise OptionError(f'`data` must be given with how="{kind}": what it is taken from.')
+            raise OptionError(
+                f'`data` must be given with how="{kind}", what it is taken from; got None.'
+            )
         change = _mean(data, each_position=each_position) if kind == "mean" else resample(data)
     else:
         raise OptionError(f'`how` must be "zero", "mean" or "resample"; got {how!r}.')

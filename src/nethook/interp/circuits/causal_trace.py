@@ -204,7 +204,7 @@ def _embedding(model: nn.Module, given: Inputs, named: str | None) -> tuple[str,
         ):
             if value.ndim != 3 or value.shape[0] != 1:
                 raise OptionError(
-                    "`tokens` must be one text, (1, positions); the embedding gave "
+                    "`tokens` must be one text, (1, positions); got embeddings of the shape "
                     f"{tuple(value.shape)}. Trace one text at a time."
                 )
             return record.address, value[0]

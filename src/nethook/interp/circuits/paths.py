@@ -108,6 +108,6 @@ def _through(
 def _check_shapes(one: torch.Tensor, two: torch.Tensor) -> None:
     if one.shape != two.shape:
         raise OptionError(
-            f"`source` must have the shapes of `base`; the sender wrote {tuple(two.shape)} there "
-            f"and {tuple(one.shape)} in the base. Choose texts of the same number of tokens."
+            "`source` must have the shapes of `base`, in which the sender wrote "
+            f"{tuple(one.shape)}; got {tuple(two.shape)}. Choose texts of as many tokens."
         )

@@ -80,12 +80,13 @@ def attribute(
     if type(steps) is not int or steps < 1:
         raise OptionError(f"`steps` must be a positive number; got {steps!r}.")
     if steps > 1 and drop:
-        raise OptionError("`steps` and `drop` must not be given together: choose one of them.")
+        raise OptionError("`steps` and `drop` exclude each other: give one of them.")
     given, other = as_inputs(base), as_inputs(source)
     columns = token_columns(model, given) if "positions" in axes else None
     if columns is not None and not _same(columns, token_columns(model, other)):
         raise OptionError(
-            "`source` must be padded as `base` is, row by row, when positions are told apart."
+            '`source` must be padded as `base` is, row by row, for over="positions"; got another '
+            "padding."
         )
     points: list[Point]
     runs = 0

@@ -162,8 +162,8 @@ def dim_of(axis: Axis, point: Point, value: torch.Tensor) -> int:
     dim = {"heads": 1, "positions": point.token_dim(value), "units": _unit_dim(value)}[axis]
     if not 0 < dim < value.ndim:
         raise OptionError(
-            f"`over` must be an axis that the value has; {point.name!r} has the shape "
-            f"{tuple(value.shape)} and no {axis}."
+            f"`over` must be an axis that every value has; got {axis!r}, and {point.name!r} has "
+            f"the shape {tuple(value.shape)}."
         )
     return dim
 

@@ -132,8 +132,8 @@ class Estimate(Sweep):
         """
         if self.study is None:
             raise OptionError(
-                "`verify` must have the model, and an estimate that was loaded from a file has "
-                "none. Call interp.attribute again."
+                "an estimate that was loaded from a file has no model to run. Call "
+                "interp.attribute again."
             )
         for name, count in (("top", top), ("sample", sample)):
             if type(count) is not int or count < 0:

@@ -93,9 +93,8 @@ def base_gradients(
             raise OptionError(_several(point))
         if point in source and value.shape != source[point].shape:
             raise OptionError(
-                f"`source` must have the shapes of `base`; at {point.name!r} it has "
-                f"{tuple(source[point].shape)} and the base {tuple(value.shape)}. Choose texts of "
-                "the same number of tokens."
+                f"`source` must have the shapes of `base`, {tuple(value.shape)} at {point.name!r}; "
+                f"got {tuple(source[point].shape)}. Choose texts of the same number of tokens."
             )
         values[point] = value.detach().clone()
         leaves[point] = torch.zeros_like(value, requires_grad=True)

@@ -42,8 +42,8 @@ def logits_of(output: Any) -> torch.Tensor:
     first = next((t for _, t in tensors(output) if t.is_floating_point()), None)
     if first is None:
         raise OptionError(
-            "`read` must say where the logits are, for the model returned no tensor of floats: "
-            "read=lambda output: output['scores']."
+            "`read` must say where the logits are in the output; got an output without a tensor of "
+            "floats. Write read=lambda output: output['scores']."
         )
     return first
 
@@ -216,7 +216,7 @@ def _suffix(
         if first.shape != together.shape:
             raise OptionError(
                 f"`into` must be a site of the shape of the layers, {tuple(together.shape)} with "
-                f"{count} layers in a batch; {last!r} returned {tuple(first.shape)}."
+                f"{count} layers in a batch; got {last!r}, which returned {tuple(first.shape)}."
             )
         return replace(value, path, together.to(first.dtype))
 

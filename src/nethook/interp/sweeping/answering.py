@@ -7,7 +7,6 @@ still right, unless calling them does more than return a value.
 from __future__ import annotations
 
 import torch
-from torch import nn
 
 from nethook.addresses.tree import Tree
 from nethook.hooks.answering import why_unanswerable
@@ -17,6 +16,7 @@ from nethook.interp.sweeping.batches import Dims
 from nethook.interp.sweeping.recording import Called, Recording
 from nethook.torch_private import (
     any_global_hook,
+    buffers_of,
     forward_hooks_of,
     forward_pre_hooks_of,
 )
@@ -42,11 +42,12 @@ class Written:
     By their values: batch normalisation writes to its means without leaving a trace in versions.
     """
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, tree: Tree) -> None:
         self._buffers = [
-            (name, buffer, buffer.detach().clone())
-            for name, buffer in model.named_buffers()
-            if not buffer.is_inference() and not buffer.is_meta
+            (f"{address}.{name}".lstrip("."), buffer, buffer.detach().clone())
+            for address, module in zip(tree.addresses, tree.modules, strict=True)
+            for name, buffer in buffers_of(module).items()
+            if buffer is not None and not buffer.is_inference() and not buffer.is_meta
         ]
 
     def which(self) -> str:

@@ -40,14 +40,16 @@ _DIMS_OF_INPUTS = (0, 1)  # along which the rows of inputs may be
 class BaseRun:
     """One run of a model on the base, and a second one that shows how rows are laid out."""
 
-    def __init__(self, model: nn.Module, inputs: Inputs, metric: Metric, wanted: Wanted) -> None:
-        self.tree = Tree(model)
-        self.model = model
+    def __init__(
+        self, model: nn.Module, tree: Tree, inputs: Inputs, metric: Metric, wanted: Wanted
+    ) -> None:
+        self.tree = tree
+        self.model = model  # with its wrappers, which the tree looks through
         self.inputs = inputs
         self._metric = metric
         self._wanted = wanted
         self._watched = wanted.recorded(self.tree)
-        self._written = Written(model)
+        self._written = Written(tree)
         self.whole = why_hooked(self.tree)
         self._random = save_random_states()
         self.writes_inputs = False
@@ -258,4 +260,4 @@ def _random_state() -> tuple[Any, ...]:
     numpy = sys.modules.get("numpy")
     legacy = None if numpy is None else numpy.random.get_state(legacy=False)["state"]
     drawn = None if legacy is None else (legacy["pos"], legacy["key"].tobytes())
-    return [state.tolist() for state in states], random.getstate(), drawn
+    return [state.cpu().numpy().tobytes() for state in states], random.getstate(), drawn

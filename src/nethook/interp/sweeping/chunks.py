@@ -33,6 +33,8 @@ def chosen_rows(base: BaseRun, cells: int, of_a_site: int) -> int:
     # Where cells of several sites share a run, only what comes before the first is answered: that
     # pays where a site has few.
     useful = of_a_site if of_a_site >= _MANY else _SEVERAL_SITES
+    if 2 * enough >= of_a_site:
+        enough = max(enough, of_a_site)  # one run for a site, not two of nearly half
     return max(1, min(enough, useful, _fitting(base), _MOST, cells))
 
 

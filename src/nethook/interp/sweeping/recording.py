@@ -15,7 +15,7 @@ from nethook.addresses.tree import Tree
 from nethook.editing.tokens import CallsUnderWay, Tokens, follow_tokens
 from nethook.hooks.autograd.lazy_copy import cheap_copy
 from nethook.hooks.hook import Hook, Owner
-from nethook.hooks.layouts.unhookable import routed_modules
+from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.scope import Scope
@@ -79,13 +79,15 @@ def record(
     `tokens_at` it is noted which tokens the model was called with.
     """
     recording = Recording()
-    left_alone = routed_modules(tree)
+    routed = routed_modules(tree)  # a hook of their own would change what they compute
     with Scope("nethook.interp", tree) as hooks:
-        for site in tree.sites:
-            if site.address in modules and id(site.module) not in left_alone:
-                called = Called(site.address, site.module)
-                hooks.forward_pre(site.module, _Begins(hooks.owner, called, recording))
-                hooks.forward(site.module, _Ends(hooks.owner, called, recording))
+        routers = RouterPair(hooks)
+        for address, module in zip(tree.addresses, tree.modules, strict=True):
+            if address in modules:
+                called = Called(address, module)
+                on = routers if id(module) in routed else hooks
+                on.forward_pre(module, _Begins(hooks.owner, called, recording))
+                on.forward(module, _Ends(hooks.owner, called, recording))
         if ops:
             watch_ops(tree, hooks, _Ops(tree, ops, recording))
         if tokens_at:
@@ -120,8 +122,8 @@ class _Ends(Hook):
         self._called = called
         self._recording = recording
 
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        called = self._called
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], *rest: Any) -> None:
+        called, output = self._called, rest[-1]
         called.returned = called.returned or opaque_part(output)
         self._recording.ended(called, output, self._recording.tick())
 

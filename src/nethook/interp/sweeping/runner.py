@@ -14,7 +14,9 @@ from nethook.addresses.inputs import Inputs
 from nethook.addresses.tree import Tree
 from nethook.hooks.answering import Answers
 from nethook.hooks.attachment import Attachment
+from nethook.hooks.compile.eager import without_warning_of_global_hooks
 from nethook.hooks.hook import Hook, Owner
+from nethook.hooks.layouts.unhookable import routed_modules
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.scope import Scope
@@ -84,9 +86,16 @@ class Runner:
             hooks.add(answers)
             for address, module in answered.items():
                 answers.put_on(module, _Answer(hooks.owner, address, self))
+        routed = routed_modules(tree)  # a hook of their own would change what they compute
+        everywhere: dict[int, Site] = {}
         for site in self._sites.values():
-            if site.module is not None:
+            if site.module is not None and id(site.module) in routed:
+                everywhere[id(site.module)] = site
+            elif site.module is not None:
                 hooks.forward(site.module, _Changed(hooks.owner, site.address, self))
+        if everywhere:
+            without_warning_of_global_hooks(hooks)
+            hooks.every_forward(_ChangedAnywhere(hooks.owner, self, everywhere))
         if any(site.is_op for site in self._sites.values()):
             watch_ops(tree, hooks, _ChangedOps(self, self._sites))
 
@@ -184,6 +193,21 @@ class _Changed(Hook):
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
         return self._runner.changed(self._runner._sites[self.address], output)
+
+
+class _ChangedAnywhere(Hook):
+    """After the forward of any module, for sites that must have no hook of their own."""
+
+    __slots__ = ("_runner", "_sites")
+
+    def __init__(self, owner: Owner, runner: Runner, sites: dict[int, Site]) -> None:
+        super().__init__(owner, "*")
+        self._runner = runner
+        self._sites = sites
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+        site = self._sites.get(id(module))
+        return None if site is None else self._runner.changed(site, output)
 
 
 class _ChangedOps(OpConsumer):

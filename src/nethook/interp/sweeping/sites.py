@@ -86,9 +86,9 @@ class Wanted:
         inside = [site.address for pattern in self.ops for site in pattern.sites(tree)]
         if self.heads and self.modules:
             inside += [
-                site.address
-                for site in tree.sites
-                if any(is_inside(site.address, module) for module in self.modules)
+                address
+                for address in tree.addresses
+                if any(is_inside(address, module) for module in self.modules)
             ]
         self.around = list(dict.fromkeys([*self.modules, *inside]))
         """The sites, and the modules in which operations are sites."""
@@ -106,11 +106,11 @@ class Wanted:
             ancestors |= {".".join(parts[:n]) for n in range(1, len(parts))}
         ancestors |= {a for a in self.around if a not in self.modules or self.heads}
         return {
-            site.address
-            for site in tree.sites
-            if site.address in ancestors
-            or site.address in self.modules
-            or site.address.rpartition(".")[0] in ancestors
+            address
+            for address in tree.addresses
+            if address in ancestors
+            or address in self.modules
+            or address.rpartition(".")[0] in ancestors
         }
 
 

@@ -156,8 +156,9 @@ class _Study:
     ) -> Sweep:
         """The result."""
         begun = time.perf_counter()
-        wanted = Wanted(Tree(self._model), self._at, kind)
-        base = self._base = BaseRun(self._model, self.inputs, self._metric, wanted)
+        tree = Tree(self._model)
+        wanted = Wanted(tree, self._at, kind)
+        base = self._base = BaseRun(self._model, tree, self.inputs, self._metric, wanted)
         cells = [base.cells(self._over, site) for site in base.sites]
         labels = max(([cell.label for cell in row] for row in cells), key=len)
         places = [

@@ -6,10 +6,10 @@ import csv
 from pathlib import Path
 
 import pytest
+from nethook.page.sections.overview import overview
 
 from nethook.exporting.export import FORMATS
 from nethook.page.folder import Folder
-from nethook.page.sections.overview import overview
 from nethook.page.urls import read_place
 from tests.cli.command import run
 from tests.old_files.written import RUNS, expected, unpacked

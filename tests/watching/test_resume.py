@@ -242,10 +242,10 @@ def test_equal_rows_are_counted_at_the_start_of_the_run_alone(tmp_path: Path) ->
 
 def test_figures_and_the_page_mark_the_gap(tmp_path: Path) -> None:
     pytest.importorskip("plotly")
-    pytest.importorskip("dash")
+    from nethook.page.sections.overview import curves_spec
+
     from nethook.figures.reading import Reading
     from nethook.page.sections.about import subtitle_of
-    from nethook.page.sections.overview import curves_spec
 
     path = tmp_path / "a.db"
     model, optimizer = made()

@@ -256,6 +256,8 @@ class Session:
         mine = track is not None and track.ref() is holder  # an optimizer that is known
         if not mine and not self.optimizers.concerns(holder):
             return
+        if track is not None and mine:
+            track.mixed = False  # what a pass has added to is gone, as before an adversary's step
         if clock.calls.depth or clock.ending or clock.turns.inside:
             self.interruptions.look()
         self.order.note_with_line("zero_grad")

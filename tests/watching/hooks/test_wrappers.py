@@ -82,6 +82,17 @@ def test_gradients_that_are_wiped_before_a_step_are_counted(loop):
         assert sum(means(run, names.BACKWARDS)) == 4
 
 
+def test_a_pass_on_old_gradients_that_are_cleared_then_counts_as_none(loop):
+    def body(model, optimizer, step):
+        backward(model)  # an adversary looks for its input, on top of what the last step has used
+        optimizer.zero_grad()
+        backward(model)
+        optimizer.step()
+
+    with loop(body, steps=6) as run:
+        assert means(run, names.OLD_GRADIENTS) == [0] * 6
+
+
 def test_gradients_that_nobody_clears_are_counted_as_old(loop):
     def body(model, optimizer, step):
         backward(model)

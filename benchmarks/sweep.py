@@ -16,6 +16,7 @@ take turns. Numbers are compared before anything is timed.
 from __future__ import annotations
 
 import argparse
+import copy
 import importlib
 import importlib.util
 import logging
@@ -121,7 +122,8 @@ def at_the_limit(model: Any, base: torch.Tensor, source: torch.Tensor) -> torch.
 
 def by_nnsight(model: Any, base: torch.Tensor, source: torch.Tensor) -> Callable[[], torch.Tensor]:
     """A trace for each cell, as its tutorials do."""
-    wrapped = importlib.import_module("nnsight").NNsight(model)
+    # A copy: it leaves hooks on the model, and what has hooks of others must run whole.
+    wrapped = importlib.import_module("nnsight").NNsight(copy.deepcopy(model))
     options = {"use_cache": False, "logits_to_keep": 1}
 
     def run() -> torch.Tensor:
@@ -153,6 +155,7 @@ def by_transformer_lens(model: Any, base: torch.Tensor, source: torch.Tensor) ->
             "normalization_type": "LN", "seed": 0,
         }
     )  # fmt: skip
+    own.eval()
 
     def run() -> Any:
         with torch.no_grad():

@@ -59,7 +59,8 @@ result = interp.sweep(
     change=interp.take(nethook.inputs(source, use_cache=False)),
     metric=lambda out: out.logits[rows, -1, new] - out.logits[rows, -1, old],
 )
-print(result)
+for one in result.top(4):
+    print(f"{one.site} {one.cell}: {one.mean:+.2f} ({one.low:+.2f} … {one.high:+.2f})")
 recovered = result.recovered.mean(-1)
 for number, name in ((1, "second"), (4, "last")):
     shares = ", ".join(f"{share:.2f}" for share in recovered[:, number])

@@ -54,13 +54,13 @@ def losses(out: torch.Tensor) -> torch.Tensor:
     return nn.functional.cross_entropy(out, target, reduction="none")
 
 
-def of_the_late_one(_: torch.Tensor, site: str) -> torch.Tensor:
+def late_value(_: torch.Tensor, site: str) -> torch.Tensor:
     """What the later checkpoint has there."""
     output: torch.Tensor = tape[site].output
     return output
 
 
-result = interp.sweep(early, test, at=names, change=of_the_late_one, metric=losses)
+result = interp.sweep(early, test, at=names, change=late_value, metric=losses)
 with torch.no_grad():
     gain = (losses(late(test)) - losses(early(test))).mean()
 print(result)

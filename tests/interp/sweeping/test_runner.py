@@ -17,9 +17,8 @@ def test_cells_of_several_sites_and_the_base_in_one_run():
     model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 2)).double()
     x = torch.randn(2, 3, dtype=torch.double)
     with torch.no_grad():
-        base = BaseRun(
-            Tree(model), Inputs((x,)), lambda o: o[:, 0], Wanted(Tree(model), ["0", "1"], "")
-        )
+        tree = Tree(model)
+        base = BaseRun(model, tree, Inputs((x,)), lambda o: o[:, 0], Wanted(tree, ["0", "1"], ""))
         runner = Runner(base, base.sites, as_change(edits.zero()))
         cells = {site.address: base.cells("units", site) for site in base.sites}
         zero, one = base.sites

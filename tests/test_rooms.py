@@ -74,7 +74,7 @@ def test_a_readme_lists_the_files_of_its_room_and_no_others(room: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_a_file_is_short_enough_to_read(path: Path) -> None:
-    most = 900 if path.name == "torch_private.py" else 500  # a list, which is one file on purpose
+    most = 920 if path.name == "torch_private.py" else 500  # a list, which is one file on purpose
     lines = path.read_text(encoding="utf-8").splitlines()
     imported = ast.parse("\n".join(lines)).body
     imports = [each for each in imported if isinstance(each, ast.Import | ast.ImportFrom)]

@@ -26,8 +26,12 @@ from tools.rules_page import CAUSES
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "findings.md"
 PROGRAMS = ROOT / "zoo" / "programs"
-FOLDERS = (PROGRAMS, ROOT / "zoo" / "wild" / "known")
-WITHOUT = {"replica-divergence": "It takes several processes, and has no example here."}
+FOLDERS = (PROGRAMS, *sorted((ROOT / "zoo" / "wild").iterdir()))
+WITHOUT = {
+    "replica-divergence": "It takes several processes, and has no example here.",
+    "missing-terminal-mask": "It is a question about a loop with episodes, and has no example here.",
+    "doubtful-result": "It says that nothing else can be said, and has no example here.",
+}
 """Codes that no program of the zoo has, and why."""
 
 _INTRODUCTION = """\

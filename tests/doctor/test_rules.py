@@ -24,6 +24,7 @@ AT_ONCE = {  # decided by what a network and its loss are made of
     "non-finite",
 }
 EXAMINED = {  # by an experiment on a copy, at the step at which it was made
+    "missing-terminal-mask",
     "random-evaluation",
     "samples-mixed",
     "sees-the-future",

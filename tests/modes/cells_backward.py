@@ -13,6 +13,7 @@ from torch import nn
 
 import nethook
 from nethook.errors import NotRunError
+from nethook.watching.fail_open import WatchWarning
 from tests.modes import compiling as c
 from tests.modes.cells_precision import no_hooks
 from tests.modes.matrix import cell, mode
@@ -314,7 +315,11 @@ def watch_functional_call(name: str) -> None:
     expected, _ = c.watched_eagerly(name)
     model, weights = network(name, seed=5), network(name)
     optimizer = torch.optim.SGD(weights.parameters(), 0.1)
-    with watching(model, optimizer) as rows:
+    # It holds nothing of the model, and watching says so.
+    with (
+        pytest.warns(WatchWarning, match="holds none of them"),
+        watching(model, optimizer) as rows,
+    ):
         for x, y in batches(name):
             optimizer.zero_grad()
             c.loss(_with_other_weights(model, weights, x), y).backward()

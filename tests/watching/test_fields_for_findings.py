@@ -840,9 +840,42 @@ def test_evaluation_scale(follow):
     assert sizes[1] > 100 * sizes[0]
 
 
+def test_target_not_normalized(follow):
+    model = nn.Linear(4, 1)
+    optimizer = sgd(model, 1e-9)
+    x = torch.randn(80, 8, 4)
+    data = [(rows, 5000 + 100 * rows[:, :1]) for rows in x]
+    run = follow(model, optimizer, train(model, optimizer, data, F.mse_loss))
+    record = run.losses[0].data
+    assert record["kind"] == "mse"
+    assert record["target"]["mean"] == pytest.approx(5000, rel=0.1)
+    assert abs(record["prediction"]["mean"]) < 10
+    assert "target-not-normalized" in {finding.code for finding in nethook.diagnose(run)}
+
+
+def test_shared_layers(follow):
+    model = nn.Sequential(*[nn.Linear(10, 10)] * 3, nn.Linear(10, 5))
+    optimizer = sgd(model)
+    run = follow(model, optimizer, train(model, optimizer, batches(6)))
+    assert site(run, "0")["names"] == ["0", "1", "2"]
+    assert "shared-layers" in {finding.code for finding in nethook.diagnose(run)}
+
+
+def test_update_below_precision(follow):
+    model = mlp().to(torch.bfloat16)
+    optimizer = sgd(model, 1e-6)
+    data = [(x.to(torch.bfloat16), y) for x, y in batches(40)]
+    run = follow(model, optimizer, train(model, optimizer, data))
+    updates = run.series("0.weight", "updates")
+    assert site(run, "0.weight")["dtype"] == "bfloat16"
+    assert updates["zero_share"].min() > 0.95
+    found = nethook.diagnose(run, ignore=["learning-rate-too-low"])  # which it is as well
+    assert "update-below-precision" in {finding.code for finding in found}
+
+
 EXAMINED = (
     "samples_mixed", "target_misaligned", "sees_the_future", "target_shifted", "target_is_input",
-    "random_evaluation", "missing_terminal_mask",
+    "random_evaluation", "missing_terminal_mask", "padding_read",
 )  # fmt: skip
 
 

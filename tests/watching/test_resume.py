@@ -241,11 +241,11 @@ def test_equal_rows_are_counted_at_the_start_of_the_run_alone(tmp_path: Path) ->
 
 
 def test_figures_and_the_page_mark_the_gap(tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
-    from nethook.page.sections.overview import curves_spec
-
     from nethook.figures.reading import Reading
+    from nethook.page.report.links import ReportLinks
+    from nethook.page.section import Subject
     from nethook.page.sections.about import subtitle_of
+    from nethook.page.sections.loop import curves_spec
 
     path = tmp_path / "a.db"
     model, optimizer = made()
@@ -258,7 +258,8 @@ def test_figures_and_the_page_mark_the_gap(tmp_path: Path) -> None:
     assert np.asarray(marks.x).tolist() == [20]
     assert "continued after step 19" in marks.text[0]
     assert marks.texttemplate == (" resumed",)
-    spec = curves_spec(Reading(run))
+    reading = Reading(run)
+    spec = curves_spec(Subject(reading, ReportLinks({}), "a"))
     assert [line["x0"] for line in spec["layout"]["shapes"] if line["type"] == "line"] == [20]
     assert " in 2 sessions · finished" in subtitle_of(Reading(run))
 

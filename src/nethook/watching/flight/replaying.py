@@ -183,7 +183,7 @@ class _Whole(nn.Module):
 def _part_of(flight: Flight, model: nn.Module) -> nn.Module:
     """What was called: of a model that is never called as a whole, the part that served as it."""
     called = flight.training.keys()
-    if not called or called == _names(model):
+    if called <= _names(model):
         return model
     parts = [part for part in model.modules() if called == _names(part)]
     return parts[0] if len(parts) == 1 else model

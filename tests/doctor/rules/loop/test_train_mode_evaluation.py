@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nethook.doctor.rules import train_mode_evaluation
+from nethook.doctor.rules.loop import train_mode_evaluation
 from tests.doctor.ill import ON, modes, stuck
 
 

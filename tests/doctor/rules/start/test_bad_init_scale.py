@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nethook.doctor.rules import bad_init_scale
+from nethook.doctor.rules.start import bad_init_scale
 from tests.doctor.ill import bad, scales, stuck, well
 from tests.doctor.synthetic import Made, falling, flat
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nethook.doctor.rules import dead_units
+from nethook.doctor.rules.symptoms import dead_units
 from tests.doctor.ill import ILL, sparse, stuck
 from tests.doctor.synthetic import Made
 

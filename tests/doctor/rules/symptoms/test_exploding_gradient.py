@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nethook.doctor.rules import exploding_gradient
+from nethook.doctor.rules.symptoms import exploding_gradient
 from tests.doctor.ill import stuck
 from tests.doctor.synthetic import Made
 

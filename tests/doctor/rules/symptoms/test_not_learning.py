@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nethook.doctor.rules import not_learning
+from nethook.doctor.rules.symptoms import not_learning
 from tests.doctor.ill import bad, stuck
 from tests.doctor.synthetic import Made, flat
 

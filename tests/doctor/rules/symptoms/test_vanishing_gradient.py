@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nethook.doctor.rules import vanishing_gradient
+from nethook.doctor.rules.symptoms import vanishing_gradient
 from tests.doctor.ill import layers, stuck
 
 

@@ -23,7 +23,7 @@ from nethook.hooks.scope import Scope
 from nethook.interp.sweeping.answering import answered_before
 from nethook.interp.sweeping.base import BaseRun
 from nethook.interp.sweeping.batches import Repeated
-from nethook.interp.sweeping.cells import Cell
+from nethook.interp.sweeping.cells import Cell, put_all
 from nethook.interp.sweeping.changes import At, Change
 from nethook.interp.sweeping.sites import Site
 
@@ -148,10 +148,15 @@ class Runner:
         rows = value.shape[site.batch] // plan.copies
         known = self._known(site, call)
         new = value.clone()
+        if known is not None:
+            put_all(cells, known, new, site.batch)
+            return site.replaced(output, new)
         for slot, cell in cells:
             part = value.narrow(site.batch, slot * rows, rows)
-            other = known if known is not None else self._change.new(part, self._at(site, call))
-            cell.put(other, new.narrow(site.batch, slot * rows, rows))
+            cell.put(
+                self._change.new(part, self._at(site, call)),
+                new.narrow(site.batch, slot * rows, rows),
+            )
         return site.replaced(output, new)
 
     def _known(self, site: Site, call: int) -> torch.Tensor | None:

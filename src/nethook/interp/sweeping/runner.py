@@ -20,7 +20,7 @@ from nethook.hooks.layouts.unhookable import routed_modules
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.scope import Scope
-from nethook.interp.sweeping.answering import answered_before
+from nethook.interp.sweeping.answering import answerable, answered_before
 from nethook.interp.sweeping.base import BaseRun
 from nethook.interp.sweeping.batches import Repeated
 from nethook.interp.sweeping.cells import Cell, put_all
@@ -66,12 +66,13 @@ class Runner:
         """A block in which chunks can be run; with `single`, of one cell each."""
         base = self._base
         answered: dict[str, nn.Module] = {}
+        able = [] if base.whole else answerable(base.recording, base.dims, single=single)
         for site in self._sites.values():
-            before = []
-            if not base.whole and not site.is_input:
-                before = answered_before(site.moment, base.recording, base.dims, single=single)
+            before = [] if site.is_input else answered_before(site.moment, able)
             self._answers[site.address] = [called.address for called in before]
             for called in before:
+                if called.address in answered:
+                    continue
                 assert called.module is not None
                 answered[called.address] = called.module
                 dims = base.dims.get(called.address, ())

@@ -8,7 +8,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 import nethook
 from nethook import edits, interp
 from nethook.addresses.tree import Tree
-from nethook.interp.sweeping.answering import answered_before, why_hooked
+from nethook.interp.sweeping.answering import answerable, answered_before, why_hooked
 from nethook.interp.sweeping.recording import record
 from tests.interp.sweeping.plain_loop import plain_loop
 
@@ -163,7 +163,10 @@ def test_the_outermost_calls_that_have_ended():
     tree = Tree(model)
     recording = record(tree, lambda: model(torch.ones(1, 2)), modules=set(tree.addresses))
     names = lambda at: [  # noqa: E731
-        c.address for c in answered_before(recording.calls[at].ended[0], recording, {}, single=True)
+        c.address
+        for c in answered_before(
+            recording.calls[at].ended[0], answerable(recording, {}, single=True)
+        )
     ]
     assert names("a.0") == ["a.0"]
     assert names("a") == ["a"]

@@ -5,6 +5,7 @@ import torch
 from nethook.addresses.inputs import Inputs
 from nethook.interp.sweeping.batches import (
     Repeated,
+    beside,
     beside_another,
     close,
     repeated_inputs,
@@ -21,6 +22,24 @@ def test_inputs_are_repeated_where_they_have_rows():
     assert three.kwargs["n"] == 4
     beside = beside_another(inputs, 2, 0)
     assert beside.args[0].tolist() == [[0, 1, 2], [3, 4, 5], [2, 1, 0], [5, 4, 3]]
+
+
+def test_others_stand_beside_inputs_only_where_no_more_than_rows_differ():
+    x, y, mask = torch.zeros(2, 3), torch.ones(2, 3), torch.ones(3)
+    both = beside(Inputs((x,), {"mask": mask}), Inputs((y,), {"mask": mask.clone()}), 2, 0)
+    assert both.args[0].tolist() == [*x.tolist(), *y.tolist()]
+    assert both.kwargs["mask"] is mask
+    assert beside(Inputs((x,)), Inputs((y,)), 3, 1).args[0].shape == (2, 6)
+    for one, other in (
+        (Inputs((x,)), Inputs((y[:, :2],))),
+        (Inputs((x,)), Inputs((y.double(),))),
+        (Inputs((x,)), Inputs((), {"x": y})),
+        (Inputs((x,), {"mask": mask}), Inputs((y,), {"mask": 2 * mask})),
+        (Inputs((x,), {"a": True}), Inputs((y,), {"a": 1})),
+        (Inputs((x,), {"a": True}), Inputs((y,), {"b": True})),
+        (Inputs((x,), {"a": object()}), Inputs((y,), {"a": object()})),
+    ):
+        assert beside(one, other, 2, 0) is None
 
 
 def test_the_dimension_that_doubles_counts_rows():

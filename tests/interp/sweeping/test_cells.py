@@ -6,7 +6,7 @@ from torch import nn
 
 from nethook.editing.tokens import plain_tokens, tokens_of
 from nethook.errors import SweepError
-from nethook.interp.sweeping.cells import cells_of, check_over, position_dim
+from nethook.interp.sweeping.cells import cells_of, check_over, position_dim, put_all
 
 ANY = plain_tokens(3, torch.device("cpu"))
 
@@ -64,3 +64,18 @@ def test_what_over_may_be():
         SweepError, match=r"the index \(slice\(7, 9, None\),\) means nothing of 'x'"
     ):
         cells_of([(slice(7, 9),)], torch.zeros(2, 3), 0, "x", None, ANY)
+
+
+@pytest.mark.parametrize(("over", "batch"), [("positions", 0), ("positions", 1), ("pixels", 0)])
+def test_cells_are_put_into_copies_at_once_as_one_by_one(over, batch):
+    shape = (2, 4, 3, 5) if over == "pixels" else (2, 3, 5) if batch == 0 else (3, 2, 5)
+    new, copies = torch.randn(shape), 4
+    cells = list(enumerate(cells_of(over, new, batch, "x", None, ANY)[:copies]))
+    cells = [(copies - 1 - slot, cell) for slot, cell in cells]
+    times = [copies if dim == batch else 1 for dim in range(new.ndim)]
+    into, expected = (torch.zeros(shape, dtype=torch.double).repeat(times) for _ in range(2))
+    put_all(cells, new, into, batch)
+    for slot, cell in cells:
+        cell.put(new, expected.narrow(batch, slot * 2, 2))
+    assert torch.equal(into, expected)
+    assert into.any()

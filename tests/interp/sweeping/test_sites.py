@@ -70,3 +70,30 @@ def test_a_part_of_a_nested_output_is_changed():
     )
     assert not one.effect.any()  # the last state is not used
     assert one.whole == ""
+
+
+class Merged(nn.Module):
+    """Attention that has rows and heads in one dimension."""
+
+    def forward(self, x):
+        parts = x.reshape(x.shape[0], x.shape[1], 2, -1).transpose(1, 2).flatten(0, 1)
+        weights = torch.bmm(parts, parts.transpose(1, 2)).softmax(-1)
+        mixed = torch.bmm(weights, parts)
+        return mixed.unflatten(0, (-1, 2)).transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize(
+    ("model", "at", "words"),
+    [
+        (nn.Sequential(Merged()), "0", r"'0/bmm#1' has rows and heads in one dimension\. Sweep"),
+        (
+            nn.TransformerEncoderLayer(4, 2, 4, batch_first=True).eval(),
+            "self_attn",
+            r"'self_attn' is an nn\.MultiheadAttention, which mixes heads",
+        ),
+    ],
+)
+def test_attention_without_heads_that_can_be_changed_is_refused(model, at, words):
+    options = {"over": "heads", "change": edits.zero(), "metric": lambda out: out[:, 0, 0]}
+    with pytest.raises(SweepError, match=words):
+        interp.sweep(model, torch.randn(2, 3, 4), at=at, **options)

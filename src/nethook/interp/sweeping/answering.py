@@ -6,6 +6,8 @@ still right, unless calling them does more than return a value.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from nethook.addresses.tree import Tree
@@ -73,20 +75,23 @@ def why_opaque(recording: Recording, last: int) -> str:
     return ""
 
 
-def answered_before(
-    moment: int, recording: Recording, dims: dict[str, Dims], *, single: bool
-) -> list[Called]:
-    """The outermost modules whose only call had ended at a moment, and that can be answered.
+def answerable(recording: Recording, dims: dict[str, Dims], *, single: bool) -> list[Called]:
+    """The modules that were called once and can be answered, in the order in which they began.
 
     With `single` their rows need not be known: there is one copy of each.
     """
-    inside: list[tuple[int, int]] = []
-    answered = []
     able = (called for called in recording.calls.values() if _able(called, dims, single=single))
-    for called in sorted(able, key=lambda called: called.began[0]):
-        began, ended = called.began[0], called.ended[0]
-        if ended <= moment and not any(b < began and ended < e for b, e in inside):
-            inside.append((began, ended))
+    return sorted(able, key=lambda called: called.began[0])
+
+
+def answered_before(moment: int, able: Sequence[Called]) -> list[Called]:
+    """The outermost of the answerable modules whose call had ended at a moment."""
+    latest = 0  # end of those that were found: what ends before it, and began later, is inside
+    answered = []
+    for called in able:
+        ended = called.ended[0]
+        if latest < ended <= moment:
+            latest = ended
             answered.append(called)
     return answered
 

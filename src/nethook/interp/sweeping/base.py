@@ -6,6 +6,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from nethook.errors import SweepError
 from nethook.interp.sweeping.answering import Written, why_hooked, why_opaque
 from nethook.interp.sweeping.batches import (
     Dims,
+    beside,
     beside_another,
     close,
     mapped_inputs,
@@ -35,14 +37,28 @@ from nethook.restoring.randomness import devices_in_use, save_random_states
 
 Metric = Callable[[Any], torch.Tensor]
 _DIMS_OF_INPUTS = (0, 1)  # along which the rows of inputs may be
+_FAR = 0.01  # of the base's metric: a source as far from it shows whether rows mix
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What the source gave in one batch with the base: all but the last bits are its own."""
+
+    values: dict[str, list[torch.Tensor]]
+    metric: torch.Tensor
 
 
 class BaseRun:
-    """One run of a model on the base, and a second one that shows how rows are laid out."""
+    """One run of a model on the base, and a second one that shows how rows are laid out.
+
+    In the second one the base stands beside `source` where that has its shape, or else beside a
+    changed copy of itself.
+    """
 
     def __init__(
-        self, model: nn.Module, tree: Tree, inputs: Inputs, metric: Metric, wanted: Wanted
-    ) -> None:
+        self, model: nn.Module, tree: Tree, inputs: Inputs, metric: Metric, wanted: Wanted,
+        source: Inputs | None = None,
+    ) -> None:  # fmt: skip
         self.tree = tree
         self.model = model  # with its wrappers, which the tree looks through
         self.inputs = inputs
@@ -71,7 +87,8 @@ class BaseRun:
         self.position_dims: dict[str, int] = {}
         self._output_dims: Dims | None = None
         self._input_dim = 0
-        self.mixed = self._why_mixed()
+        self.beside: Beside | None = None
+        self.mixed = self._why_mixed(source)
         self.whole = self.whole or self._why_whole()
         for site in self.sites:
             site.batch = self._batch_of(site)
@@ -157,7 +174,7 @@ class BaseRun:
             return self.mixed
         return why_opaque(self.recording, max(site.moment for site in self.sites))
 
-    def _why_mixed(self) -> str:
+    def _why_mixed(self, source: Inputs | None) -> str:
         """Why several copies cannot share a batch; "" where they can. Learns where rows are."""
         if self.draws or self._state:
             return "random numbers or written buffers differ between batches"
@@ -167,10 +184,13 @@ class BaseRun:
             if not any(t.ndim > dim and t.shape[dim] == self.rows for t in given):
                 continue
             try:
+                if source is not None and self._stands_beside(source, dim):
+                    self._input_dim = dim
+                    return ""
                 doubled, self.seconds_of_two = self._recorded(
                     beside_another(self.inputs, self.rows, dim)
                 )
-                why = self._read_rows(doubled)
+                why, _ = self._read_rows(doubled)
             except SweepError:
                 raise
             except Exception as error:  # of the model's or the metric's, for a batch of two
@@ -180,7 +200,37 @@ class BaseRun:
                 return ""
         return why or f"no input has {self.rows} rows, as many as the metric has numbers"
 
-    def _read_rows(self, doubled: Recording) -> str:
+    def _stands_beside(self, source: Inputs, dim: int) -> bool:
+        """Whether the source could run in one batch with the base, and the base was the same."""
+        joined = beside(self.inputs, source, self.rows, dim)
+        if joined is None:
+            return False
+        doubled, self.seconds_of_two = self._recorded(joined)
+        why, both = self._read_rows(doubled)
+        if why or both is None:
+            return False
+        metric = both[self.rows :]
+        # A source that is nearly the base would hardly show in it, even if rows were mixed.
+        if not (metric - self.metric).abs().max() > _FAR * self.metric.abs().max():
+            return False
+        values: dict[str, list[torch.Tensor]] = {}
+        for site in self.sites:
+            if site.is_input:
+                values[site.address] = [site.tensor((source.args, dict(source.kwargs)))]
+                continue
+            dims = self.dims.get(site.address)
+            if dims is None:
+                return False
+            outputs = doubled.calls[site.address].outputs
+            values[site.address] = [
+                site.tensor(split_cells(output, dims, 1, self.rows)) for output in outputs
+            ]
+        self.beside = Beside(values, metric)
+        return True
+
+    def _read_rows(self, doubled: Recording) -> tuple[str, torch.Tensor | None]:
+        """Why rows cannot share a batch, and the metric of a batch of two."""
+        self.dims = {}
         for address, called in self.recording.calls.items():
             twin = doubled.calls.get(address)
             if twin is None or len(twin.outputs) != len(called.outputs):
@@ -191,11 +241,11 @@ class BaseRun:
         dims = row_dims(self.recording.output, doubled.output)
         both = self._both(doubled.output, dims)
         if both is None:
-            return "the metric of a batch of two copies has another number of rows"
+            return "the metric of a batch of two copies has another number of rows", None
         if not close(both[: self.rows], self.metric):
             self.dims = {}
-            return "rows of a batch depend on each other"
-        return ""
+            return "rows of a batch depend on each other", None
+        return "", both
 
     def _both(self, output: Any, dims: Dims | None) -> torch.Tensor | None:
         """The metric of two copies: of both at once, or else of each by itself."""

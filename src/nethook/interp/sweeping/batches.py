@@ -1,7 +1,7 @@
 """Several copies of a batch as one: which dimension of what counts rows, and whether rows mix.
 
-Nothing is declared. The base is run once more beside a changed copy of itself: the dimension whose
-length has doubled counts rows, and the first half must be as it was.
+Nothing is declared. The base is run once more beside the source or a changed copy of itself: the
+dimension whose length has doubled counts rows, and the first half must be as it was.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import torch
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, tensors
 from nethook.torch_private import version_of
+
+_PLAIN = (type(None), bool, int, float, str)
 
 Dims = tuple[int | None, ...]
 """For each tensor of a value the dimension that counts rows; None where none does."""
@@ -62,6 +64,36 @@ def beside_another(inputs: Inputs, rows: int, dim: int) -> Inputs:
         return torch.cat([tensor, other], dim)
 
     return mapped_inputs(joined, inputs)
+
+
+def beside(inputs: Inputs, other: Inputs, rows: int, dim: int) -> Inputs | None:
+    """The inputs, and after them others; None where these differ in more than the rows."""
+    ones, twos = ((given.args, dict(given.kwargs)) for given in (inputs, other))
+    mine, theirs = tensors(ones), tensors(twos)
+    if [path for path, _ in mine] != [path for path, _ in theirs] or _rest(ones) != _rest(twos):
+        return None
+    pairs = [(one, two) for (_, one), (_, two) in zip(mine, theirs, strict=True)]
+    for one, two in pairs:
+        if (one.shape, one.dtype, one.device) != (two.shape, two.dtype, two.device):
+            return None
+        if not has_rows(one, rows, dim) and not torch.equal(one, two):
+            return None
+    each = iter(pairs)
+
+    def joined(_: torch.Tensor) -> torch.Tensor:
+        one, two = next(each)
+        return torch.cat([one, two], dim) if has_rows(one, rows, dim) else one
+
+    return mapped_inputs(joined, inputs)
+
+
+def _rest(value: Any) -> Any:
+    """A value without its tensors, to compare: plain data, and the identities of objects."""
+
+    def known(part: Any) -> Any:
+        return type(part), part if isinstance(part, _PLAIN) else id(part)
+
+    return map_tensors(lambda _: None, value, known)
 
 
 def row_dims(alone: Any, doubled: Any) -> Dims | None:

@@ -25,6 +25,7 @@ class Cell:
     label: str
     index: Index | torch.Tensor
     rows: torch.Tensor | None = None  # the rows that have it; None: all of them
+    along: tuple[int, int] | None = None  # the dimension and the number, where that is all it is
 
     def put(self, new: torch.Tensor, into: torch.Tensor) -> None:
         """Writes this part of a new value into another."""
@@ -32,6 +33,26 @@ class Cell:
             into.copy_(torch.where(self.index.to(into.device), new.to(into.dtype), into))
         else:
             into[self.index] = new[self.index].to(into.dtype)
+
+
+def put_all(
+    cells: Sequence[tuple[int, Cell]], new: torch.Tensor, into: torch.Tensor, batch: int
+) -> None:
+    """Writes parts of one new value into a batch of copies: (number of the copy, cell) each."""
+    rows = new.shape[batch]
+    new = new.to(into.dtype)
+    dims = {cell.along[0] if cell.along is not None else None for _, cell in cells}
+    dim = dims.pop()
+    if len(cells) > 1 and not dims and dim is not None and dim != batch:
+        # All at once: a write for each would take longer than what small models compute.
+        copies = into.unflatten(batch, (-1, rows))
+        copies = copies.movedim((batch, dim + (dim > batch)), (0, 1))
+        numbers = torch.tensor([cell.along[1] for _, cell in cells if cell.along is not None])
+        slots = torch.tensor([slot for slot, _ in cells])
+        copies[slots, numbers] = new.movedim(dim, 0)[numbers]
+        return
+    for slot, cell in cells:
+        cell.put(new, into.narrow(batch, slot * rows, rows))
 
 
 def check_over(over: Over) -> str:
@@ -107,7 +128,10 @@ def _show(part: object) -> str:
 
 def _along(value: torch.Tensor, dim: int) -> list[Cell]:
     before = (slice(None),) * dim
-    return [Cell(str(number), (*before, number)) for number in range(value.shape[dim])]
+    return [
+        Cell(str(number), (*before, number), along=(dim, number))
+        for number in range(value.shape[dim])
+    ]
 
 
 def _positions(value: torch.Tensor, batch: int, site: str, tokens: Tokens) -> list[Cell]:

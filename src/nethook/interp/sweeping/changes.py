@@ -43,6 +43,8 @@ class Change(ABC):
 
     source: torch.Tensor | None = None
     """The metric of the run that values are taken from, where there is one."""
+    beside: object = None
+    """Inputs whose values will be asked for, and that may run in one batch with the base."""
 
     @abstractmethod
     def prepare(self, runs: Runs) -> None:
@@ -69,7 +71,7 @@ class take(Change):  # noqa: N801  used like a function
     """
 
     def __init__(self, source: object, positions: Sequence[tuple[int, int]] | None = None) -> None:
-        self._inputs = source
+        self.beside = self._inputs = source
         self._pairs = None if positions is None else [tuple(pair) for pair in positions]
         if self._pairs is not None and any(len(pair) != 2 for pair in self._pairs):
             raise OptionError(

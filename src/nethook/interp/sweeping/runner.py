@@ -20,10 +20,10 @@ from nethook.hooks.layouts.unhookable import routed_modules
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.scope import Scope
-from nethook.interp.sweeping.answering import answered_before
+from nethook.interp.sweeping.answering import answerable, answered_before
 from nethook.interp.sweeping.base import BaseRun
 from nethook.interp.sweeping.batches import Repeated
-from nethook.interp.sweeping.cells import Cell
+from nethook.interp.sweeping.cells import Cell, put_all
 from nethook.interp.sweeping.changes import At, Change
 from nethook.interp.sweeping.sites import Site
 
@@ -66,12 +66,13 @@ class Runner:
         """A block in which chunks can be run; with `single`, of one cell each."""
         base = self._base
         answered: dict[str, nn.Module] = {}
+        able = [] if base.whole else answerable(base.recording, base.dims, single=single)
         for site in self._sites.values():
-            before = []
-            if not base.whole and not site.is_input:
-                before = answered_before(site.moment, base.recording, base.dims, single=single)
+            before = [] if site.is_input else answered_before(site.moment, able)
             self._answers[site.address] = [called.address for called in before]
             for called in before:
+                if called.address in answered:
+                    continue
                 assert called.module is not None
                 answered[called.address] = called.module
                 dims = base.dims.get(called.address, ())
@@ -148,10 +149,15 @@ class Runner:
         rows = value.shape[site.batch] // plan.copies
         known = self._known(site, call)
         new = value.clone()
+        if known is not None:
+            put_all(cells, known, new, site.batch)
+            return site.replaced(output, new)
         for slot, cell in cells:
             part = value.narrow(site.batch, slot * rows, rows)
-            other = known if known is not None else self._change.new(part, self._at(site, call))
-            cell.put(other, new.narrow(site.batch, slot * rows, rows))
+            cell.put(
+                self._change.new(part, self._at(site, call)),
+                new.narrow(site.batch, slot * rows, rows),
+            )
         return site.replaced(output, new)
 
     def _known(self, site: Site, call: int) -> torch.Tensor | None:

@@ -78,6 +78,16 @@ class Wanted:
         self.modules = [site.address for site, _ in find_modules(tree, modules).values()]
         self.heads = over == "heads"
         self.by_tokens = over == "positions"
+        self.multihead = (
+            [
+                address
+                for address, module in zip(tree.addresses, tree.modules, strict=True)
+                if isinstance(module, nn.MultiheadAttention)
+                and any(is_inside(address, m) for m in self.modules)
+            ]
+            if self.heads
+            else []
+        )
         self.searched: list[OpPattern] = list(self.ops)
         if self.heads and self.modules:
             self.searched += [OpPattern(f"**/{name}") for name in _ATTENTION]
@@ -133,6 +143,8 @@ def found_sites(wanted: Wanted, recording: Recording, inputs: Inputs) -> list[Si
             if called.ended and (address in meant or _means(wanted.ops, called))
         ]
     if not addresses:
+        if wanted.heads:
+            _check_heads(wanted, recording)
         raise SweepError(
             f"`at` must mean something that runs; nothing of {wanted.at!r} ran with base"
             + (
@@ -195,6 +207,29 @@ def _attention(wanted: Wanted, recording: Recording) -> list[str]:
         elif op.startswith("softmax") and value.ndim == 4:
             found += _mixed(called, ops[number + 1 :])
     return list(dict.fromkeys([*named, *found]))
+
+
+def _check_heads(wanted: Wanted, recording: Recording) -> None:
+    """An error where there is attention, but no value in which its heads can be changed."""
+    instead = 'Sweep its module over="units" or over="positions" instead.'
+    if wanted.multihead:
+        raise SweepError(
+            f'over="heads" needs attention that returns its heads; {wanted.multihead[0]!r} is an '
+            "nn.MultiheadAttention, which mixes heads and projects them in one operation. "
+            f"{instead}"
+        )
+    weighing: set[str] = set()  # modules that have computed a softmax
+    for called in recording.calls.values():
+        module, _, op = called.address.rpartition("/")
+        if called.module is not None or not any(is_inside(module, m) for m in wanted.modules):
+            continue
+        if op.startswith("softmax"):
+            weighing.add(module)
+        elif op.startswith("bmm") and module in weighing:
+            raise SweepError(
+                f'over="heads" needs heads in a dimension of their own; {called.address!r} has '
+                f"rows and heads in one dimension. {instead}"
+            )
 
 
 def _mixed(softmax: Called, later: list[Called]) -> list[str]:

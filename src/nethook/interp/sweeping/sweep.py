@@ -119,6 +119,9 @@ class _Study:
 
     def values(self, inputs: object) -> dict[str, list[torch.Tensor]]:
         """The values of all sites for other inputs, by site and call."""
+        beside = self.base.beside
+        if beside is not None and inputs is self._change.beside:
+            return beside.values
         given = moved_inputs(inputs, self._device)
         recording = self.base.recorded(given)
         self._output = given, recording.output
@@ -138,6 +141,9 @@ class _Study:
 
     def metric(self, inputs: object) -> torch.Tensor:
         """The metric for the inputs whose values were asked for last."""
+        beside = self.base.beside
+        if beside is not None and inputs is self._change.beside:
+            return beside.metric
         numbers = self.base.checked(self._output[1])
         if len(numbers) != self.base.rows:
             raise SweepError(
@@ -158,7 +164,10 @@ class _Study:
         begun = time.perf_counter()
         tree = Tree(self._model)
         wanted = Wanted(tree, self._at, kind)
-        base = self._base = BaseRun(self._model, tree, self.inputs, self._metric, wanted)
+        source = None
+        if rows != 1 and self._change.beside is not None:
+            source = moved_inputs(self._change.beside, self._device)
+        base = self._base = BaseRun(self._model, tree, self.inputs, self._metric, wanted, source)
         cells = [base.cells(self._over, site) for site in base.sites]
         labels = max(([cell.label for cell in row] for row in cells), key=len)
         places = [
@@ -166,8 +175,10 @@ class _Study:
             for number, (site, row) in enumerate(zip(base.sites, cells, strict=True))
             for cell in row
         ]
-        self._change.prepare(self)
         count, notes = self._rows(rows, len(places), len(labels), ranks)
+        if count == 1:
+            base.beside = None  # one cell per run is exact, and so is its source
+        self._change.prepare(self)
         shape = len(base.sites), len(labels)
         values = torch.full((*shape, base.rows), torch.nan, dtype=base.metric.dtype)
         done = torch.zeros(shape, dtype=torch.bool)

@@ -29,7 +29,7 @@ PROGRAMS = ROOT / "zoo" / "programs"
 FOLDERS = (PROGRAMS, *sorted((ROOT / "zoo" / "wild").iterdir()))
 WITHOUT = {
     "replica-divergence": "It takes several processes, and has no example here.",
-    "missing-terminal-mask": "It is a question about a loop with episodes, and has no example here.",
+    "missing-terminal-mask": "It is a question about episodes, and has no example here.",
     "doubtful-result": "It says that nothing else can be said, and has no example here.",
 }
 """Codes that no program of the zoo has, and why."""

@@ -316,7 +316,7 @@ def watch_functional_call(name: str) -> None:
     model, weights = network(name, seed=5), network(name)
     optimizer = torch.optim.SGD(weights.parameters(), 0.1)
     # It holds nothing of the model, and watching says so.
-    with (
+    with (  # noqa: PT031  the warning comes at the beginning
         pytest.warns(WatchWarning, match="holds none of them"),
         watching(model, optimizer) as rows,
     ):

@@ -862,9 +862,10 @@ def test_shared_layers(follow):
 
 
 def test_update_below_precision(follow):
+    torch.manual_seed(0)  # the rule asks whether the loss falls, which is a matter of luck here
     model = mlp().to(torch.bfloat16)
     optimizer = sgd(model, 1e-6)
-    data = [(x.to(torch.bfloat16), y) for x, y in batches(40)]
+    data = [(x.to(torch.bfloat16), y) for x, y in batches(120)]
     run = follow(model, optimizer, train(model, optimizer, data))
     updates = run.series("0.weight", "updates")
     assert site(run, "0.weight")["dtype"] == "bfloat16"

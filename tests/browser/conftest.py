@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -120,9 +121,14 @@ def outside(url: str, opened: str) -> list[str]:
     return [] if url.startswith((own, "data:", "blob:")) else [f"request: {url}"]
 
 
-def violations(page: Page) -> list[str]:
+ANY: Final = ("minor", "moderate", "serious", "critical")
+SERIOUS: Final = ("serious", "critical")
+
+
+def violations(page: Page, impacts: tuple[str, ...] = ANY) -> list[str]:
     """What hinders people who do not see or do not use a mouse, as axe tells."""
     return [
         f"{violation['id']}: {violation['nodes'][0]['html'][:200]}"
         for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in impacts
     ]

@@ -13,7 +13,11 @@ import torch
 from torch import nn
 
 from nethook.restoring import randomness
-from nethook.restoring.randomness import random_states_unchanged, seed_everything
+from nethook.restoring.randomness import (
+    random_states,
+    random_states_unchanged,
+    seed_everything,
+)
 from nethook.restoring.unchanged import unchanged
 
 
@@ -121,3 +125,13 @@ def test_numpy_is_not_imported_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with unchanged(nn.Identity(), seed=5):
         pass
     assert "numpy" not in randomness.sys.modules
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda: torch.rand(1), random.random, np.random.rand], ids=["torch", "python", "numpy"]
+)
+def test_states_are_equal_where_nothing_was_drawn(draw: Any) -> None:
+    before = random_states()
+    assert random_states() == before
+    draw()
+    assert random_states() != before

@@ -42,6 +42,18 @@ def save_random_states(kind_in_use: str | None = None) -> Undo:
     return put_back
 
 
+def random_states() -> tuple[Any, ...]:
+    """The states of torch, Python and numpy as plain values: equal where nothing was drawn."""
+    devices = devices_in_use()
+    states = [torch.default_generator.get_state()]
+    if devices is not None and hasattr(devices, "get_rng_state_all"):
+        states += devices.get_rng_state_all()
+    numpy = sys.modules.get("numpy")
+    legacy = None if numpy is None else numpy.random.get_state(legacy=False)["state"]
+    drawn = None if legacy is None else (legacy["pos"], legacy["key"].tobytes())
+    return [state.cpu().numpy().tobytes() for state in states], random.getstate(), drawn
+
+
 def seed_everything(seed: int) -> None:
     """The same numbers from here on. `torch.manual_seed` would also seed devices not in use yet."""
     torch.default_generator.manual_seed(seed)

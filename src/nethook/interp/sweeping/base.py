@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +31,7 @@ from nethook.interp.sweeping.batches import (
 from nethook.interp.sweeping.cells import Cell, Over, cells_of, position_dim
 from nethook.interp.sweeping.recording import Recording, record
 from nethook.interp.sweeping.sites import Site, Wanted, found_sites
-from nethook.restoring.randomness import devices_in_use, save_random_states
+from nethook.restoring.randomness import devices_in_use, random_states, save_random_states
 
 Metric = Callable[[Any], torch.Tensor]
 _DIMS_OF_INPUTS = (0, 1)  # along which the rows of inputs may be
@@ -73,9 +71,9 @@ class BaseRun:
         self._state = ""  # a buffer that is written to
         self.seconds_of_two = 0.0
         kept = mapped_inputs(torch.clone, inputs)
-        before, given = _random_state(), versions((inputs.args, dict(inputs.kwargs)))
+        before, given = random_states(), versions((inputs.args, dict(inputs.kwargs)))
         self.recording, self.seconds = self._recorded(inputs)
-        self.draws = _random_state() != before
+        self.draws = random_states() != before
         self.writes_inputs = versions((inputs.args, dict(inputs.kwargs))) != given
         if self.writes_inputs:
             self.inputs = kept
@@ -299,15 +297,3 @@ class BaseRun:
 def _now() -> float:
     """Seconds that this thread has computed; of work on other devices, seconds that went by."""
     return time.thread_time() if devices_in_use() is None else time.perf_counter()
-
-
-def _random_state() -> tuple[Any, ...]:
-    """All random states, to compare."""
-    devices = devices_in_use()
-    states = [torch.default_generator.get_state()]
-    if devices is not None and hasattr(devices, "get_rng_state_all"):
-        states += devices.get_rng_state_all()
-    numpy = sys.modules.get("numpy")
-    legacy = None if numpy is None else numpy.random.get_state(legacy=False)["state"]
-    drawn = None if legacy is None else (legacy["pos"], legacy["key"].tobytes())
-    return [state.cpu().numpy().tobytes() for state in states], random.getstate(), drawn

@@ -16,7 +16,7 @@ from nethook.addresses.op_addresses import OpPattern
 from nethook.addresses.tree import Tree
 from nethook.editing.tokens import plain_tokens
 from nethook.errors import SweepError
-from nethook.interp.sweeping.answering import Written, why_hooked, why_opaque
+from nethook.interp.sweeping.answering import why_hooked, why_opaque
 from nethook.interp.sweeping.batches import (
     Dims,
     beside,
@@ -26,12 +26,12 @@ from nethook.interp.sweeping.batches import (
     repeated_inputs,
     row_dims,
     split_cells,
-    versions,
 )
 from nethook.interp.sweeping.cells import Cell, Over, cells_of, position_dim
 from nethook.interp.sweeping.recording import Recording, record
 from nethook.interp.sweeping.sites import Site, Wanted, found_sites
-from nethook.restoring.randomness import devices_in_use, random_states, save_random_states
+from nethook.interp.sweeping.start import SameStart
+from nethook.restoring.randomness import devices_in_use
 
 Metric = Callable[[Any], torch.Tensor]
 _DIMS_OF_INPUTS = (0, 1)  # along which the rows of inputs may be
@@ -62,27 +62,18 @@ class BaseRun:
         self.inputs = inputs
         self._metric = metric
         self._wanted = wanted
-        self._watched = wanted.recorded(self.tree)
-        self._written = Written(tree)
+        self.start = SameStart(tree)
         self.whole = why_hooked(self.tree)
-        self._random = save_random_states()
-        self.writes_inputs = False
-        self.draws = True  # until it is known not to
-        self._state = ""  # a buffer that is written to
         self.seconds_of_two = 0.0
         kept = mapped_inputs(torch.clone, inputs)
-        before, given = random_states(), versions((inputs.args, dict(inputs.kwargs)))
-        self.recording, self.seconds = self._recorded(inputs)
-        self.draws = random_states() != before
-        self.writes_inputs = versions((inputs.args, dict(inputs.kwargs))) != given
-        if self.writes_inputs:
+        with self.start.observed(inputs):
+            self.recording, self.seconds = self._recorded(inputs)
+        if self.start.writes_inputs:
             self.inputs = kept
-        self._state = self._written.which()
         self.metric = self.checked(self.recording.output)
         self.rows = len(self.metric)
         self.sites = found_sites(wanted, self.recording, inputs)
         self.dims: dict[str, Dims] = {}
-        self.position_dims: dict[str, int] = {}
         self._output_dims: Dims | None = None
         self._input_dim = 0
         self.beside: Beside | None = None
@@ -94,29 +85,21 @@ class BaseRun:
     # -- running ------------------------------------------------------------------------------
 
     def _recorded(self, inputs: Inputs) -> tuple[Recording, float]:
-        self.reset()
-        if self.writes_inputs:
-            inputs = mapped_inputs(torch.clone, inputs)
+        self.start.again()
+        inputs = self.start.fresh(inputs)
         begun = _now()
         recording = record(
             self.tree,
             lambda: inputs.call(self.model),
             self._wanted.searched,
-            modules=self._watched,
+            modules=self._wanted.recorded(self.tree),
             tokens_at=self._wanted.around if self._wanted.by_tokens else (),
         )
         return recording, _now() - begun
 
-    def reset(self) -> None:
-        """Random states and buffers as they were before the first run."""
-        if self._state:
-            self._written.put_back()
-        if self.draws:
-            self._random()
-
     def recorded(self, inputs: Inputs) -> Recording:
         """Another run, on other inputs, from the same state: what its sites returned."""
-        self.reset()
+        self.start.again()
         ops = [OpPattern(site.address) for site in self.sites if site.is_op]
         modules = {site.address for site in self.sites}
         return record(self.tree, lambda: inputs.call(self.model), ops, modules=modules)
@@ -124,9 +107,7 @@ class BaseRun:
     def repeated(self, copies: int) -> Inputs:
         """The inputs, so many times."""
         if copies == 1:
-            if self.writes_inputs:
-                return mapped_inputs(torch.clone, self.inputs)
-            return self.inputs
+            return self.start.fresh(self.inputs)
         return repeated_inputs(self.inputs, self.rows, self._input_dim, copies)
 
     # -- numbers ------------------------------------------------------------------------------
@@ -161,10 +142,10 @@ class BaseRun:
     # -- what may be done ---------------------------------------------------------------------
 
     def _why_whole(self) -> str:
-        if self.draws:
+        if self.start.draws:
             return "the model draws random numbers; every run begins with the same random state"
-        if self._state:
-            return f"the model writes to its buffer {self._state!r}"
+        if self.start.buffer:
+            return f"the model writes to its buffer {self.start.buffer!r}"
         for site in self.sites:
             if len(site.called.ended) > 1:
                 return f"{site.address!r} is called {len(site.called.ended)} times in a forward"
@@ -174,7 +155,7 @@ class BaseRun:
 
     def _why_mixed(self, source: Inputs | None) -> str:
         """Why several copies cannot share a batch; "" where they can. Learns where rows are."""
-        if self.draws or self._state:
+        if self.start.draws or self.start.buffer:
             return "random numbers or written buffers differ between batches"
         why = ""
         for dim in _DIMS_OF_INPUTS:
@@ -288,9 +269,7 @@ class BaseRun:
             dim = (1 if site.batch == 0 else 0) if value.ndim > 1 else 0
             tokens = plain_tokens(value.shape[dim], value.device)
         if over == "positions":
-            self.position_dims[site.address] = position_dim(
-                value, site.batch, tokens.length, site.address
-            )
+            site.position_dim = position_dim(value, site.batch, tokens.length, site.address)
         return cells_of(over, value, site.batch, site.address, site.module, tokens)
 
 

@@ -114,7 +114,7 @@ class Runner:
             plan.answered = {a: self._repeated[a] for a in self._answers[first.address]}
         self._plan = plan
         inputs = self._given(plan)
-        base.reset()
+        base.start.again()
         self.runs += 1
         output = inputs.call(base.model)
         return base.numbers(output, plan.copies)
@@ -122,7 +122,7 @@ class Runner:
     def _given(self, plan: _Plan) -> Inputs:
         base = self._base
         inputs = self._inputs.get(plan.copies)
-        if inputs is None or base.writes_inputs:
+        if inputs is None or base.start.writes_inputs:
             inputs = base.repeated(plan.copies)
             self._inputs[plan.copies] = inputs
         for address in plan.changed:
@@ -169,7 +169,7 @@ class Runner:
         return self._new[site.address]
 
     def _at(self, site: Site, call: int) -> At:
-        return At(site.address, call, site.batch, self._base.position_dims.get(site.address))
+        return At(site.address, call, site.batch, site.position_dim)
 
 
 class _Answer(Hook):

@@ -32,6 +32,7 @@ class Site:
     path: Path
     called: Called
     batch: int = 0  # the dimension of rows
+    position_dim: int | None = None  # that of tokens, where cells are positions
 
     @property
     def is_input(self) -> bool:

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from nethook.drawing.saving import CONFIG
-from nethook.drawing.still import still
+from nethook.drawing.stills.still import still
 
 PLOTLY: Final = "application/vnd.plotly.v1+json"
 # Notebooks that know only HTML, and in which Plotly draws by a way of its own.

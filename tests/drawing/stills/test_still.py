@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from nethook.drawing.still import still
+from nethook.drawing.stills.still import still
 from nethook.figures import depth, heatmap, overview, tree
 from tests.figures.shared import training
 

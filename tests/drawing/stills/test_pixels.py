@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from nethook.drawing.pixels import coloured, data_uri, png
+from nethook.drawing.stills.pixels import coloured, data_uri, png
 
 SCALE = [[0.0, "#000000"], [0.5, "#804020"], [1.0, "#ffffff"]]
 

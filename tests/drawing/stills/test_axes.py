@@ -7,7 +7,7 @@ import base64
 import numpy as np
 import pytest
 
-from nethook.drawing.still_axes import array_of, axes_of, edges
+from nethook.drawing.stills.axes import array_of, axes_of, edges
 
 
 def axis(letter="x", values=(0.0, 10.0), kind="scatter", **about):

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from nethook.drawing.palette import FONT, GREY, LINES
-from nethook.drawing.pixels import coloured, data_uri
-from nethook.drawing.still_axes import Axis, array_of, axes_of
+from nethook.drawing.stills.axes import Axis, array_of, axes_of
+from nethook.drawing.stills.pixels import coloured, data_uri
 from nethook.text.numbers import number
 
 WIDTH: Final = 900

@@ -3,10 +3,14 @@
 scikit-build-core can do this by itself where compiling fails (`if.failed`), but not where CMake is
 missing or broken; and it then compiles twice, once for the metadata alone. An install without any
 build tool must succeed: tests/test_packaging.py holds that promise.
+
+A release must not ship a pure wheel by accident: with NETHOOK_REQUIRE_NATIVE=1 a kernel that cannot
+be built ends the build.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from scikit_build_core import build as skbuild
@@ -40,10 +44,12 @@ def build_wheel(
     config_settings: Settings = None,
     metadata_directory: str | None = None,  # noqa: ARG001 - its tag is that of a pure wheel
 ) -> str:
-    """Build the wheel, pure where the native kernel cannot be built."""
+    """Build the wheel, pure where the native kernel cannot be built (unless it must be)."""
     try:
         return skbuild.build_wheel(wheel_directory, config_settings)
     except (CMakeNotFoundError, SystemExit):  # SystemExit: CMake or the compiler failed
+        if os.environ.get("NETHOOK_REQUIRE_NATIVE", "") not in ("", "0"):
+            raise
         return skbuild.build_wheel(wheel_directory, {**(config_settings or {}), **PURE})
 
 

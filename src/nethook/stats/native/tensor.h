@@ -24,10 +24,10 @@ class Asking {
     keys_ = item("keys");
     PyObject* plain = item("plain");
     plain_count_ = 0;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(plain) && i < 4; ++i)
-      plain_[plain_count_++] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(plain, i));
+    for (Py_ssize_t i = 0; i < PyTuple_Size(plain) && i < 4; ++i)
+      plain_[plain_count_++] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(plain, i));
     PyObject* types = item("types");
-    for (int i = 0; i < TYPES; ++i) types_[i] = PyTuple_GET_ITEM(types, i);
+    for (int i = 0; i < TYPES; ++i) types_[i] = PyTuple_GetItem(types, i);
     raw_repr_ = PyUnicode_InternFromString("raw_repr");
     dtype_ = PyUnicode_InternFromString("dtype");
     shape_ = PyUnicode_InternFromString("shape");
@@ -45,8 +45,8 @@ class Asking {
   bool is_plain(PyObject* tensor) const {
     PyObject* kind = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
     if (kind != tensor_ && kind != parameter_) return false;
-    PyObject* set = checked(PyObject_CallOneArg(keys_, tensor));
-    PyObject* raw = PyObject_CallMethodNoArgs(set, raw_repr_);
+    PyObject* set = checked(call(keys_, tensor));
+    PyObject* raw = ask(set, raw_repr_);
     Py_DECREF(set);
     const uint64_t keys = PyLong_AsUnsignedLongLong(checked(raw));
     Py_DECREF(raw);
@@ -76,14 +76,14 @@ class Asking {
   // lies in one piece has one dimension.
   Asked readable_grad(PyObject* grad, Job& job) const {
     if (!known_ || !is_readable_grad(grad)) return tensor(grad, job);
-    PyObject* flat = checked(PyObject_CallMethodNoArgs(grad, is_contiguous_));
+    PyObject* flat = checked(ask(grad, is_contiguous_));
     Py_DECREF(flat);
     if (flat != Py_True) return tensor(grad, job);
     Asked asked;
     const int type = type_of(grad);
     if (type == TYPES) return asked;
     asked.type = type;
-    asked.elements = int64_t(number(PyObject_CallMethodNoArgs(grad, numel_)));
+    asked.elements = int64_t(number(ask(grad, numel_)));
     job.dims = 1;
     job.dim[0] = {asked.elements, 1, false};
     job.data = reinterpret_cast<const char*>(start(grad, type));
@@ -96,14 +96,14 @@ class Asking {
     const int type = type_of(tensor);
     if (type == TYPES) return asked;
     PyObject* shape = checked(PyObject_GetAttr(tensor, shape_));
-    PyObject* stride = PyObject_CallMethodNoArgs(tensor, stride_);
+    PyObject* stride = ask(tensor, stride_);
     if (!stride) Py_DECREF(shape);
     checked(stride);
-    job.dims = int(PyTuple_GET_SIZE(shape));
+    job.dims = int(PyTuple_Size(shape));
     if (job.dims <= MAX_DIMS) asked.type = type;
     for (int i = 0; i < job.dims && i < MAX_DIMS; ++i) {
-      job.dim[i] = {PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i)),
-                    PyLong_AsLongLong(PyTuple_GET_ITEM(stride, i)), false};
+      job.dim[i] = {PyLong_AsLongLong(PyTuple_GetItem(shape, i)),
+                    PyLong_AsLongLong(PyTuple_GetItem(stride, i)), false};
       asked.elements *= job.dim[i].size;
     }
     Py_DECREF(shape);
@@ -117,9 +117,9 @@ class Asking {
   // The address of the first element, to be read only: `data_ptr()` would make a copy-on-write
   // tensor a real copy.
   uintptr_t start(PyObject* tensor, int type) const {
-    const uintptr_t storage = number(PyObject_CallOneArg(data_address_, tensor));
+    const uintptr_t storage = number(call(data_address_, tensor));
     if (!storage) return 0;
-    const int64_t offset = int64_t(number(PyObject_CallMethodNoArgs(tensor, offset_)));
+    const int64_t offset = int64_t(number(ask(tensor, offset_)));
     return storage + uintptr_t(offset * SIZES[type]);
   }
 
@@ -146,6 +146,18 @@ class Asking {
     PyObject* found = PyDict_GetItemString(known_, name);
     if (!found) throw nanobind::key_error(name);
     return found;
+  }
+
+  // Only what the stable interface of Python has: one build serves 3.12 and every later version.
+  static PyObject* call(PyObject* function, PyObject* argument) {
+    PyObject* arguments[] = {nullptr, argument};
+    return PyObject_Vectorcall(function, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+  }
+
+  static PyObject* ask(PyObject* object, PyObject* method) {
+    PyObject* arguments[] = {nullptr, object};
+    return PyObject_VectorcallMethod(method, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                     nullptr);
   }
 
   static PyObject* checked(PyObject* made) {

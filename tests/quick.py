@@ -55,6 +55,7 @@ SLOW: Final = {
         "running/test_examples_are_healthy.py",
         "running/test_following.py",
         "running/test_imports.py",
+        "running/test_many_nodes.py",
         "running/test_program.py",
         "running/test_runner.py",
         "running/test_saving.py",

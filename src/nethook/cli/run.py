@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any, Final
@@ -20,6 +19,7 @@ from nethook.running.imports import keep_apart
 from nethook.running.options import RunOptions
 from nethook.running.program import Program
 from nethook.running.runner import Outcome, run_program
+from nethook.runs.launch import launch
 
 SEVERITIES: Final = ("info", "warning", "error")
 _WITH_VALUE: Final = (
@@ -252,7 +252,7 @@ def _start_page(chosen: RunOptions, *, show: bool) -> None:
     if lacking := missing():
         parser().error(f"--ui: {lacking}")
     # Of the ranks that a launcher has started, the first serves it for all.
-    if os.environ.get("RANK", "0") == "0":
+    if launch().rank == 0:
         start_page(chosen.to, show=show)
 
 
@@ -284,7 +284,7 @@ class _Closing:
             self._live.stop()
         stream = sys.__stderr__
         # Of the ranks that a launcher has started, the first speaks for all.
-        if stream is None or stream.closed or os.environ.get("RANK", "0") != "0":
+        if stream is None or stream.closed or launch().rank != 0:
             return
         with _suppressed():
             if sys.stdout is not None:
@@ -327,7 +327,7 @@ def _live(session: Session) -> Any:
     from nethook.running.status_line import StatusLine
 
     # Of the ranks that a launcher has started, the first speaks for all.
-    if sys.__stderr__ is None or os.environ.get("RANK", "0") != "0":
+    if sys.__stderr__ is None or launch().rank != 0:
         return None
     return StatusLine(session, sys.__stderr__)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,9 @@ from typing import Final
 from nethook.errors import RunExistsError, RunFileError
 from nethook.files import exists
 from nethook.running.resumable import check_resumable, last_run
-from nethook.runs.paths import STAMP, check_path, parent_started, rank_path
+from nethook.runs.launch import launch
+from nethook.runs.paths import check_path, first_free, rank_path, run_label
+from nethook.runs.reading.taken import is_taken
 from nethook.runs.stubs import is_stub
 
 _TITLE: Final = 50  # characters of a script's name in that of its run, each of up to 4 bytes
@@ -24,7 +25,8 @@ def run_file(
     """The absolute path of the run file of this process's run.
 
     Arguments:
-        to: what was asked for; None for `runs/TITLE-TIME.db`, or with `resume` the last of these.
+        to: what was asked for; None for `runs/TITLE-TIME.db` (a launch on several machines has an
+            identity in place of the time), or with `resume` the last of these.
         title: the name of the run.
         resume: whether it goes on in a run that is there.
         arguments: of the script.
@@ -34,14 +36,16 @@ def run_file(
         RunFileError: it can never be written, it cannot be gone on with, or it is not clear which
             run is meant.
     """
-    rank = _number("RANK")
+    here = launch()
+    rank = here.rank
+    label = run_label(several=here.world_size > 1 and "TORCHELASTIC_RUN_ID" in os.environ)
     if to is not None:
         if resume and "{time}" in to:
             raise RunFileError(
                 f"`to` must name one file with --resume; got {to!r}, which names a new file each "
                 "time. Leave {time} out."
             )
-        path = check_path(Path(to.replace("{time}", _stamp(launched()))), rank)
+        path = check_path(Path(to.replace("{time}", label)), rank)
         own = rank_path(path, rank)
         if resume:
             check_resumable(own)
@@ -57,15 +61,14 @@ def run_file(
         return str(path)
     stem = re.sub(r"[^\w.+-]+", "-", title).strip("-.")[:_TITLE] or "run"
     folder = Path(working_folder(), "runs")
+    named = folder / f"{stem}-{label}.db"
+    if resume and here.identity and exists(named):  # a job that was put back into the queue
+        check_resumable(rank_path(named, rank))
+        return str(named)
     if resume and (last := last_run(folder, stem, arguments)) is not None:
         check_resumable(rank_path(last, rank))
         return str(last)
-    path = folder / f"{stem}-{_stamp(launched())}.db"
-    chosen, count = path, 1
-    while exists(rank_path(chosen, rank)):  # two runs in one second
-        count += 1
-        chosen = path.with_name(f"{path.stem}-{count}{path.suffix}")
-    return str(chosen)
+    return str(first_free(named, rank, is_taken))
 
 
 def working_folder() -> str:
@@ -74,20 +77,3 @@ def working_folder() -> str:
         return os.getcwd()  # noqa: PTH109 - before the script may change it
     except OSError:  # it was removed: the script may not care, and the run says so
         return os.curdir
-
-
-def launched() -> float:
-    """When this run was launched: of ranks that one launcher has started, when that was started."""
-    several = _number("WORLD_SIZE") > 1 and "TORCHELASTIC_RUN_ID" in os.environ
-    return parent_started() if several else time.time()
-
-
-def _stamp(moment: float) -> str:
-    return time.strftime(STAMP, time.localtime(moment))
-
-
-def _number(variable: str) -> int:
-    try:
-        return int(os.environ.get(variable, "0"))
-    except ValueError:
-        return 0

@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from nethook.errors import RunFileError, RunInUseError
 from nethook.runs.format.owner import is_alive
-from nethook.runs.format.texts import from_json
-from nethook.runs.reading.safe_sqlite import GuardedFile
+from nethook.runs.reading.taken import facts_of
 from nethook.runs.secrets.masking import masked_arguments
 from nethook.runs.stubs import is_stub
 
@@ -40,7 +38,7 @@ def last_run(folder: Path, title: str, arguments: Sequence[str]) -> Path | None:
     if not runs:
         return None
     last = max(runs, key=lambda path: path.name).absolute()
-    command = _facts(last, "command").get("command")
+    command = facts_of(last, "command").get("command")
     # The interpreter and the script come first, as they were found on the machine.
     had = command[2:] if isinstance(command, list) else []
     if had not in (masked_arguments(arguments), list(arguments)):  # masked, or kept whole
@@ -57,17 +55,10 @@ def check_resumable(path: Path) -> None:
     """Refuse a file that is foreign, newer than this nethook, or that another process writes."""
     if not path.exists() or is_stub(path):
         return
-    facts = _facts(path, "writer", "beat", "finished")
+    facts = facts_of(path, "writer", "beat", "finished")
     writer = facts.get("writer")
     if is_alive(writer, facts.get("beat")) and not facts.get("finished"):
         pid = writer.get("pid") if isinstance(writer, dict) else "?"
         raise RunInUseError(
             f"{str(path)!r} is in use: process {pid} is writing it; it can be continued later."
         )
-
-
-def _facts(path: Path, *names: str) -> dict[str, Any]:
-    with closing(GuardedFile(path)) as file:
-        marks = ", ".join("?" * len(names))
-        rows = file.rows(f"SELECT key, value FROM info WHERE key IN ({marks})", names, most=10)
-    return {key: from_json(value) for key, value in rows}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 from nethook.errors import RunExistsError, RunFileError
 from nethook.files import exists, is_full, whole_path
+from nethook.runs.launch import launch
 from nethook.runs.stubs import is_stub
 
 STAMP = "%Y-%m-%dT%H-%M-%S"
@@ -87,8 +88,28 @@ def parent_started() -> float:
     return time.time()
 
 
+def run_label(*, several: bool) -> str:
+    """What a new run is called: the identity of its launch or, without one, a time.
+
+    `several` ranks of one launcher take the time at which that was started.
+    """
+    if identity := launch().identity:
+        return identity
+    return time.strftime(STAMP, time.localtime(parent_started() if several else time.time()))
+
+
+def is_there(path: Path, rank: int) -> bool:
+    """Whether a rank has a file of this name already."""
+    return exists(rank_path(path, rank))
+
+
 def new_run_path(
-    path: str | Path, *, rank: int = 0, world_size: int = 1, resume: bool = False
+    path: str | Path,
+    *,
+    rank: int = 0,
+    world_size: int = 1,
+    resume: bool = False,
+    is_taken: Callable[[Path, int], bool] = is_there,
 ) -> Path:
     """The path that a new run is written to; its folder is made.
 
@@ -96,10 +117,12 @@ def new_run_path(
     runs may begin in one second, and one of them is about to write there.
 
     Arguments:
-        path: where to; `{time}` in it becomes the time now, as in `runs/2026-01-31T12-00-00.db`.
+        path: where to; `{time}` in it becomes the time now, as in `runs/2026-01-31T12-00-00.db`, or
+            the identity of a launch on several machines (launch.py).
         rank: the rank of this process.
         world_size: how many there are; of several, the time is that of their launcher.
         resume: whether a run that is there already is continued.
+        is_taken: whether a name that the time has made is used already.
 
     Raises:
         RunFileError: a path that can never be written. A disk that is full is none: see `Storage`.
@@ -110,9 +133,8 @@ def new_run_path(
             "such as 'runs/mnist.db'."
         )
     timed = "{time}" in str(path)
-    moment = parent_started() if world_size > 1 else time.time()
-    now = time.strftime(STAMP, time.localtime(moment))
-    checked = check_path(Path(str(path).replace("{time}", now)), rank)
+    label = run_label(several=world_size > 1)
+    checked = check_path(Path(str(path).replace("{time}", label)), rank)
     chosen = rank_path(checked, rank)
     folder = False
     try:
@@ -126,18 +148,25 @@ def new_run_path(
             f"`to` must be the path of a file; got {_shown(chosen)}, which is a folder. Name a "
             "file, such as 'runs/mnist.db'."
         )
-    count = 1
-    while exists(chosen) and not resume:
-        if not timed:
-            if is_stub(chosen):
-                break
+    if resume:
+        return chosen
+    if not timed:
+        if exists(chosen) and not is_stub(chosen):
             raise RunExistsError(
                 f"{str(chosen)!r} exists, and a run is never overwritten. Continue it with "
                 "resume=True, name another file, or let the time name it: "
                 f"{str(Path(path).with_name('{time}.db'))!r}."
             )
-        count += 1  # two runs in one second
-        chosen = rank_path(checked.with_name(f"{checked.stem}-{count}{checked.suffix}"), rank)
+        return chosen
+    return rank_path(first_free(checked, rank, is_taken), rank)
+
+
+def first_free(path: Path, rank: int, is_taken: Callable[[Path, int], bool]) -> Path:
+    """The path, or the first of `NAME-2`, `NAME-3` … that no earlier run has taken."""
+    chosen, count = path, 1
+    while is_taken(chosen, rank):
+        count += 1
+        chosen = path.with_name(f"{path.stem}-{count}{path.suffix}")
     return chosen
 
 

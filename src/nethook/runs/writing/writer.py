@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from nethook.errors import OptionError
 from nethook.runs.format.schema import MAX_SERIES, MAX_SNAPSHOT, MAX_UNITS, PHASES
+from nethook.runs.launch import launch
 from nethook.runs.paths import new_run_path
+from nethook.runs.reading.taken import is_taken
 from nethook.runs.writing.connection import WAL_LIMIT, DiskError
 from nethook.runs.writing.opening import Opening, words_of
 from nethook.runs.writing.provenance import about_this_process
@@ -87,7 +89,9 @@ class RunWriter:
             raise OptionError(
                 f"`rank` must be from 0 to below `world_size` ({world_size}); got {rank}."
             )
-        self.path = new_run_path(path, rank=rank, world_size=world_size, resume=resume)
+        self.path = new_run_path(
+            path, rank=rank, world_size=world_size, resume=resume, is_taken=is_taken
+        )
         self._health = Health(self.path)
         opening = Opening(
             self.path,
@@ -96,6 +100,7 @@ class RunWriter:
                 **(info or {}),
                 "rank": rank,
                 "world_size": world_size,
+                "launch": launch().identity,
                 "layout": layout_info(),
             },
             resume=resume,

@@ -92,6 +92,16 @@ class Simulation:
         window.first_step, window.last_step, window.steps = first, first + steps - 1, steps
 
 
+def declare(writer: RunWriter) -> None:
+    """Tell a writer of all series."""
+    for layer in range(LAYERS):
+        writer.add_site(f"layer{layer}", "Linear")
+        for quantity in QUANTITIES:
+            writer.add_series(
+                f"layer{layer}", quantity, units=UNITS if quantity == "outputs" else 0
+            )
+
+
 @dataclass
 class Cost:
     """What writing cost since the last row of the table."""
@@ -164,11 +174,7 @@ def main(lengths: list[int]) -> None:
         path = Path(folder).absolute() / "run.db"
         before = peak()
         writer = RunWriter(path)
-        for layer in range(LAYERS):
-            writer.add_site(f"layer{layer}", "Linear")
-            for quantity in QUANTITIES:
-                units_of = UNITS if quantity == "outputs" else 0
-                writer.add_series(f"layer{layer}", quantity, units=units_of)
+        declare(writer)
         for steps, windows, cost in write(writer, lengths):
             done = subprocess.run(
                 [sys.executable, __file__, "read", str(path)],

@@ -7,7 +7,6 @@ made.found("learning-rate-too-low")
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Self
@@ -308,9 +307,20 @@ class Made:
             info=self.info, sites=self.sites, events=tuple(self.events), losses=tuple(self.losses),
             scalars=self.scalars, ranks=self.ranks, catalogue=self.catalogue, many=self.many,
             units=lambda address, _quantity: self.units_of(address),
-            rank=lambda number: nullcontext(SimpleNamespace(scalars=self._rank_scalars[number])),
+            scalars_by_rank=self._scalars_by_rank,
         )  # fmt: skip
         return History(run, until)  # type: ignore[arg-type]
+
+    def _scalars_by_rank(self, prefix: str) -> dict[str, dict[int, Any]]:
+        by_name: dict[str, dict[int, Any]] = {}
+        here = {rank.rank for rank in self.ranks if rank.state not in ("missing", "unreadable")}
+        for rank, scalars in self._rank_scalars.items():
+            if rank not in here:
+                continue
+            for name, scalar in scalars.items():
+                if name.startswith(prefix):
+                    by_name.setdefault(name, {})[rank] = scalar
+        return by_name
 
     def found(self, code: str, *, until: int | None = None, **thresholds: float) -> list[Finding]:
         """What one rule says of the run, or of its beginning."""

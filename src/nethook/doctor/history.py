@@ -241,21 +241,14 @@ class History:
         is one: only ranks that hold the same part are to agree.
         """
         self.read.add(f"scalar.{PARAMS_FINGERPRINT}")
-        curves: dict[str, dict[int, Curve]] = {}
-        ranks = self._run.ranks
-        for rank in ranks:
-            if rank.state in ("missing", "unreadable"):
-                continue
-            if len(ranks) == 1:  # what all ranks have together is what this one has
-                scalars = self._scalars
-            else:
-                with self._run.rank(rank.rank) as one:
-                    scalars = one.scalars
-            for name, scalar in scalars.items():
-                if name.split(":", 1)[0] == PARAMS_FINGERPRINT:
-                    curve = Curve(scalar.step, scalar.value, np.ones(len(scalar), np.int64))
-                    curves.setdefault(name, {})[rank.rank] = curve
-        return curves
+        return {
+            name: {
+                rank: Curve(scalar.step, scalar.value, np.ones(len(scalar), np.int64))
+                for rank, scalar in of_ranks.items()
+            }
+            for name, of_ranks in self._run.scalars_by_rank(PARAMS_FINGERPRINT).items()
+            if name.split(":", 1)[0] == PARAMS_FINGERPRINT
+        }
 
     def records(self, phase: str = "train", name: str | None = None) -> tuple[LossFacts, ...]:
         """How losses were made, in the order of steps."""

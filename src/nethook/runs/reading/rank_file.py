@@ -33,6 +33,7 @@ from nethook.runs.format.schema import (
 )
 from nethook.runs.format.sparse import unpack_bits, unpack_counts
 from nethook.runs.format.texts import from_file, from_json, name_from_file
+from nethook.runs.reading.open_files import OpenFiles
 from nethook.runs.reading.safe_sqlite import GuardedFile
 from nethook.runs.reading.snapshots import unpack_snapshot
 from nethook.stats.fields import BINS, WIDTH, Matrix, empty_rows
@@ -91,9 +92,9 @@ class Windows:
 class RankFile:
     """What one rank wrote."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, files: OpenFiles | None = None) -> None:
         self.path = path
-        self._file = GuardedFile(path)
+        self._file = GuardedFile(path, files=files)
         self._series: tuple[object, tuple[list[SeriesInfo], Basis]] | None = None
         self._ids: tuple[object, dict[tuple[str, str], int]] | None = None
 
@@ -107,6 +108,10 @@ class RankFile:
         """What ran."""
         entries = self._file.rows("SELECT key, value FROM info ORDER BY key", most=10_000)
         return {name_from_file(name): from_json(value) for name, value in entries}
+
+    def facts(self, *names: str) -> dict[str, Any]:
+        """Some facts about what ran, by name."""
+        return self._file.facts(*names)
 
     def sites(self) -> list[Site]:
         """The sites, in the order in which they were added."""

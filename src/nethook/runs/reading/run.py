@@ -25,6 +25,7 @@ from nethook.runs.paths import is_rank_file, rank_files, split_rank
 from nethook.runs.reading.align import add_onto, common_axis, course_onto, merge_courses
 from nethook.runs.reading.loss_curve import LossCurve, chosen_loss, curves_of
 from nethook.runs.reading.merge_ranks import OfRank, best_counts, is_root, part_in, together
+from nethook.runs.reading.open_files import OpenFiles
 from nethook.runs.reading.rank_file import RankFile, SeriesInfo, Site
 from nethook.runs.reading.results import (
     EventRecord,
@@ -38,7 +39,8 @@ from nethook.runs.reading.results import (
     Snapshot,
     Units,
 )
-from nethook.runs.reading.scalars import merged_scalars
+from nethook.runs.reading.sampling import Ranks, chosen_ranks
+from nethook.runs.reading.scalars import file_scalars, merged_scalars
 from nethook.runs.reading.sessions import sessions_of
 from nethook.runs.reading.shown_losses import losses_in_words
 
@@ -48,7 +50,7 @@ POINTS: Final = 256
 """Points of an overview, unless it is asked for another number: more than a chart can show."""
 
 
-def open_run(path: str | Path) -> Run:
+def open_run(path: str | Path, *, ranks: Ranks = "sample") -> Run:
     """Open a run file for reading, also while it is being written.
 
         run = nethook.open_run("runs/mnist.db")
@@ -63,6 +65,9 @@ def open_run(path: str | Path) -> Run:
 
     Arguments:
         path: the file that `nethook.watch` wrote; of a run with several ranks, that of any rank.
+        ranks: whose layers are merged: `"sample"` takes all of up to 16 ranks and 16 of more,
+            `"all"` every one, or name them. Losses, norms, fingerprints, events and findings are
+            always those of all ranks.
 
     Returns:
         A `Run`. What it gives is read when it is asked for, so it is always the newest.
@@ -72,7 +77,7 @@ def open_run(path: str | Path) -> Run:
         NotARunError: the file is foreign, newer than this nethook, or damaged.
     """
     try:
-        return Run(whole_path(path))
+        return Run(whole_path(path), ranks=ranks)
     except OSError as error:
         if isinstance(error, RunFileError):
             raise
@@ -82,9 +87,12 @@ def open_run(path: str | Path) -> Run:
 class Run:
     """A run that was, or is being, written. Made by `nethook.open_run`."""
 
-    def __init__(self, path: Path, *, only: int | None = None) -> None:
+    def __init__(
+        self, path: Path, *, only: int | None = None, ranks: Ranks = "sample"
+    ) -> None:
         self.path = path
         self._files: dict[int, RankFile] = {}
+        open_files = OpenFiles()
         self._problems: dict[int, str] = {}
         files = rank_files(path)
         # A run whose rank 0 is missing is still a run; another rank's file was asked for by name.
@@ -96,7 +104,7 @@ class Run:
                     # What was named may be a link. What lies beside it was not asked for.
                     if file != path and not is_file(file, links=False):
                         raise NotARunError(_not_beside(file))
-                    self._files[rank] = RankFile(file)
+                    self._files[rank] = RankFile(file, open_files)
                 except RunFileError as error:
                     # What was asked for by name is an error; a broken neighbour is shown as such.
                     if file == path or len(files) == 1:
@@ -105,6 +113,7 @@ class Run:
         if not self._files:
             raise RunFileError("; ".join(self._problems.values()))
         self._only = only
+        self._layers = {rank: self._files[rank] for rank in chosen_ranks(ranks, list(self._files))}
 
     # What ran
 
@@ -146,10 +155,14 @@ class Run:
                 missing = f"{name}.rank{rank}{suffix}" if rank else f"{name}{suffix}"
                 shown.append(Rank(rank, missing, state, -1, problem))
             else:
-                windows = file.windows("train")
-                last = int(windows.last_step[-1]) if len(windows) else -1
-                shown.append(Rank(rank, str(file.path), _state(file.info()), last))
+                state = _state(file.facts("finished", "writer", "beat"))
+                shown.append(Rank(rank, str(file.path), state, file.last_step()))
         return tuple(shown)
+
+    @property
+    def sampled(self) -> tuple[int, ...]:
+        """The ranks whose layers are read: all of them, or some where there are many."""
+        return tuple(self._layers)
 
     def rank(self, rank: int) -> Run:
         """The run as one rank saw it."""
@@ -192,7 +205,7 @@ class Run:
         self._check_keys(keys)
         read = []
         several = self._only is None and self.world_size > 1
-        for file in self._files.values():
+        for file in self._layers.values():
             ids = file.ids()
             present = [key for key in keys if key in ids]
             stored = file.rows(phase, [ids[key] for key in present], between)
@@ -245,7 +258,7 @@ class Run:
         if quantity is not None and not keys:
             raise NoSuchSiteError(self._no_quantity(quantity))
         read = []
-        for file in self._files.values():
+        for file in self._layers.values():
             windows = file.windows(phase)
             count = int(windows.closed.sum())  # all but the last, which may be open
             widths = (1, *LEVELS)
@@ -323,6 +336,14 @@ class Run:
         """
         return merged_scalars(list(self._files.values()), sharded=self._sharded)
 
+    def scalars_by_rank(self, prefix: str) -> dict[str, dict[int, Scalar]]:
+        """What each rank logged under names that begin with `prefix`: name -> rank -> points."""
+        by_name: dict[str, dict[int, Scalar]] = {}
+        for rank, file in self._files.items():
+            for name, scalar in file_scalars(file, prefix).items():
+                by_name.setdefault(name, {})[rank] = scalar
+        return by_name
+
     def loss(self, name: str | None = None, phase: str = "train") -> LossCurve:
         """A loss as it went: every value, and its means over samples and over batches.
 
@@ -346,7 +367,7 @@ class Run:
     @property
     def losses(self) -> tuple[Loss, ...]:
         """How losses were made, in the order of steps."""
-        losses = [Loss(*row, rank) for rank, file in self._files.items() for row in file.losses()]
+        losses = [Loss(*row, rank) for rank, file in self._layers.items() for row in file.losses()]
         return tuple(sorted(losses, key=lambda loss: loss.step))
 
     @property
@@ -361,7 +382,7 @@ class Run:
     def snapshots(self) -> Mapping[str, tuple[Snapshot, ...]]:
         """Outputs that were kept for a few samples, by site and in the order of steps."""
         by_site: dict[str, tuple[Snapshot, ...]] = {}
-        for file in self._files.values():
+        for file in self._layers.values():
             for address in file.snapshot_sites():
                 if address not in by_site:
                     kept = file.snapshots(address)
@@ -409,7 +430,7 @@ class Run:
         ranks = self.ranks
         parts = []
         for phase in PHASES:
-            windows = [file.windows(phase) for file in self._files.values()]
+            windows = [file.windows(phase) for file in self._layers.values()]
             longest = max(windows, key=len)
             if len(longest):
                 steps = max(int(of_rank.last_step[-1]) + 1 for of_rank in windows if len(of_rank))
@@ -422,6 +443,8 @@ class Run:
             here = f"{len(ranks) - len(gone):,} of {len(ranks):,} ranks"
             shown = f"{', '.join(gone[:8])}{', …' if len(gone) > 8 else ''}"
             parts.append(f"{here} ({shown} missing)" if gone else here)
+            if len(self._layers) < len(self._files):
+                parts.append(f"layers of {len(self._layers):,} ranks")
         parts += losses_in_words(self)
         if findings := self.findings:
             parts.append(f"{len(findings):,} finding{'s' if len(findings) > 1 else ''}")
@@ -448,7 +471,7 @@ class Run:
     def _unique(self, entries: Callable[[RankFile], list[tuple[Any, _T]]]) -> Iterator[_T]:
         """What all files have, each entry once."""
         merged: dict[Any, _T] = {}
-        for file in self._files.values():
+        for file in self._layers.values():
             for key, entry in entries(file):
                 merged.setdefault(key, entry)
         yield from merged.values()
@@ -459,7 +482,8 @@ class Run:
         Evaluation on one rank only is usual, so there nobody is missed.
         """
         present = sum(count > 0 for count in windows)
-        absent = self.world_size - len(self._files) if self._only is None else 0
+        everyone = self._only is None and len(self._layers) == len(self._files)
+        absent = self.world_size - len(self._files) if everyone else 0
         return max(1, present + (absent if phase == "train" else 0))
 
     def _spans(
@@ -469,7 +493,7 @@ class Run:
         _check_phase(phase)
         self._check_keys([(address, quantity)])
         firsts, lasts, held, parts = [], [], [], []
-        for file in self._files.values():
+        for file in self._layers.values():
             ids = file.ids()
             if (address, quantity) in ids:
                 numbers, spans = file.spans(phase)
@@ -481,7 +505,7 @@ class Run:
         return axis, list(zip(axis.places, held, parts, strict=True))
 
     def _check_keys(self, keys: Sequence[tuple[str, str]]) -> None:
-        rows = [file.ids() for file in self._files.values()]
+        rows = [file.ids() for file in self._layers.values()]
         if all(any(key in ids for ids in rows) for key in keys):
             return
         recorded = {(info.address, info.quantity) for info in self.catalogue}

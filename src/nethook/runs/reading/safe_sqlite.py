@@ -17,9 +17,10 @@ from typing import Any, Final
 from nethook.errors import NoSuchRunError, NotARunError, RunFileError
 from nethook.files import exists, is_file
 from nethook.runs.format.schema import MAX_BLOB
-from nethook.runs.format.texts import clean
+from nethook.runs.format.texts import clean, from_json
 from nethook.runs.format.validate import check_header, check_schema
 from nethook.runs.paths import LONGEST_PATH
+from nethook.runs.reading.open_files import OpenFiles
 
 TIMEOUT: Final = 20.0
 """Seconds that one query may take."""
@@ -51,10 +52,15 @@ class GuardedFile:
     Without one nobody writes, and the file is read as it is (`immutable`): that leaves nothing
     behind, and works on read-only media. Which of the two holds is looked at before every query,
     and whether the file is still the same one (a run on a network is replaced as it grows).
+
+    `files` limits how many are open: one that rests is opened again by its next query.
     """
 
-    def __init__(self, path: Path, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, path: Path, timeout: float = TIMEOUT, files: OpenFiles | None = None
+    ) -> None:
         self.path = path
+        self._files = files
         self._real = self._wal = path
         self._found: tuple[int, int] | None = None  # the file that `_real` was the path of
         self._timeout = timeout
@@ -85,9 +91,30 @@ class GuardedFile:
             raise NotARunError(f"{str(self.path)!r} has more than {most:,} rows where no run does.")
         return rows
 
+    def facts(self, *names: str) -> dict[str, Any]:
+        """Some facts about what ran, by name, without reading the others."""
+        marks = ", ".join("?" * len(names))
+        rows = self.rows(f"SELECT key, value FROM info WHERE key IN ({marks})", names, most=64)
+        return {key: from_json(value) for key, value in rows}
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
+            self._disconnect()
+
+    def rest(self) -> bool:
+        """Close the file until the next query, unless one is under way; whether it is closed."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._disconnect()
+        finally:
+            self._lock.release()
+        return True
+
+    def __del__(self) -> None:
+        # A run that nobody closed: SQLite's own object warns when it is dropped open.
+        if getattr(self, "_connection", None) is not None:
             self._disconnect()
 
     def _state(self) -> tuple[object, ...]:
@@ -113,6 +140,7 @@ class GuardedFile:
         state = self._state()
         if self._connection is not None:
             if state == self._opened_as:
+                self._note_use()
                 return self._connection
             self._disconnect()
             state = self._state()  # a link may lead elsewhere by now
@@ -137,7 +165,12 @@ class GuardedFile:
         except _FAILURES as error:
             raise self._explained(error) from None
         self._opened_as = state
+        self._note_use()
         return self._connection
+
+    def _note_use(self) -> None:
+        if self._files is not None:
+            self._files.use(self)
 
     def _open_shared(self) -> sqlite3.Connection:
         # SQLite opens these as well, and would wait for a pipe.

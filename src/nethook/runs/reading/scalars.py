@@ -43,6 +43,15 @@ def merged_scalars(files: Sequence[RankFile], *, sharded: bool) -> dict[str, Sca
     return {name: _scalar(name, points, older.get(name)) for name, points in by_name.items()}
 
 
+def file_scalars(file: RankFile, prefix: str) -> dict[str, Scalar]:
+    """What one rank logged under names that begin with `prefix`."""
+    return {
+        name: _scalar(name, [file.scalar(name_id, keep)], None)
+        for name, (name_id, keep) in file.scalar_names().items()
+        if name.startswith(prefix)
+    }
+
+
 def _is_merged(name: str, sharded: bool) -> bool:
     return loss_of_scalar(name) is not None or (sharded and name in ROOTS)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from nethook.errors import RunFileError
 from nethook.runs.format.owner import is_alive
-from nethook.runs.format.texts import from_json
 from nethook.runs.launch import launch
 from nethook.runs.paths import is_there, rank_files
 from nethook.runs.reading.safe_sqlite import GuardedFile
@@ -32,9 +31,7 @@ def is_taken(path: Path, rank: int) -> bool:
 def facts_of(path: Path, *names: str) -> dict[str, Any]:
     """Some facts about a run, by name, without reading anything else of it."""
     with closing(GuardedFile(path)) as file:
-        marks = ", ".join("?" * len(names))
-        rows = file.rows(f"SELECT key, value FROM info WHERE key IN ({marks})", names, most=10)
-    return {key: from_json(value) for key, value in rows}
+        return file.facts(*names)
 
 
 def _has_ended(path: Path) -> bool:

@@ -1,0 +1,78 @@
+"""How many files are open at once."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import warnings
+from pathlib import Path
+
+import nethook
+from nethook.runs.reading.open_files import OpenFiles
+from nethook.runs.writing.writer import RunWriter
+
+
+class File:
+    """Stands for an open file."""
+
+    def __init__(self, busy: bool = False) -> None:
+        self.open = True
+        self.busy = busy
+
+    def rest(self) -> bool:
+        self.open = self.busy
+        return not self.busy
+
+
+def test_the_file_that_was_used_longest_ago_rests() -> None:
+    files = OpenFiles(2)
+    a, b, c = File(), File(), File()
+    for used in (a, b, a, c):
+        files.use(used)
+    assert (a.open, b.open, c.open) == (True, False, True)
+
+
+def test_a_file_that_is_read_just_now_stays_open() -> None:
+    files = OpenFiles(1)
+    busy, other = File(busy=True), File()
+    files.use(busy)
+    files.use(other)
+    assert busy.open
+    busy.busy = False
+    files.use(other)
+    assert (busy.open, other.open) == (False, True)
+
+
+def ranks(folder: Path, count: int) -> Path:
+    path = folder / "run.db"
+    with RunWriter(path, world_size=count) as writer:
+        writer.log("loss:train.py:1", 0.5, 0)
+    for rank in range(1, count):
+        shutil.copy(path, folder / f"run.rank{rank}.db")
+    return path
+
+
+def test_a_run_of_many_ranks_has_few_files_open(tmp_path: Path) -> None:
+    def opened() -> int:
+        links = [Path(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")]
+        targets = [os.readlink(link) for link in links if link.is_symlink()]
+        return sum(str(tmp_path) in target for target in targets)
+
+    path = ranks(tmp_path, 100)
+    with nethook.open_run(path) as run:
+        assert len(run.ranks) == 100
+        assert run.scalars
+        assert 0 < opened() <= 64
+        assert len(run.sampled) == 16
+    assert opened() == 0
+
+
+def test_a_run_that_nobody_closes_is_closed_with_it(tmp_path: Path) -> None:
+    path = ranks(tmp_path, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # Python 3.13 warns of a connection that is dropped open
+        run = nethook.open_run(path)
+        assert len(run.ranks) == 2
+        del run
+        gc.collect()

@@ -164,6 +164,13 @@ golden: $(NATIVE) ## Compare what BASE (v0.1.0) and this folder record of the sc
 mutants: $(READY) ## Remove each guard of hooks/ in turn and check that a test fails (30 minutes)
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
+# Everything but the tag itself; the workflow of a release calls it again, with the tag.
+.PHONY: release
+release: $(NATIVE) ## Check that this commit can become a release: version, changelog, checks, tests
+	@$(BIN)/python -m tools.release $(ARGS)
+	@$(MAKE) check
+	@$(MAKE) test
+
 .PHONY: format
 format: $(READY) ## Format the code and apply the safe fixes
 	@$(BIN)/ruff check --fix-only --quiet $(CODE)

@@ -8,20 +8,22 @@ from typing import Annotated
 import typer
 
 from nethook.cli.exit import NO, errors_in_words
-from nethook.cli.parameters import OlderTo, run_files
+from nethook.cli.parameters import OlderTo, local_run, run_files
 
 
 def diff(
     first: Annotated[
         Path,
         typer.Argument(
-            metavar="A", help="A run file.", show_default=False, autocompletion=run_files
+            metavar="A", help="A run file.", show_default=False, autocompletion=run_files,
+            parser=local_run,
         ),
     ],
     second: Annotated[
         Path,
         typer.Argument(
-            metavar="B", help="Another run file.", show_default=False, autocompletion=run_files
+            metavar="B", help="Another run file.", show_default=False, autocompletion=run_files,
+            parser=local_run,
         ),
     ],
     to: Annotated[

@@ -1,4 +1,4 @@
-"""`nethook export RUN --format csv`: a run for another program."""
+"""`nethook export RUN… --format csv`: runs for another program."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from nethook.cli.exit import errors_in_words
-from nethook.cli.parameters import OlderTo, RunFile, one_of
+from nethook.cli.parameters import OlderTo, RunFiles, one_of
 
 
 def export(
-    run: RunFile,
+    runs: RunFiles,
     form: Annotated[
         str | None,
         typer.Option(
@@ -24,11 +24,17 @@ def export(
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option("--to", help="The folder to create (default: NAME-FORMAT next to the run)."),
+        typer.Option("--to", help="The folder to create (default: NAME-FORMAT beside the run; runs-FORMAT for several)."),
     ] = None,
+    per_rank: Annotated[
+        bool, typer.Option("--per-rank", help="Of runs with several ranks, each rank by itself.")
+    ] = False,
     older: OlderTo = None,
 ) -> None:
-    """Export a run to CSV, Parquet or TensorBoard."""
+    """Export runs to CSV, Parquet or TensorBoard.
+
+    Several runs become one folder of tables, with run, rank, revision and settings as columns.
+    """
     with errors_in_words("export"):
         from nethook.errors import OptionError
         from nethook.exporting.export import FORMATS
@@ -41,6 +47,13 @@ def export(
         if form not in FORMATS:
             got = "none" if form is None else repr(form)
             raise OptionError(f"`--format` must be one of {', '.join(FORMATS)}; got {got}.")
-        written = write(run, form, to or older)
+        if len(runs) == 1 and not per_rank:
+            written = write(runs[0], form, to or older)
+        else:
+            from nethook.exporting.many import export_runs
+
+            written = export_runs(
+                runs, form, to or older or Path(f"runs-{form}"), per_rank=per_rank
+            )
     for path in written:
         typer.echo(line(path))

@@ -20,7 +20,7 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import demo, diagnose, diff, export, metrics, replay, report, selftest, sites, ui
+from nethook.cli import demo, diagnose, diff, export, metrics, publish, replay, report, selftest, sites, ui
 from nethook.cli.run_listed import listed
 
 # Tracebacks stay Python's own.
@@ -64,6 +64,7 @@ app.command("ui")(ui.ui)
 app.command("diff")(diff.diff)
 app.command("export")(export.export)
 app.command("metrics")(metrics.metrics)
+app.command("publish")(publish.publish)
 app.command("sites")(sites.sites)
 app.command("selftest")(selftest.selftest)
 

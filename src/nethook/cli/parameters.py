@@ -44,12 +44,33 @@ def _newest(path: Path) -> tuple[bool, float]:
         return True, 0.0
 
 
+def local_run(text: str) -> Path:
+    """A path as it was typed; of an address in an object store, the local copy."""
+    if "://" not in text:  # nothing is imported to find that out
+        return Path(text)
+    from nethook.errors import NethookError
+    from nethook.runs.reading.stores import fetched
+
+    try:
+        return fetched(text)
+    except NethookError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 RunFile = Annotated[
     Path,
     typer.Argument(
-        metavar="RUN", help="The run file.", show_default=False, autocompletion=run_files
+        metavar="RUN", help="The run file, or its address in an object store.",
+        show_default=False, autocompletion=run_files, parser=local_run,
     ),
-]
+]  # fmt: skip
+RunFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN...", help="The run files, or their addresses in an object store.",
+        show_default=False, autocompletion=run_files, parser=local_run,
+    ),
+]  # fmt: skip
 OlderTo = Annotated[
     Path | None,
     typer.Option("--output", "-o", hidden=True),  # what `--to` was called in 0.1

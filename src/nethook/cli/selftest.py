@@ -21,7 +21,7 @@ def selftest(
         bool, typer.Option("--require-kernel", help="Fail where the compiled kernel is missing.")
     ] = False,
 ) -> None:
-    """Train a small network with and without nethook, and check that nothing changes."""
+    """Train a small network with and without nethook, and compare the two."""
     with errors_in_words("selftest"):
         import json
 

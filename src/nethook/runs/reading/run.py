@@ -43,6 +43,7 @@ from nethook.runs.reading.sampling import Ranks, chosen_ranks
 from nethook.runs.reading.scalars import file_scalars, merged_scalars
 from nethook.runs.reading.sessions import sessions_of
 from nethook.runs.reading.shown_losses import losses_in_words
+from nethook.runs.reading.stores import fetched, is_url
 
 _T = TypeVar("_T")
 
@@ -64,7 +65,8 @@ def open_run(path: str | Path, *, ranks: Ranks = "sample") -> Run:
     that nethook does not write.
 
     Arguments:
-        path: the file that `nethook.watch` wrote; of a run with several ranks, that of any rank.
+        path: the file that `nethook.watch` wrote; of a run with several ranks, that of any rank. Or
+            the address of one in an object store, such as `s3://bucket/mnist.db`.
         ranks: whose layers are merged: `"sample"` takes all of up to 16 ranks and 16 of more,
             `"all"` every one, or name them. Losses, norms, fingerprints, events and findings are
             always those of all ranks.
@@ -77,6 +79,8 @@ def open_run(path: str | Path, *, ranks: Ranks = "sample") -> Run:
         NotARunError: the file is foreign, newer than this nethook, or damaged.
     """
     try:
+        if isinstance(path, str) and is_url(path):
+            path = fetched(path)
         return Run(whole_path(path), ranks=ranks)
     except OSError as error:
         if isinstance(error, RunFileError):

@@ -1,0 +1,154 @@
+"""Runs in an object store: fetched into a cache, and published from a disk.
+
+    nethook.open_run("s3://bucket/runs/mnist.db")
+
+SQLite cannot read over a network, so a run is copied first, with the files of its other ranks. A
+file whose version in the store is the one in the cache is not copied again. fsspec, which comes with
+torch, knows the stores; each needs a library of its own, such as `s3fs` or `gcsfs`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from nethook.errors import MissingLibraryError, NoSuchRunError, RunFileError
+from nethook.files import write_file
+from nethook.runs.paths import rank_files
+
+# A drive of Windows has one letter.
+_URL: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]+://")
+_CACHE: Final = "NETHOOK_CACHE"
+_VERSIONS: Final = ("ETag", "etag", "md5Hash", "version_id", "mtime", "LastModified", "created")
+
+
+def is_url(path: str | Path) -> bool:
+    """Whether a path names something in a store."""
+    return isinstance(path, str) and _URL.match(path) is not None
+
+
+def fetched(url: str) -> Path:
+    """The local copy of a run, with the files of its other ranks beside it.
+
+    Raises:
+        NoSuchRunError: the store has no such file.
+        RunFileError: it cannot be reached, or the copy cannot be written.
+        MissingLibraryError: the library for this kind of store is not installed.
+    """
+    with _in_words(url):
+        store, path = _store(url)
+        name = PurePosixPath(path)
+        if not store.exists(path):
+            raise NoSuchRunError(f"there is no run {url!r}.")
+        parent = str(name.parent)
+        folder = _folder(url.removesuffix(name.name))
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = re.sub(r"\.rank[1-9][0-9]{0,4}$", "", name.stem)
+        pattern = re.compile(
+            rf"{re.escape(stem)}(\.rank[1-9][0-9]{{0,4}})?{re.escape(name.suffix)}"
+        )
+        present = set()
+        for entry in store.ls(parent, detail=True, refresh=True):
+            file = PurePosixPath(entry["name"]).name
+            if entry.get("type") == "file" and pattern.fullmatch(file):
+                present.add(file)
+                _bring(store, entry, folder / file)
+        for old in rank_files(folder / name.name).values():
+            if old.name not in present:
+                old.unlink(missing_ok=True)  # of an earlier run with this name
+    return folder / name.name
+
+
+def publish(path: str | Path, url: str) -> list[str]:
+    """Copy a run and the files of its other ranks into a store; it may still be written to.
+
+    Arguments:
+        path: the run file.
+        url: the folder in the store, or the whole name, which ends as the run file does.
+
+    Returns:
+        The names in the store.
+    """
+    source = Path(path).expanduser().absolute()
+    files = rank_files(source)
+    if not files:
+        raise NoSuchRunError(f"there is no run {str(path)!r}.")
+    stem = re.sub(r"\.rank[1-9][0-9]{0,4}$", "", source.stem)
+    base, name = url.rstrip("/"), stem
+    if PurePosixPath(base).suffix == source.suffix:
+        base, _, last = base.rpartition("/")
+        name = last.removesuffix(source.suffix)
+    written = []
+    with _in_words(url), tempfile.TemporaryDirectory(prefix="nethook-publish-") as scratch:
+        store, folder = _store(base)
+        for rank, file in files.items():
+            copy = Path(scratch, file.name)
+            _whole_copy(file, copy)
+            end = f".rank{rank}{source.suffix}" if rank else source.suffix
+            store.makedirs(folder, exist_ok=True)
+            store.put_file(str(copy), f"{folder}/{name}{end}")
+            written.append(f"{base}/{name}{end}")
+            copy.unlink()
+    return written
+
+
+def _whole_copy(source: Path, target: Path) -> None:
+    """A copy as it is at one moment, with what is still in the -wal file."""
+    with (
+        closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as reading,
+        closing(sqlite3.connect(target)) as writing,
+    ):
+        reading.backup(writing)
+
+
+def _bring(store: Any, entry: dict[str, Any], target: Path) -> None:
+    """Copy a file, unless this version of it is there."""
+    known = [str(entry[field]) for field in _VERSIONS if entry.get(field)]
+    version = hashlib.sha256("|".join([*known, str(entry.get("size"))]).encode()).hexdigest()
+    mark = target.with_name(f"{target.name}.version")
+    if known and target.exists() and mark.exists() and mark.read_text() == version:
+        return
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        store.get_file(entry["name"], str(part))
+        mark.unlink(missing_ok=True)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+    write_file(mark, version.encode())
+
+
+def _folder(url: str) -> Path:
+    """Where copies of a folder of a store are kept: `NETHOOK_CACHE`, or the user's cache."""
+    root = os.environ.get(_CACHE) or Path(
+        os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "nethook"
+    )
+    return Path(root, "stores", hashlib.sha256(url.encode()).hexdigest()[:20])
+
+
+def _store(url: str) -> tuple[Any, str]:
+    import fsspec
+
+    store, path = fsspec.core.url_to_fs(url)
+    return store, str(path)
+
+
+@contextmanager
+def _in_words(url: str) -> Iterator[None]:
+    """What a store's library raises, as an error of ours that names the address."""
+    try:
+        yield
+    except (RunFileError, MissingLibraryError):
+        raise
+    except ImportError as error:
+        raise MissingLibraryError(f"{url!r} needs a library that is missing: {error}") from None
+    except Exception as error:  # every store raises errors of its own
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise RunFileError(f"{url!r} cannot be reached: {said}") from None

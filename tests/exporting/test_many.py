@@ -1,0 +1,111 @@
+"""Many runs as one folder of tables."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sqlite3
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from nethook.errors import OptionError
+from nethook.exporting.export import export
+from nethook.exporting.many import export_runs
+from nethook.runs.writing.writer import RunWriter
+
+
+def made(path: Path, arguments: list[str], ranks: int = 1, revision: str = "") -> Path:
+    path.parent.mkdir(exist_ok=True)
+    for rank in range(ranks):
+        info = {"command": ["python", "train.py", *arguments]}
+        more = {"git": {"commit": revision}} if revision else {}
+        with RunWriter(path, rank=rank, world_size=ranks, info={**info, **more}) as writer:
+            for step in range(3):
+                writer.log("accuracy", rank + step / 10, step)
+    return path
+
+
+def test_runs_are_told_apart_by_columns(tmp_path: Path) -> None:
+    runs = [
+        made(tmp_path / "a.db", ["--lr", "0.1", "--seed", "1"], revision="c0ffee"),
+        made(tmp_path / "b.db", ["--lr", "0.2"]),
+    ]
+    files = export_runs(runs, "parquet", tmp_path / "out")
+    assert {file.name for file in files} >= {"scalars.parquet"}
+    table = pq.read_table(tmp_path / "out" / "scalars.parquet").to_pylist()
+    mine = [row for row in table if row["name"] == "accuracy"]
+    assert [(row["run"], row["rank"], row["setting_lr"], row["setting_seed"]) for row in mine] == [
+        *[("a", 0, "0.1", "1")] * 3,
+        *[("b", 0, "0.2", None)] * 3,
+    ]
+    assert [row["revision"] for row in mine] == ["c0ffee"] * 3 + [mine[-1]["revision"]] * 3
+    assert [row["value"] for row in mine] == pytest.approx([0.0, 0.1, 0.2] * 2)
+
+
+def test_a_column_that_the_first_run_has_not(tmp_path: Path) -> None:
+    runs = [made(tmp_path / "a.db", []), made(tmp_path / "b.db", ["--lr", "0.2"])]
+    export_runs(runs, "parquet", tmp_path / "out")
+    settings = pq.read_table(tmp_path / "out" / "scalars.parquet")["setting_lr"].to_pylist()
+    assert set(settings) == {None, "0.2"}
+
+
+def test_each_rank_by_itself(tmp_path: Path) -> None:
+    run = made(tmp_path / "a.db", [], ranks=2)
+    export_runs([run], "csv", tmp_path / "out", per_rank=True)
+    with (tmp_path / "out" / "scalars.csv").open(newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["name"] == "accuracy"]
+    assert [(row["rank"], float(row["value"])) for row in rows if row["step"] == "2"] == [
+        ("0", 0.2),
+        ("1", 1.2),
+    ]
+
+
+def test_one_run_has_the_same_numbers_as_alone(tmp_path: Path) -> None:
+    run = made(tmp_path / "a.db", ["--lr", "0.1"])
+    export(run, "parquet", tmp_path / "alone")
+    export_runs([run, run], "parquet", tmp_path / "both")
+    for name in ("scalars", "events"):
+        file = tmp_path / "alone" / f"{name}.parquet"
+        if not file.exists():
+            continue
+        alone = pq.read_table(file).to_pylist()
+        both = pq.read_table(tmp_path / "both" / f"{name}.parquet").to_pylist()
+        assert len(both) == 2 * len(alone)
+        for mine, other in zip(alone + alone, both, strict=True):
+            assert {key: other[key] for key in mine} == mine
+
+
+def test_runs_of_one_name_keep_their_paths(tmp_path: Path) -> None:
+    runs = [made(tmp_path / "x" / "run.db", []), made(tmp_path / "y" / "run.db", [])]
+    export_runs(runs, "parquet", tmp_path / "out")
+    names = set(pq.read_table(tmp_path / "out" / "scalars.parquet")["run"].to_pylist())
+    assert names == {str(run) for run in runs}
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    run = made(tmp_path / "a.db", [])
+    with pytest.raises(OptionError, match="`to` must be one of csv, parquet for several runs"):
+        export_runs([run, run], "tensorboard", tmp_path / "out")
+    with pytest.raises(OptionError, match="`folder` must be new or empty"):
+        export_runs([run, run], "csv", tmp_path)
+
+
+def test_a_folder_of_runs_is_one_query(tmp_path: Path) -> None:
+    """The recipe of docs/clusters.md, with SQLite in the place of DuckDB."""
+    runs = [made(tmp_path / f"{k}.db", ["--lr", str(k / 10)]) for k in range(1, 6)]
+    export_runs(runs, "parquet", tmp_path / "out")
+    table = pq.read_table(tmp_path / "out" / "scalars.parquet")
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE scalars (run, lr, step, value)")
+    columns = zip(*(table[name].to_pylist() for name in ("run", "setting_lr", "step", "value")))
+    database.executemany("INSERT INTO scalars VALUES (?, ?, ?, ?)", list(columns))
+    rows = database.execute(
+        "SELECT lr, max(value) FROM scalars GROUP BY run ORDER BY run"
+    ).fetchall()
+    database.close()
+    assert [lr for lr, _ in rows] == ["0.1", "0.2", "0.3", "0.4", "0.5"]
+    assert all(math.isclose(best, 0.2) for _, best in rows)
+    assert json.dumps(rows)

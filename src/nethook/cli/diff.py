@@ -15,14 +15,20 @@ def diff(
     first: Annotated[
         Path,
         typer.Argument(
-            metavar="A", help="A run file.", show_default=False, autocompletion=run_files,
+            metavar="A",
+            help="A run file.",
+            show_default=False,
+            autocompletion=run_files,
             parser=local_run,
         ),
     ],
     second: Annotated[
         Path,
         typer.Argument(
-            metavar="B", help="Another run file.", show_default=False, autocompletion=run_files,
+            metavar="B",
+            help="Another run file.",
+            show_default=False,
+            autocompletion=run_files,
             parser=local_run,
         ),
     ],

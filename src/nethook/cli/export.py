@@ -24,7 +24,10 @@ def export(
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option("--to", help="The folder to create (default: NAME-FORMAT beside the run; runs-FORMAT for several)."),
+        typer.Option(
+            "--to",
+            help="The folder to create (default: NAME-FORMAT beside the run; runs-FORMAT for several).",
+        ),
     ] = None,
     per_rank: Annotated[
         bool, typer.Option("--per-rank", help="Of runs with several ranks, each rank by itself.")

@@ -20,7 +20,20 @@ from typing import Annotated
 
 import typer
 
-from nethook.cli import demo, diagnose, diff, export, metrics, publish, replay, report, selftest, sites, ui
+from nethook.cli import (
+    demo,
+    diagnose,
+    diff,
+    export,
+    merge,
+    metrics,
+    publish,
+    replay,
+    report,
+    selftest,
+    sites,
+    ui,
+)
 from nethook.cli.run_listed import listed
 
 # Tracebacks stay Python's own.
@@ -63,6 +76,7 @@ app.command("report")(report.report)
 app.command("ui")(ui.ui)
 app.command("diff")(diff.diff)
 app.command("export")(export.export)
+app.command("merge")(merge.merge)
 app.command("metrics")(metrics.metrics)
 app.command("publish")(publish.publish)
 app.command("sites")(sites.sites)

@@ -104,7 +104,9 @@ def verdict(device: torch.device) -> tuple[str, dict[str, Any]]:
             mean = run.series("5", "outputs")["mean"]
         findings = nethook.diagnose(folder / "run.db")
     if steps != STEPS or not len(mean):
-        raise AssertionError(f"{steps} of {STEPS} steps were recorded, {len(mean)} windows of a layer")
+        raise AssertionError(
+            f"{steps} of {STEPS} steps were recorded, {len(mean)} windows of a layer"
+        )
     errors = [finding.code for finding in findings if finding.severity == "error"]
     if errors:
         raise AssertionError(f"a sound training was called ill: {', '.join(errors)}")
@@ -208,4 +210,3 @@ def _same(mine: torch.Tensor, other: torch.Tensor, what: str) -> None:
 
 def _line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
-

@@ -91,9 +91,7 @@ def open_run(path: str | Path, *, ranks: Ranks = "sample") -> Run:
 class Run:
     """A run that was, or is being, written. Made by `nethook.open_run`."""
 
-    def __init__(
-        self, path: Path, *, only: int | None = None, ranks: Ranks = "sample"
-    ) -> None:
+    def __init__(self, path: Path, *, only: int | None = None, ranks: Ranks = "sample") -> None:
         self.path = path
         self._files: dict[int, RankFile] = {}
         open_files = OpenFiles()

@@ -73,7 +73,8 @@ def main() -> None:
     counts = [int(word) for word in sys.argv[1:]] or [1, 16, 1000]
     print(f"{SERIES:,} series, {WINDOWS} windows; seconds, and MB at the peak")
     print(
-        f"{'ranks':>6}  {'open':>7}  {'overview':>8}  {'diagnosis':>9}  {'in all':>7}  {'memory':>7}"
+        f"{'ranks':>6}  {'open':>7}  {'overview':>8}  {'diagnosis':>9}  {'in all':>7}  "
+        f"{'memory':>7}"
     )
     for ranks in counts:
         with tempfile.TemporaryDirectory(dir=".") as folder:

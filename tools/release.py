@@ -4,7 +4,7 @@
     python -m tools.release --tag v0.2.0  # in the workflow: the tag, too
 
 Checked: the version stands in pyproject.toml alone and elsewhere agrees with it; the changelog has
-a dated section of it and nothing unreleased; nothing is uncommitted. Tests are run by `make release`
+a dated section of it and nothing unreleased; nothing is uncommitted. `make release` runs the tests
 itself.
 """
 

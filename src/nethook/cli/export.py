@@ -26,7 +26,8 @@ def export(
         Path | None,
         typer.Option(
             "--to",
-            help="The folder to create (default: NAME-FORMAT beside the run; runs-FORMAT for several).",
+            help="The folder to create (default: NAME-FORMAT beside the run; of several runs "
+            "runs-FORMAT).",
         ),
     ] = None,
     per_rank: Annotated[

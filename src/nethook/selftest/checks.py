@@ -33,7 +33,7 @@ class Check:
     ask: Callable[[torch.device], tuple[str, dict[str, Any]]]
 
 
-def kernel(device: torch.device) -> tuple[str, dict[str, Any]]:
+def kernel(_: torch.device) -> tuple[str, dict[str, Any]]:
     """The compiled part is there, and loads."""
     from nethook.stats.native.kernel import functions
 
@@ -43,7 +43,7 @@ def kernel(device: torch.device) -> tuple[str, dict[str, Any]]:
     return f"loads, for {chosen}", {"instruction_set": chosen}
 
 
-def private_names(device: torch.device) -> tuple[str, dict[str, Any]]:
+def private_names(_: torch.device) -> tuple[str, dict[str, Any]]:
     """What nethook uses of torch beyond its documented interface still works."""
     from nethook.hooks.canaries.report import failing
     from nethook.private_names import NAMES
@@ -151,11 +151,8 @@ def budget(device: torch.device) -> tuple[str, dict[str, Any]]:
         ratios.append(watched.seconds / alone.seconds)
     ratio, step = statistics.median(ratios), statistics.median(plain)
     numbers = {"ratio": ratio, "step_seconds": step, "turns": ratios}
-    return (
-        f"a step of {1000 * step:.1f} ms took {ratio:.2f} times as long "
-        f"(the first {BUDGET_STEPS} steps, which cost most)",
-        numbers,
-    )
+    said = f"a step of {1000 * step:.1f} ms took {ratio:.2f} times as long"
+    return f"{said} (the first {BUDGET_STEPS} steps, which cost most)", numbers
 
 
 CHECKS: Final = (

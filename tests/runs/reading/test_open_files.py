@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import shutil
 import warnings
 from pathlib import Path
@@ -55,9 +54,8 @@ def ranks(folder: Path, count: int) -> Path:
 
 def test_a_run_of_many_ranks_has_few_files_open(tmp_path: Path) -> None:
     def opened() -> int:
-        links = [Path(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")]
-        targets = [os.readlink(link) for link in links if link.is_symlink()]
-        return sum(str(tmp_path) in target for target in targets)
+        links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return sum(str(tmp_path) in str(link.readlink()) for link in links)
 
     path = ranks(tmp_path, 100)
     with nethook.open_run(path) as run:

@@ -116,7 +116,9 @@ def test_s3_on_loopback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("FSSPEC_S3_ENDPOINT_URL", address)
-    fsspec.config.set_conf_env(fsspec.config.conf_dict)
+    from fsspec.config import conf, set_conf_env
+
+    set_conf_env(conf)
     server = subprocess.Popen(
         [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
         stdout=subprocess.DEVNULL,

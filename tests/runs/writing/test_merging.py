@@ -81,7 +81,7 @@ def test_series_have_the_same_numbers_and_coverage(both: tuple[Path, Path]) -> N
             np.testing.assert_allclose(got.rows, expected.rows, rtol=1e-11)
             whole = [INDEX[name] for name in ("tensors", "count", "binned", "zeros")]
             assert np.array_equal(got.rows[:, whole], expected.rows[:, whole])
-            assert np.array_equal(got["coverage"], expected["coverage"])
+            assert np.array_equal(got.coverage, expected.coverage)
 
 
 def test_histograms_and_units_add_up(both: tuple[Path, Path]) -> None:

@@ -1,4 +1,4 @@
-"""How many files of a run are open at once: a process may not have many, and runs have many ranks."""
+"""How many files of a run are open at once: a run may have more ranks than a process may open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ranks speak for all, where there are many: their layers are alike, and reading takes time."""
+"""Which ranks speak for all, where there are many: their layers are alike."""
 
 from __future__ import annotations
 

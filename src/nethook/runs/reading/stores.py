@@ -3,8 +3,8 @@
     nethook.open_run("s3://bucket/runs/mnist.db")
 
 SQLite cannot read over a network, so a run is copied first, with the files of its other ranks. A
-file whose version in the store is the one in the cache is not copied again. fsspec, which comes with
-torch, knows the stores; each needs a library of its own, such as `s3fs` or `gcsfs`.
+file whose version in the store is the one in the cache is not copied again. fsspec, which comes
+with torch, knows the stores; each needs a library of its own, such as `s3fs` or `gcsfs`.
 """
 
 from __future__ import annotations

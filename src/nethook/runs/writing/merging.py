@@ -1,8 +1,8 @@
 """One file of a run of many ranks: `nethook merge`.
 
-Summaries merge exactly, so the layers of all ranks become one series each, with their coverage. What
-each rank says about its own loop (losses, norms, fingerprints, learning rates) is kept beside it,
-as `rank3/loss:train.py:42`.
+Summaries merge exactly, so the layers of all ranks become one series each, with their coverage.
+What each rank says about its own loop (losses, norms, fingerprints, learning rates) is kept beside
+it, as `rank3/loss:train.py:42`.
 """
 
 from __future__ import annotations

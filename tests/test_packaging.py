@@ -162,6 +162,15 @@ def test_a_compiler_that_fails_gives_the_pure_wheel(tmp_path: Path) -> None:
     not (shutil.which("cmake") and (shutil.which("c++") or shutil.which("cl"))),
     reason="there is no compiler here",
 )
+def test_a_release_without_the_kernel_is_none(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
+    command += ["--wheel-dir", str(tmp_path / "out"), str(copy_project(tmp_path / "project"))]
+    environment = {**without_compiler(tmp_path / "bin"), "NETHOOK_REQUIRE_NATIVE": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").glob("*.whl"))
+
+
 def test_with_a_compiler_the_wheel_has_the_native_kernel(tmp_path: Path) -> None:
     environment = with_hasty_compiler(tmp_path / "bin") if os.name == "posix" else dict(os.environ)
     wheel = build(tmp_path, environment)

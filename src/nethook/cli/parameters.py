@@ -49,7 +49,7 @@ def local_run(text: str) -> Path:
     if "://" not in text:  # nothing is imported to find that out
         return Path(text)
     from nethook.errors import NethookError
-    from nethook.runs.reading.stores import fetched
+    from nethook.runs.stores import fetched
 
     try:
         return fetched(text)

@@ -24,8 +24,8 @@ def publish(
     """Copy a run and the files of its other ranks into an object store. It may still train."""
     with errors_in_words("publish"):
         from nethook.errors import OptionError
-        from nethook.runs.reading.stores import is_url
-        from nethook.runs.reading.stores import publish as copy
+        from nethook.runs.stores import is_url
+        from nethook.runs.stores import publish as copy
 
         if not is_url(url):
             raise OptionError(f"`URL` must be an address such as s3://bucket/runs; got {url!r}.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -25,6 +24,7 @@ from nethook.runs.paths import is_rank_file, rank_files, split_rank
 from nethook.runs.reading.align import add_onto, common_axis, course_onto, merge_courses
 from nethook.runs.reading.loss_curve import LossCurve, chosen_loss, curves_of
 from nethook.runs.reading.merge_ranks import OfRank, best_counts, is_root, part_in, together
+from nethook.runs.reading.missing import no_run, not_beside
 from nethook.runs.reading.open_files import OpenFiles
 from nethook.runs.reading.rank_file import RankFile, SeriesInfo, Site
 from nethook.runs.reading.results import (
@@ -43,7 +43,7 @@ from nethook.runs.reading.sampling import Ranks, chosen_ranks
 from nethook.runs.reading.scalars import file_scalars, merged_scalars
 from nethook.runs.reading.sessions import sessions_of
 from nethook.runs.reading.shown_losses import losses_in_words
-from nethook.runs.reading.stores import fetched, is_url
+from nethook.runs.stores import fetched, is_url
 
 _T = TypeVar("_T")
 
@@ -99,13 +99,13 @@ class Run:
         files = rank_files(path)
         # A run whose rank 0 is missing is still a run; another rank's file was asked for by name.
         if not exists(path) and (is_rank_file(path) or not files):
-            raise NoSuchRunError(_no_run(path))
+            raise NoSuchRunError(no_run(path))
         for rank, file in files.items():
             if only is None or rank == only:
                 try:
                     # What was named may be a link. What lies beside it was not asked for.
                     if file != path and not is_file(file, links=False):
-                        raise NotARunError(_not_beside(file))
+                        raise NotARunError(not_beside(file))
                     self._files[rank] = RankFile(file, open_files)
                 except RunFileError as error:
                     # What was asked for by name is an error; a broken neighbour is shown as such.
@@ -539,19 +539,3 @@ def _state(info: Mapping[str, Any]) -> str:
 def _check_phase(phase: str) -> None:
     if phase not in PHASES:
         raise OptionError(f"`phase` must be one of {', '.join(PHASES)}; got {phase!r}.")
-
-
-def _not_beside(path: Path) -> str:
-    return (
-        f"{str(path)!r} is not a regular file: the files of a run's ranks lie in one folder, and "
-        "links that lead elsewhere are not followed. Name it alone to open it."
-    )
-
-
-def _no_run(path: Path) -> str:
-    message = f"there is no run {str(path)!r}."
-    with suppress(OSError, ValueError):  # no such folder, or one that may not be read
-        others = [other.name for other in path.parent.iterdir() if other.suffix == ".db"]
-        if close := get_close_matches(path.name, others, n=1):
-            message += f" Did you mean {str(path.with_name(close[0]))!r}?"
-    return message

@@ -15,7 +15,7 @@ import pytest
 
 import nethook
 from nethook.errors import MissingLibraryError, NoSuchRunError, RunFileError
-from nethook.runs.reading.stores import fetched, is_url, publish
+from nethook.runs.stores import fetched, is_url, publish
 from nethook.runs.writing.writer import RunWriter
 
 

@@ -90,9 +90,10 @@ class BaseRun:
         recording = record(
             self.tree,
             lambda: inputs.call(self.model),
-            self._wanted.searched,
+            self._wanted.ops,
             modules=self._wanted.recorded(self.tree),
             tokens_at=self._wanted.around if self._wanted.by_tokens else (),
+            heads=self._wanted.heads,
         )
         return recording, _now() - begun
 
@@ -106,7 +107,10 @@ class BaseRun:
         self.start.again()
         ops = [OpPattern(site.address) for site in self.sites if site.is_op]
         modules = {site.address for site in self.sites}
-        return record(self.tree, lambda: inputs.call(self.model), ops, modules=modules)
+        return record(
+            self.tree, lambda: inputs.call(self.model), ops, modules=modules,
+            heads=self._wanted.heads,
+        )  # fmt: skip
 
     def repeated(self, copies: int) -> Inputs:
         """The inputs, so many times."""
@@ -202,9 +206,12 @@ class BaseRun:
             dims = self.layout.dims.get(site.address)
             if dims is None:
                 return False
-            outputs = doubled.calls[site.address].outputs
+            paths = [path for path, _ in tensors(site.called.outputs[0])]
+            batch = dims[paths.index(site.path)]
+            both_of = [site.tensor(output) for output in doubled.calls[site.address].outputs]
             values[site.address] = [
-                site.tensor(split_cells(output, dims, 1, self.rows)) for output in outputs
+                value if batch is None else value.narrow(batch, self.rows, self.rows)
+                for value in both_of
             ]
         self.beside = Beside(values, metric)
         return True

@@ -21,6 +21,7 @@ from nethook.hooks.layouts.unhookable import routed_modules
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.scope import Scope
+from nethook.interp.attention.multihead import parts_of
 from nethook.interp.sweeping.answering import answerable, answered_before
 from nethook.interp.sweeping.base import BaseRun
 from nethook.interp.sweeping.batches import Repeated, close
@@ -170,6 +171,10 @@ class Runner:
         known = self._plan.answered.get(address)
         return run() if known is None else known.of(self._plan.copies)
 
+    def changes(self, site: Site) -> bool:
+        """Whether this run has cells at a site."""
+        return bool(self._plan.changed.get(site.address))
+
     def changed(self, site: Site, output: Any) -> Any:
         """An output with the cells of this run changed; None where there are none."""
         plan = self._plan
@@ -269,4 +274,10 @@ class _ChangedOps(OpConsumer):
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         result: Any,
     ) -> Any:  # fmt: skip
-        return self._runner.changed(self._sites[op.address], result)
+        site = self._sites[op.address]
+        if not site.is_multihead:
+            return self._runner.changed(site, result)
+        if not self._runner.changes(site):
+            return None
+        parts = parts_of(args, kwargs)
+        return parts.put(self._runner.changed(site, parts.heads), result)

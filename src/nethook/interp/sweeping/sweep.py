@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from nethook.addresses.tree import Tree
 from nethook.errors import SweepError
 from nethook.extracting.features import home, moved
 from nethook.extracting.progress import Bar
+from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.results.sweep import Sweep
 from nethook.interp.sweeping.base import BaseRun
 from nethook.interp.sweeping.cells import Over, check_over
@@ -82,7 +84,9 @@ def sweep(
     kind = check_over(over)
     device = home(model)
     study = _Study(model, device, moved_inputs(base, device), at, over, as_change(change), metric)
-    with unchanged(model, study.inputs), torch.no_grad():
+    # Heads are inside torch's own layers, which may otherwise run as one kernel.
+    whole = layer_by_layer() if kind == "heads" else nullcontext()
+    with unchanged(model, study.inputs), torch.no_grad(), whole:
         return study.measured(
             kind, rows, None if to is None else Path(to), Ranks(spread=spread), progress
         )
@@ -190,11 +194,10 @@ class _Study:
             part = to if ranks.count == 1 else to.with_name(f"{to.stem}.rank{ranks.rank}.json")
             kept = Kept(part, self._question(kind, labels, count, ranks))
         floor = kept.read(values, done) if kept else 0.0
-        chunks = [
-            [place for place in chunk if not done[place.at]]
-            for chunk in ranks.share(chunked(places, count))
-        ]
-        chunks = [chunk for chunk in chunks if chunk]
+        chunks = ranks.share(chunked(places, count))
+        if bool(done.any()):
+            left = ([place for place in chunk if not done[place.at]] for chunk in chunks)
+            chunks = [chunk for chunk in left if chunk]
         runner = Runner(base, base.sites, self._change)
         bar = Bar(len(chunks), 0, shown=progress, label="sweeping", unit="cells")
         with runner.attached(single=count == 1), bar:
@@ -215,10 +218,7 @@ class _Study:
                     numbers = runner.run([*chunk, None] if unchanged_too else chunk)
                 if unchanged_too:
                     floor = max(floor, float((numbers[-1] - base.metric).abs().max()))
-                for place, one in zip(chunk, numbers, strict=False):
-                    there = place.cell.rows
-                    values[place.at] = one if there is None else torch.where(there, one, torch.nan)
-                    done[place.at] = True
+                _put(numbers[: len(chunk)], chunk, values, done)
                 if kept is not None:
                     kept.write(values, done, floor, now=False)
                 bar.advance(len(chunk))
@@ -270,6 +270,18 @@ class _Study:
             "rows": rows,
             "ranks": [ranks.rank, ranks.count],
         }
+
+
+def _put(
+    numbers: torch.Tensor, chunk: list[Place], values: torch.Tensor, done: torch.Tensor
+) -> None:
+    """Writes what was measured to its places, all at once; NaN in rows that have no such cell."""
+    for number, place in enumerate(chunk):
+        if place.cell.rows is not None:
+            numbers[number] = torch.where(place.cell.rows, numbers[number], torch.nan)
+    at = torch.tensor([place.at for place in chunk]).unbind(1)
+    values[at] = numbers
+    done[at] = True
 
 
 def _several(chunk: list[Place]) -> bool:

@@ -142,7 +142,7 @@ bench: $(NATIVE) ## Run the benchmarks one after the other; the machine should b
 
 .PHONY: bench-peers
 bench-peers: $(NATIVE) ## Compare with nnsight and TransformerLens, in an environment of their own; the machine should be idle
-	@$(BIN)/python benchmarks/sweep.py --peers $(ARGS)
+	@$(BIN)/python benchmarks/sweep.py --peers --json build/peers.json $(ARGS)
 
 # The doctor, on programs with one fault each or none. Runs are kept in build/zoo: a measurement that
 # was broken off goes on where it was; make zoo ARGS=--anew forgets them.

@@ -37,6 +37,7 @@ endif
 ifneq ($(filter bench-peers,$(MAKECMDGOALS)),)
 VENV := .venv-peers
 EXTRAS := peers
+PEERS := yes
 endif
 
 BIN := $(VENV)/bin
@@ -51,6 +52,9 @@ UV := build/uv/bin/uv
 UV_PIP := UV_CACHE_DIR=build/uv-cache $(UV) pip
 ifdef TORCH
 PINS := build/constraints-torch-$(TORCH).txt
+INSTALL := $(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS)
+else ifdef PEERS
+PINS := constraints.txt
 INSTALL := $(UV_PIP) install --quiet --python $(BIN)/python --constraint $(PINS)
 else
 PINS := constraints.txt
@@ -138,7 +142,7 @@ bench: $(NATIVE) ## Run the benchmarks one after the other; the machine should b
 
 .PHONY: bench-peers
 bench-peers: $(NATIVE) ## Compare with nnsight and TransformerLens, in an environment of their own; the machine should be idle
-	@$(BIN)/python benchmarks/sweep.py --peers $(ARGS)
+	@$(BIN)/python benchmarks/sweep.py --peers --json build/peers.json $(ARGS)
 
 # The doctor, on programs with one fault each or none. Runs are kept in build/zoo: a measurement that
 # was broken off goes on where it was; make zoo ARGS=--anew forgets them.
@@ -183,7 +187,7 @@ clean: ## Remove the environments and everything else that make has created
 
 # scikit-build-core is installed first, and building is not isolated: in this way constraints.txt
 # holds for the build as well, whatever the version of pip.
-$(READY): pyproject.toml $(PINS) $(if $(TORCH),$(UV))
+$(READY): pyproject.toml $(PINS) $(if $(TORCH)$(PEERS),$(UV))
 	@$(NEEDED_PYTHON)
 	@$(USABLE) || { echo "Making an environment in $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "Installing PyTorch (the largest part, a minute or two) ..."

@@ -1,7 +1,7 @@
 """Activation patching of a GPT-2: every block and position, by hand, by nethook and by others.
 
-    python benchmarks/sweep.py             # d=64 and d=256
-    make bench-peers                       # with nnsight and TransformerLens beside it
+    python benchmarks/sweep.py             # d=64 and d=256; --json FILE keeps the figures
+    make bench-peers                       # with nnsight and TransformerLens: build/peers.json
 
 The same work in every way: 12 blocks and 16 positions of one text, each patched from another text,
 and the difference of two logits at the last position. One thread; seconds of the processor; ways
@@ -18,10 +18,13 @@ from __future__ import annotations
 import argparse
 import copy
 import importlib
+import importlib.metadata
 import importlib.util
+import json
 import logging
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -175,16 +178,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--widths", type=int, nargs="*", default=[64, 256])
     parser.add_argument("--peers", action="store_true", help="nnsight and TransformerLens as well")
+    parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
     torch.set_num_threads(1)
     set_verbosity(logging.ERROR)
     warnings.simplefilter("ignore")
-    for width in options.widths:
-        compare(width, options.rounds, peers=options.peers)
+    tables = [compare(width, options.rounds, peers=options.peers) for width in options.widths]
+    if options.json is not None:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(tables, indent=1) + "\n")
 
 
-def compare(width: int, rounds: int, *, peers: bool) -> None:
-    """One table."""
+def compare(width: int, rounds: int, *, peers: bool) -> dict[str, Any]:
+    """One table: printed, and returned as plain data."""
     model = network(width)
     base, source = torch.randint(1, VOCABULARY, (2, 1, POSITIONS))
     ways: dict[str, Callable[[], Any]] = {
@@ -203,15 +209,22 @@ def compare(width: int, rounds: int, *, peers: bool) -> None:
             ("TransformerLens", "transformer_lens", by_transformer_lens),
         ):
             if importlib.util.find_spec(module) is None:
-                print(f"{name} is not installed")
-            else:
-                ways[name] = make(model, base, source)
+                raise SystemExit(f"{name} is not installed here: make bench-peers has it")
+            ways[name] = make(model, base, source)
     seconds = take_turns(ways, rounds, 1)
     result = by_nethook(model, base, source, None)
     print(f"\nGPT-2 of {LAYERS} blocks, {POSITIONS} positions, d={width}")
     print(f"nethook batched: {result.rows} cells share a run, {result.runs} runs")
     for name, took in seconds.items():
         print(f"  {name:16} {took:8.3f} s   {seconds['hand loop'] / took:6.2f} times")
+    versions = {
+        name: importlib.metadata.version(name)
+        for name in ("torch", "transformers", *(("nnsight", "transformer-lens") if peers else ()))
+    }
+    return {
+        "blocks": LAYERS, "positions": POSITIONS, "width": width, "rows": result.rows,
+        "runs": result.runs, "seconds": seconds, "versions": versions,
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

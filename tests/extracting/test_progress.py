@@ -44,3 +44,16 @@ def test_nothing_where_nobody_looks(tmp_path, capfd):
     assert "batches" in shown(10, 0, 3, terminal=False, shown=True)
     nethook.extract(nn.Sequential(nn.Identity()), [torch.ones(2, 2)], at="0", to=tmp_path)
     assert capfd.readouterr() == ("", "")
+
+
+def test_more_batches_than_were_expected():
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=100)
+    with Bar(2, 0, shown=True, console=console) as bar:
+        bar.advance(1)
+        bar.expect(4)
+        for _ in range(4):
+            bar.advance(1)
+    assert "5/5 batches" in re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", stream.getvalue())
+    with Bar(2, 0, shown=False) as bar:
+        bar.expect(4)

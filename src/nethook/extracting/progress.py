@@ -48,6 +48,12 @@ class Bar:
         rate = f"{self._rows / seconds:,.0f} {self._unit}/s" if seconds > 0 else ""
         self._progress.update(self._task, advance=1, rate=rate)
 
+    def expect(self, more: int) -> None:
+        """There are so many batches more, and not what was said at first."""
+        if self._progress is not None:
+            done = int(self._progress.tasks[0].completed)
+            self._progress.update(self._task, total=done + more)
+
     def __enter__(self) -> Bar:
         if self._progress is not None:
             self._progress.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -194,7 +195,17 @@ def test_a_source_like_the_base_has_no_effect(name: str) -> None:
     assert (found.effect == 0).all()
 
 
-@pytest.mark.parametrize(("name", "part"), [("gpt2", "z"), ("llama", "v"), ("bloom", "z")])
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("gpt2", "z"),
+        ("llama", "v"),
+        ("bloom", "z"),
+        ("bloom", "k"),
+        ("gemma2", "q"),
+        ("bloom", "v"),
+    ],
+)
 def test_gradients_are_those_of_the_exact_effect(name: str, part: Any) -> None:
     """Close to the base, the estimate is the effect. (Both models compute parts in float32.)"""
     model, inputs = families.built(name)
@@ -213,6 +224,29 @@ def test_gradients_are_those_of_the_exact_effect(name: str, part: Any) -> None:
         torch.testing.assert_close(checked.estimated, checked.exact, rtol=2e-2, atol=1e-7)
     finally:
         model.float()
+
+
+@pytest.mark.parametrize("part", ["q", "k", "v", "z"])
+def test_written_out_and_fused_attention_have_the_same_estimates(part: Any) -> None:
+    fused, inputs = families.built("gpt2")
+    written, _ = families.built("gpt2_eager")
+    before = copy.deepcopy(written.state_dict())
+    written.load_state_dict(fused.state_dict())
+    other = {"input_ids": families.tokens(seed=1)}
+    asked: dict[str, Any] = {
+        "at": "transformer.h.*", "over": ("heads", "positions"), "part": part,
+        "metric": lambda out: out.logits[:, -1, 3],
+    }  # fmt: skip
+    try:
+        one = attribute(fused, inputs, other, **asked)
+        with Count(written) as count:
+            two = attribute(written, inputs, other, **asked)
+        torch.testing.assert_close(two.effect, one.effect, rtol=1e-4, atol=1e-6)
+        exact = two.verify(top=2, sample=2), one.verify(top=2, sample=2)
+        torch.testing.assert_close(exact[0].exact, exact[1].exact, rtol=1e-4, atol=1e-6)
+    finally:
+        written.load_state_dict(before)
+    assert count.forwards == two.runs <= 4
 
 
 @pytest.mark.parametrize("over", [None, "positions", "units", "heads", ("heads", "positions")])
@@ -377,11 +411,11 @@ def test_errors_say_what_to_type() -> None:
         attribute(model, BASE, OTHER_KEY, at="unembed", over="heads", metric=logit(2))
     with pytest.raises(OptionError, match="with their number, module/op#k"):
         attribute(model, BASE, OTHER_KEY, at="blocks.*/add", metric=logit(2))
-    bert, inputs = families.built("gpt2_eager")
+    encoder, inputs = families.built("encoder")
     with pytest.raises(OptionError, match=r"the k of .* cannot be changed by itself"):
         attribute(
-            bert, inputs, inputs, at="**", over="heads", part="k",
-            metric=lambda out: out.logits[:, -1, 3],
+            encoder, inputs, inputs, at="**", over="heads", part="k",
+            metric=lambda out: out[:, -1, 0],
         )  # fmt: skip
 
 

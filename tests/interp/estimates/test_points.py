@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import nethook
 from nethook.errors import OptionError, UnfiredError
 from nethook.interp.attention.heads import heads
 from nethook.interp.estimates.points import Point, attach, head_points
@@ -64,7 +65,29 @@ def test_what_did_not_run_is_an_error() -> None:
         model(**inputs)
 
 
-def test_parts_of_written_out_attention_are_refused() -> None:
-    model, inputs = families.built("bloom")
-    with pytest.raises(OptionError, match="this attention is written out"):
+@pytest.mark.parametrize("name", ["bloom", "gemma2", "gpt2_eager"])
+def test_parts_of_written_out_attention_are_its_own_arguments(name: str) -> None:
+    """Softmax of q, k as they are seen is that of the model, and mixing v with it gives z."""
+    model, inputs = families.built(name)
+    row = heads(model, inputs)[0]
+    points = [point for part in ("q", "k", "v", "z") for point in head_points([row], part)]
+    seen: dict[str, torch.Tensor] = {}
+
+    def note(point: Point, value: torch.Tensor) -> torch.Tensor:
+        seen[point.part] = value
+        return value.clone()
+
+    kept = {}
+    with torch.no_grad():
+        expected = model(**inputs).logits
+        read = {row.probabilities: lambda value: kept.update(p=value)}
+        with nethook.edit(model, outputs=read), attach(model, points, note):
+            assert torch.equal(model(**inputs).logits, expected)
+    assert seen["q"].shape == (2, 4, 7, 8) == seen["k"].shape
+    torch.testing.assert_close(kept["p"] @ seen["v"], seen["z"])
+
+
+def test_parts_of_torchs_own_attention_are_refused() -> None:
+    model, inputs = families.built("encoder")
+    with pytest.raises(OptionError, match="one operation projects and attends"):
         head_points(heads(model, inputs).rows, "k")

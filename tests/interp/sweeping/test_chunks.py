@@ -37,7 +37,7 @@ def test_every_cell_is_in_one_chunk_of_at_most_that_size(rows):
 def base(one, two, *, mixed="", megabytes=0):
     called = Called("a", None, outputs=[torch.empty(megabytes, 250_000)])
     return SimpleNamespace(
-        mixed=mixed, seconds=one, seconds_of_two=two, inputs=Inputs((torch.ones(1),)),
+        mixed=mixed, seconds=(one, two), inputs=Inputs((torch.ones(1),)),
         recording=Recording({"a": called}),
     )  # fmt: skip
 
@@ -50,6 +50,15 @@ def test_rows_are_chosen_by_what_runs_cost():
     assert chosen_rows(base(1.0, 1.01), 1000, 16) == 16  # a site has enough of its own
     assert chosen_rows(base(1.0, 1.01), 1000, 8) == 64  # several sites share
     assert chosen_rows(base(1.0, 1.01, mixed="they mix"), 100, 100) == 1
+
+
+def test_sites_that_may_join_share_runs_while_their_values_are_small():
+    given = base(1.0, 1.3)
+    given.sites = [SimpleNamespace(values=[torch.zeros(1, 16, 64)])]  # 4 kB
+    assert chosen_rows(given, 1000, 16) == 16
+    assert chosen_rows(given, 1000, 16, joining=True) == 200_000 // 4096
+    given.sites.append(SimpleNamespace(values=[torch.zeros(1, 16, 256)]))
+    assert chosen_rows(given, 1000, 16, joining=True) == 16
 
 
 def test_rows_fit_into_memory(monkeypatch):

@@ -59,10 +59,12 @@ class Projected:
 
 
 class Finder(OpConsumer):
-    """Notes every attention, and cuts the graph behind every product with a weight."""
+    """Notes every attention; with `cut`, it cuts the graph behind every product with a weight."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, cut: bool = True) -> None:
         self.found: dict[str, Found] = {}
+        self.unsplit: dict[str, str] = {}  # by module: attention whose rows and heads are one
+        self._cuts = cut
         self._projections: list[Projected] = []
         self._awaiting: Found | None = None  # its heads have not been mixed yet
         self._scores: list[tuple[Op, torch.Tensor, torch.Tensor, torch.Tensor]] = []
@@ -81,7 +83,7 @@ class Finder(OpConsumer):
                 self._note(op, "fused", given["query"], given["key"], given["value"])
         elif op.name == ATTENTION:
             self._note_multihead(op, args, kwargs)
-        elif op.name == "softmax" and result.ndim == 4:
+        elif op.name == "softmax" and result.ndim in (3, 4):
             self._soft = [(op, result)]
         elif self._soft and op.name in PASS and any(args[0] is s for _, s in self._soft):
             self._soft.append((self._soft[0][0], result))
@@ -99,13 +101,15 @@ class Finder(OpConsumer):
             self._scores = [*self._scores[-3:], (op, given[-2], given[-1], result)]
         return None
 
-    def _cut(self, op: Op, given: list[torch.Tensor], result: torch.Tensor) -> torch.Tensor:
+    def _cut(self, op: Op, given: list[torch.Tensor], result: torch.Tensor) -> torch.Tensor | None:
         data = next((t for t in given if not _is_weight(t) and t.ndim >= 2), result)
         where = op.place.address if _owns_weight(op) else op.address
         if self._awaiting is not None:
             found = self._awaiting
             if data.shape[-1] == found.heads * found.value.shape[-1]:
                 found.output, self._awaiting = where, None
+        if not self._cuts:
+            return None
         leaf = result.detach().requires_grad_()
         self._projections.append(Projected(where, leaf, data.shape[-1]))
         return leaf.clone()  # a leaf must not be written in place
@@ -126,6 +130,10 @@ class Finder(OpConsumer):
     def _note_written(self, op: Op, value: torch.Tensor, result: torch.Tensor) -> None:
         softmax, probs = self._soft[0]
         self._soft = []
+        if probs.ndim == 3:  # how many of its rows are heads cannot be seen
+            if result.shape[:2] == probs.shape[:2]:
+                self.unsplit.setdefault(op.place.address, op.address)
+            return
         batch, heads, queries, keys = probs.shape
         shapes = ((batch, heads, queries, keys), (batch * heads, queries, keys))
         scores = next((each for each in reversed(self._scores) if each[3].shape in shapes), None)

@@ -40,6 +40,14 @@ class Parts:
         out = F.linear(flat, self.weight, self.bias).transpose(0, 1)
         return out if self.batched else out.squeeze(1)
 
+    def put(self, new: torch.Tensor, returned: Any) -> Any:
+        """What the operation returns with other heads in the place of its own.
+
+        The change alone is added, so that without one the bits are those of torch.
+        """
+        delta = self.mixed(new) - self.mixed(self.heads)
+        return (returned[0] + delta.to(returned[0].dtype), *returned[1:])
+
 
 def taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts:
     """The parts of one call of `F.multi_head_attention_forward`."""
@@ -79,6 +87,17 @@ def taken_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts:
     )  # fmt: skip
 
 
+def parts_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Parts:
+    """The same, where heads are to be measured: an error where dropout makes others of them."""
+    given = _SIGNATURE.bind(*args, **kwargs).arguments
+    if given.get("training", True) and given["dropout_p"]:
+        raise OptionError(
+            "the heads of an nn.MultiheadAttention in training mode cannot be taken apart: its "
+            "dropout is inside the operation. Call model.eval() first."
+        )
+    return taken_apart(args, kwargs)
+
+
 def with_heads(change: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[..., Any]:
     """Changes the heads of an `nn.MultiheadAttention` before they are mixed.
 
@@ -99,8 +118,6 @@ def with_heads(change: Callable[[torch.Tensor], torch.Tensor | None]) -> Callabl
         new = change(parts.heads)
         if new is None or new is parts.heads:
             return returned
-        # The change alone is added, so that without one the bits are those of torch.
-        delta = parts.mixed(new) - parts.mixed(parts.heads)
-        return (returned[0] + delta.to(returned[0].dtype), *returned[1:])
+        return parts.put(new, returned)
 
     return answer

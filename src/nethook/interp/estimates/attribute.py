@@ -109,7 +109,7 @@ def attribute(
         )  # fmt: skip
     cells = cells_of(axes, points, run.values, columns)
     found = effects(cells, points, run, there)
-    runs += 2 + (steps > 1)
+    runs += 2 + (steps > 1) + bool(run.scores)
     return Estimate(
         sites=tuple(point.name for point in points),
         cells=cells.names,

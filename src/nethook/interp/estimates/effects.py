@@ -9,7 +9,7 @@ import torch
 from nethook.interp.estimates.cells import Cells
 from nethook.interp.estimates.gradients import GradientRun, Values
 from nethook.interp.estimates.points import Point
-from nethook.interp.estimates.softmax import SoftmaxEffect
+from nethook.interp.estimates.softmax import SoftmaxEffect, WrittenSoftmaxEffect
 
 
 def effects(
@@ -38,11 +38,15 @@ def _contributions(
     cells: Cells, point: Point, run: GradientRun, grads: Values, source: torch.Tensor
 ) -> torch.Tensor:
     """What each element adds to the effect, in a shape whose dimensions are the point's."""
-    if point.site not in run.arguments:
+    written = run.scores.get(point.site)
+    if point.site not in run.arguments and written is None:
         # In double precision: differences of half-precision values would lose their digits.
         return (source.double() - run.values[point].double()) * grads[point].double()
-    softmax = SoftmaxEffect(
-        run.arguments[point.site], grads[Point(point.site, "z", point.attention)]
+    grad = grads[Point(point.site, "z", point.attention)]
+    softmax = (
+        SoftmaxEffect(run.arguments[point.site], grad)
+        if written is None
+        else WrittenSoftmaxEffect(written, grad)
     )
     if point.part == "q":
         return softmax.of_queries(source)[..., None]  # (B, H, Q, 1)

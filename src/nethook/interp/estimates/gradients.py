@@ -19,6 +19,7 @@ from nethook.addresses.inputs import Inputs
 from nethook.addresses.nested import map_tensors, replace, tensors
 from nethook.errors import OptionError
 from nethook.interp.estimates.points import Point, attach
+from nethook.interp.estimates.replay import Scores, written_scores
 from nethook.interp.rows import repeat_rows
 from nethook.restoring.copies import own_inputs
 
@@ -34,7 +35,8 @@ class GradientRun:
     metric: torch.Tensor
     values: Values
     grads: list[tuple[str | None, Values]]
-    arguments: dict[str, dict[str, Any]] = field(default_factory=dict)  # of attentions
+    arguments: dict[str, dict[str, Any]] = field(default_factory=dict)  # of fused attentions
+    scores: dict[str, Scores] = field(default_factory=dict)  # of those that are written out
 
 
 def numbers(metric: Metric, output: Any, rows: int | None = None) -> torch.Tensor:
@@ -129,6 +131,9 @@ def base_gradients(
                 for point, grad in zip(order, found, strict=True)
             }))  # fmt: skip
     run = GradientRun(measured.detach(), values, grads, arguments)
+    written = [p.attention for p in points if _is_written(p) and p.attention is not None]
+    if softmax and written:
+        run.scores.update(written_scores(model, inputs, written))
     if steps == 1:
         return run
     return _along_a_path(model, inputs, points, metric, source, run, steps)
@@ -165,7 +170,7 @@ def _along_a_path(
         each = torch.zeros_like(leaves[point]) if grad is None else grad
         split = each.unflatten(0, (steps, batch)).double()
         mean[point] = torch.tensordot(share.to(split.device), split, dims=1)
-    return GradientRun(run.metric, run.values, [(None, mean)], run.arguments)
+    return GradientRun(run.metric, run.values, [(None, mean)], run.arguments, run.scores)
 
 
 def _dropper(name: str, dropping: list[str]) -> Callable[[Any], Any]:
@@ -204,6 +209,10 @@ def _weights_frozen(model: nn.Module) -> Iterator[None]:
     finally:
         for parameter in trained:
             parameter.requires_grad_()
+
+
+def _is_written(point: Point) -> bool:
+    return point.attention is not None and point.attention.form == "written out"
 
 
 def _several(point: Point) -> str:

@@ -64,10 +64,10 @@ def head_points(found: Sequence[Attention], part: Part) -> list[Point]:
         raise OptionError(f'`part` must be "z", "q", "k" or "v" with heads; got {part!r}.')
     points = []
     for row in found:
-        if part != "z" and row.form != "fused":
+        if part != "z" and row.form == "nn.MultiheadAttention":
             raise OptionError(
-                f"the {part} of {row.address!r} cannot be changed by itself: this attention is "
-                f"{row.form}. Study what its heads return (part='z'), or its projections."
+                f"the {part} of {row.address!r} cannot be changed by itself: one operation "
+                "projects and attends. Study what its heads return (part='z')."
             )
         points.append(Point(row.address, part, row))
     return points
@@ -91,9 +91,16 @@ def attach(
         if point.attention is None:
             outputs.setdefault(point.site, []).append(_of_output(point, seen))
         else:
-            by_op.setdefault(point.site, []).append(point)
+            by_op.setdefault(_operation(point), []).append(point)
     answers = {op: _of_attention(inside, seen, called) for op, inside in by_op.items()}
     return edit(model, outputs=outputs, answers=answers)
+
+
+def _operation(point: Point) -> str:
+    """Where a part of an attention is an argument or a result: the scores have q and k."""
+    row = point.attention
+    written = row is not None and row.form == "written out" and point.part in ("q", "k")
+    return row.scores if row is not None and written else point.site
 
 
 def _of_output(point: Point, seen: Seen) -> Callable[[Any], Any]:
@@ -123,6 +130,8 @@ def _of_attention(points: list[Point], seen: Seen, called: Called | None) -> Cal
 
     if attention.form == "nn.MultiheadAttention":
         return with_heads(heads)
+    if attention.form == "written out":
+        return _of_written(by_part, attention, seen, heads if z is not None else None)
 
     def answer(args: tuple[Any, ...], kwargs: dict[str, Any], compute: Any) -> Any:
         if called is not None:
@@ -143,3 +152,49 @@ def _of_attention(points: list[Point], seen: Seen, called: Called | None) -> Cal
         return result if new is None else new
 
     return answer
+
+
+def _of_written(
+    by_part: dict[Part, Point], attention: Attention, seen: Seen, heads: Any
+) -> Callable[..., Any]:
+    """The product that gives the scores has q and k; the one that mixes has v, and returns z."""
+
+    def answer(args: tuple[Any, ...], kwargs: dict[str, Any], compute: Any) -> Any:
+        given = (args, dict(kwargs))
+        for part in ("q", "k", "v"):
+            if part not in by_part:
+                continue
+            path, value = argument(part, given)
+            new = seen(by_part[part], split_heads(attention, part, value))
+            if new is not None:
+                given = replace(given, path, as_given(part, new, value))
+        result = compute(*given[0], **given[1])
+        new = heads(result) if heads is not None else None
+        return result if new is None else new
+
+    return answer
+
+
+def argument(part: str, given: Any) -> tuple[Any, torch.Tensor]:
+    """Where a part is among the arguments of its product: q before k, v after the weights."""
+    inside = tensors(given)
+    return inside[-2] if part == "q" else inside[-1]
+
+
+def split_heads(attention: Attention, part: str, value: torch.Tensor) -> torch.Tensor:
+    """An argument of a product as (batch, heads, tokens, size)."""
+    split = value.unflatten(0, (-1, attention.heads)) if value.ndim == 3 else value
+    split = split.transpose(-2, -1) if part == "k" else split
+    size = attention.value_size if part == "v" else attention.size
+    if split.ndim != 4 or split.shape[-1] != size or split.shape[1] != attention.heads:
+        raise OptionError(
+            f"the {part} of {attention.address!r} is laid out as {tuple(value.shape)}, which is "
+            "not (batch, heads, tokens, size). Study what its heads return (part='z')."
+        )
+    return split
+
+
+def as_given(part: str, new: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """The reverse: in the layout of the argument."""
+    new = new.transpose(-2, -1) if part == "k" else new
+    return new.flatten(0, 1) if value.ndim == 3 else new

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from nethook.interp.estimates.replay import Scores
 from nethook.tracing.attention.recompute import of_sdpa
 
 _TINY = 1e-300
@@ -27,25 +28,32 @@ class SoftmaxEffect:
             name: value.double() if _is_float(value) else value for name, value in arguments.items()
         } | {"dropout_p": 0.0}
         value = self._per_query_head(self._given["value"])
-        self._heads = self._given["query"].shape[1]
-        self.probs = of_sdpa(**self._without_value())  # (B, H, Q, K)
+        self.probs = self._probabilities()  # (B, H, Q, K)
         self.grad = grad.double() @ value.transpose(-2, -1)  # dM/dp, (B, H, Q, K)
 
     def _per_query_head(self, value: torch.Tensor) -> torch.Tensor:
         heads = int(self._given["query"].shape[1])
         return value.repeat_interleave(heads // value.shape[1], 1)
 
-    def _without_value(self, **new: torch.Tensor) -> dict[str, Any]:
-        return self._given | new
+    def _probabilities(self, **new: torch.Tensor) -> torch.Tensor:
+        return of_sdpa(**{**self._given, **new})
+
+    def _shift(self, key: torch.Tensor) -> torch.Tensor:
+        """What is added to each score by other keys: (B, H, Q, K)."""
+        query, base = self._given["query"], self._per_query_head(self._given["key"])
+        scale = self._given.get("scale")
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        shift: torch.Tensor = query @ (self._per_query_head(key) - base).transpose(-2, -1) * scale
+        return shift
 
     def of_queries(self, query: torch.Tensor) -> torch.Tensor:
         """The effect of each query, changed alone: (B, H, Q). Rows of a softmax are independent."""
-        changed = of_sdpa(**self._without_value(query=query.double()))
+        changed = self._probabilities(query=query.double())
         return ((changed - self.probs) * self.grad).sum(-1)
 
     def of_all_keys(self, key: torch.Tensor) -> torch.Tensor:
         """The effect of all keys, changed together: (B, H); of a query head's own keys."""
-        changed = of_sdpa(**self._without_value(key=key.double()))
+        changed = self._probabilities(key=key.double())
         return ((changed - self.probs) * self.grad).sum((-2, -1))
 
     def of_each_key(self, key: torch.Tensor) -> torch.Tensor:
@@ -55,11 +63,7 @@ class SoftmaxEffect:
         other probabilities shrink alike. O(queries · keys) for all keys together.
         """
         p, g = self.probs, self.grad
-        query, base = self._given["query"], self._per_query_head(self._given["key"])
-        scale = self._given.get("scale")
-        scale = query.shape[-1] ** -0.5 if scale is None else scale
-        moved = self._per_query_head(key.double()) - base
-        shift = query @ moved.transpose(-2, -1) * scale  # s' − s
+        shift = self._shift(key.double())  # s' − s
         rest = (1 - p).clamp(min=_TINY)
         new = torch.sigmoid(shift + torch.log(p.clamp(min=_TINY)) - torch.log(rest))
         new = torch.where(p == 0, torch.zeros_like(p), new)  # a masked key stays masked
@@ -68,6 +72,24 @@ class SoftmaxEffect:
         changed = new * g + (1 - new) * others
         effect = torch.where(1 - p < _TINY, torch.zeros_like(p), changed - total)
         return effect.sum(-2)
+
+
+class WrittenSoftmaxEffect(SoftmaxEffect):
+    """The same for attention that is written out: what its model does to scores is done again."""
+
+    def __init__(self, scores: Scores, grad: torch.Tensor) -> None:
+        assert scores.value is not None
+        self._scores = scores
+        self._base = scores.again().double()
+        self.probs = self._base.softmax(-1)
+        self.grad = grad.double() @ scores.value.double().transpose(-2, -1)
+
+    def _probabilities(self, **new: torch.Tensor) -> torch.Tensor:
+        return self._scores.again(**new).double().softmax(-1)
+
+    def _shift(self, key: torch.Tensor) -> torch.Tensor:
+        shift = self._scores.again(key=key).double() - self._base
+        return shift.nan_to_num(0.0)  # of a key that is masked by -inf
 
 
 def _is_float(value: object) -> bool:

@@ -19,6 +19,7 @@ from nethook.errors import SweepError
 from nethook.interp.sweeping.answering import why_hooked, why_opaque
 from nethook.interp.sweeping.batches import (
     Dims,
+    Layout,
     beside,
     beside_another,
     close,
@@ -64,18 +65,16 @@ class BaseRun:
         self._wanted = wanted
         self.start = SameStart(tree)
         self.whole = why_hooked(self.tree)
-        self.seconds_of_two = 0.0
         kept = mapped_inputs(torch.clone, inputs)
         with self.start.observed(inputs):
-            self.recording, self.seconds = self._recorded(inputs)
+            self.recording, once = self._recorded(inputs)
+        self.seconds = once, once  # of the base alone, and of two copies
         if self.start.writes_inputs:
             self.inputs = kept
         self.metric = self.checked(self.recording.output)
         self.rows = len(self.metric)
         self.sites = found_sites(wanted, self.recording, inputs)
-        self.dims: dict[str, Dims] = {}
-        self._output_dims: Dims | None = None
-        self._input_dim = 0
+        self.layout = Layout()
         self.beside: Beside | None = None
         self.mixed = self._why_mixed(source)
         self.whole = self.whole or self._why_whole()
@@ -91,24 +90,33 @@ class BaseRun:
         recording = record(
             self.tree,
             lambda: inputs.call(self.model),
-            self._wanted.searched,
+            self._wanted.ops,
             modules=self._wanted.recorded(self.tree),
             tokens_at=self._wanted.around if self._wanted.by_tokens else (),
+            heads=self._wanted.heads,
         )
         return recording, _now() - begun
+
+    def _doubled(self, inputs: Inputs) -> Recording:
+        recording, took = self._recorded(inputs)
+        self.seconds = self.seconds[0], took
+        return recording
 
     def recorded(self, inputs: Inputs) -> Recording:
         """Another run, on other inputs, from the same state: what its sites returned."""
         self.start.again()
         ops = [OpPattern(site.address) for site in self.sites if site.is_op]
         modules = {site.address for site in self.sites}
-        return record(self.tree, lambda: inputs.call(self.model), ops, modules=modules)
+        return record(
+            self.tree, lambda: inputs.call(self.model), ops, modules=modules,
+            heads=self._wanted.heads,
+        )  # fmt: skip
 
     def repeated(self, copies: int) -> Inputs:
         """The inputs, so many times."""
         if copies == 1:
             return self.start.fresh(self.inputs)
-        return repeated_inputs(self.inputs, self.rows, self._input_dim, copies)
+        return repeated_inputs(self.inputs, self.rows, self.layout.inputs, copies)
 
     # -- numbers ------------------------------------------------------------------------------
 
@@ -134,9 +142,9 @@ class BaseRun:
         """The metric of a run of several copies, (copies, rows)."""
         if copies == 1:
             return self.checked(output)[None]
-        if self._output_dims is None:  # the metric takes any number of rows
+        if self.layout.output is None:  # the metric takes any number of rows
             return self.checked(output).reshape(copies, self.rows)
-        parts = [split_cells(output, self._output_dims, n, self.rows) for n in range(copies)]
+        parts = [split_cells(output, self.layout.output, n, self.rows) for n in range(copies)]
         return torch.stack([self.checked(part) for part in parts])
 
     # -- what may be done ---------------------------------------------------------------------
@@ -164,18 +172,16 @@ class BaseRun:
                 continue
             try:
                 if source is not None and self._stands_beside(source, dim):
-                    self._input_dim = dim
+                    self.layout.inputs = dim
                     return ""
-                doubled, self.seconds_of_two = self._recorded(
-                    beside_another(self.inputs, self.rows, dim)
-                )
+                doubled = self._doubled(beside_another(self.inputs, self.rows, dim))
                 why, _ = self._read_rows(doubled)
             except SweepError:
                 raise
             except Exception as error:  # of the model's or the metric's, for a batch of two
                 why = f"a batch of two copies failed ({type(error).__name__}: {error})"
             if not why:
-                self._input_dim = dim
+                self.layout.inputs = dim
                 return ""
         return why or f"no input has {self.rows} rows, as many as the metric has numbers"
 
@@ -184,7 +190,7 @@ class BaseRun:
         joined = beside(self.inputs, source, self.rows, dim)
         if joined is None:
             return False
-        doubled, self.seconds_of_two = self._recorded(joined)
+        doubled = self._doubled(joined)
         why, both = self._read_rows(doubled)
         if why or both is None:
             return False
@@ -197,32 +203,35 @@ class BaseRun:
             if site.is_input:
                 values[site.address] = [site.tensor((source.args, dict(source.kwargs)))]
                 continue
-            dims = self.dims.get(site.address)
+            dims = self.layout.dims.get(site.address)
             if dims is None:
                 return False
-            outputs = doubled.calls[site.address].outputs
+            paths = [path for path, _ in tensors(site.called.outputs[0])]
+            batch = dims[paths.index(site.path)]
+            both_of = [site.tensor(output) for output in doubled.calls[site.address].outputs]
             values[site.address] = [
-                site.tensor(split_cells(output, dims, 1, self.rows)) for output in outputs
+                value if batch is None else value.narrow(batch, self.rows, self.rows)
+                for value in both_of
             ]
         self.beside = Beside(values, metric)
         return True
 
     def _read_rows(self, doubled: Recording) -> tuple[str, torch.Tensor | None]:
         """Why rows cannot share a batch, and the metric of a batch of two."""
-        self.dims = {}
+        self.layout.dims = {}
         for address, called in self.recording.calls.items():
             twin = doubled.calls.get(address)
             if twin is None or len(twin.outputs) != len(called.outputs):
                 continue
             each = [row_dims(*pair) for pair in zip(called.outputs, twin.outputs, strict=True)]
             if all(dims is not None and dims == each[0] for dims in each):
-                self.dims[address] = each[0] or ()
+                self.layout.dims[address] = each[0] or ()
         dims = row_dims(self.recording.output, doubled.output)
         both = self._both(doubled.output, dims)
         if both is None:
             return "the metric of a batch of two copies has another number of rows", None
         if not close(both[: self.rows], self.metric):
-            self.dims = {}
+            self.layout.dims = {}
             return "rows of a batch depend on each other", None
         return "", both
 
@@ -231,13 +240,13 @@ class BaseRun:
         try:
             at_once = self.checked(output)
             if len(at_once) == 2 * self.rows:
-                self._output_dims = None
+                self.layout.output = None
                 return at_once
         except Exception:
             at_once = None
         if dims is None:
             return None
-        self._output_dims = dims
+        self.layout.output = dims
         parts = [self.checked(split_cells(output, dims, n, self.rows)) for n in range(2)]
         return torch.cat(parts) if all(len(part) == self.rows for part in parts) else None
 
@@ -246,8 +255,8 @@ class BaseRun:
     def _batch_of(self, site: Site) -> int:
         value = site.values[0]
         if site.is_input:
-            return self._input_dim
-        dims = self.dims.get(site.address)
+            return self.layout.inputs
+        dims = self.layout.dims.get(site.address)
         if dims is not None:
             paths = [path for path, _ in tensors(site.called.outputs[0])]
             dim = dims[paths.index(site.path)] if site.path in paths else None

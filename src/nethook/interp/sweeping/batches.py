@@ -7,7 +7,7 @@ dimension whose length has doubled counts rows, and the first half must be as it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -20,6 +20,15 @@ _PLAIN = (type(None), bool, int, float, str)
 
 Dims = tuple[int | None, ...]
 """For each tensor of a value the dimension that counts rows; None where none does."""
+
+
+@dataclass
+class Layout:
+    """Where rows are: along which dimension of inputs, of what calls return, and of the output."""
+
+    inputs: int = 0
+    dims: dict[str, Dims] = field(default_factory=dict)  # by address
+    output: Dims | None = None  # None: the metric takes any number of rows
 
 
 def repeated_inputs(inputs: Inputs, rows: int, dim: int, copies: int) -> Inputs:

@@ -15,26 +15,33 @@ from nethook.interp.sweeping.runner import Place
 _MOST = 256
 _MANY = 12  # cells of a site that are worth runs of their own
 _SEVERAL_SITES = 64
+_JOINED = 200_000  # bytes of a site's value in a run that others join: larger ones leave the cache
 _OVERHEAD = 8  # a run of n copies is worth it while what it costs besides them is above 1/8
 _SHARE_OF_MEMORY = 0.25
 
 
-def chosen_rows(base: BaseRun, cells: int, of_a_site: int) -> int:
+def chosen_rows(base: BaseRun, cells: int, of_a_site: int, *, joining: bool = False) -> int:
     """How many of so many cells share a run: from what one and two copies of the base took.
 
     A run takes `fixed + copies * each` seconds; so many copies that what is fixed is small beside
-    them, as long as they fit into memory.
+    them, as long as they fit into memory. With `joining`, cells of several sites share a run at no
+    other cost.
     """
     if base.mixed:
         return 1
-    each = base.seconds_of_two - base.seconds
-    fixed = max(base.seconds - max(each, 0.0), 0.0)
+    one, two = base.seconds
+    each = two - one
+    fixed = max(one - max(each, 0.0), 0.0)
     enough = _MOST if each <= 0 else math.ceil(_OVERHEAD * fixed / each)
     # Where cells of several sites share a run, only what comes before the first is answered: that
     # pays where a site has few.
     useful = of_a_site if of_a_site >= _MANY else _SEVERAL_SITES
     if 2 * enough >= of_a_site:
         enough = max(enough, of_a_site)  # one run for a site, not two of nearly half
+        if joining:
+            largest = max(site.values[0].nbytes for site in base.sites)
+            together = _JOINED // max(1, largest)
+            enough, useful = max(enough, together), max(useful, together)
     return max(1, min(enough, useful, _fitting(base), _MOST, cells))
 
 

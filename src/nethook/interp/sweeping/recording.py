@@ -19,6 +19,9 @@ from nethook.hooks.layouts.unhookable import RouterPair, routed_modules
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.scope import Scope
+from nethook.interp.attention.finding import Finder
+from nethook.interp.attention.multihead import parts_of
+from nethook.kinds.operations import ATTENTION
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, slice)
 
@@ -52,6 +55,7 @@ class Recording:
     output: Any = None
     clock: int = 0
     under_way: CallsUnderWay | None = None
+    attentions: Finder | None = None
 
     def tick(self) -> int:
         """The next moment."""
@@ -72,13 +76,15 @@ def record(
     *,
     modules: Container[str],
     tokens_at: Sequence[str] = (),
+    heads: bool = False,
 ) -> Recording:
     """Calls `run`, and writes down the calls of some modules and of some operations of a model.
 
     Outputs are copies that cost memory once the original is written to. Around the modules
-    `tokens_at` it is noted which tokens the model was called with.
+    `tokens_at` it is noted which tokens the model was called with. With `heads`, attention is
+    found and written down as well; of `nn.MultiheadAttention`, its heads before they are mixed.
     """
-    recording = Recording()
+    recording = Recording(attentions=Finder(cut=False) if heads else None)
     routed = routed_modules(tree)  # a hook of their own would change what they compute
     with Scope("nethook.interp", tree) as hooks:
         routers = RouterPair(hooks)
@@ -88,7 +94,7 @@ def record(
                 on = routers if id(module) in routed else hooks
                 on.forward_pre(module, _Begins(hooks.owner, called, recording))
                 on.forward(module, _Ends(hooks.owner, called, recording))
-        if ops:
+        if ops or heads:
             watch_ops(tree, hooks, _Ops(tree, ops, recording))
         if tokens_at:
             recording.under_way = follow_tokens(tree, list(tokens_at), hooks)
@@ -133,12 +139,16 @@ class _Ops(OpConsumer):
 
     def __init__(self, tree: Tree, patterns: Sequence[OpPattern], recording: Recording) -> None:
         self._recording = recording
+        self._attentions = recording.attentions
         self._rules: dict[int, list[OpPattern]] = {}
         for pattern in patterns:
             for site in pattern.sites(tree):
                 self._rules.setdefault(site.order, []).append(pattern)
 
     def wants(self, op: Op) -> bool:
+        return self._attentions is not None or self._means(op)
+
+    def _means(self, op: Op) -> bool:
         return any(p.matches(op.name, op.k) for p in self._rules.get(op.place.order, ()))
 
     def after(
@@ -146,6 +156,12 @@ class _Ops(OpConsumer):
         result: Any,
     ) -> None:  # fmt: skip
         recording = self._recording
+        if self._attentions is not None:
+            self._attentions.after(op, function, args, kwargs, result)
+            if op.address not in self._attentions.found and not self._means(op):
+                return
+            if op.name == ATTENTION:
+                result = parts_of(args, kwargs).heads
         called = recording.calls.setdefault(op.address, Called(op.address, None))
         moment = recording.tick()
         called.began.append(moment)

@@ -12,6 +12,7 @@ from torch import nn
 
 from nethook.addresses.inputs import Inputs
 from nethook.addresses.tree import Tree
+from nethook.errors import SweepError
 from nethook.hooks.answering import Answers
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.compile.eager import without_warning_of_global_hooks
@@ -20,11 +21,13 @@ from nethook.hooks.layouts.unhookable import routed_modules
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.hooks.ops.watch import watch_ops
 from nethook.hooks.scope import Scope
+from nethook.interp.attention.multihead import parts_of
 from nethook.interp.sweeping.answering import answerable, answered_before
 from nethook.interp.sweeping.base import BaseRun
-from nethook.interp.sweeping.batches import Repeated
+from nethook.interp.sweeping.batches import Repeated, close
 from nethook.interp.sweeping.cells import Cell, put_all
 from nethook.interp.sweeping.changes import At, Change
+from nethook.interp.sweeping.joining import Joins, may_join
 from nethook.interp.sweeping.sites import Site
 
 
@@ -45,6 +48,11 @@ class _Plan:
     changed: dict[str, list[tuple[int, Cell]]] = field(default_factory=dict)  # by address
     answered: dict[str, Repeated] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
+    joins: Joins | None = None
+
+    def joined(self, address: str) -> bool:
+        """Whether copies join at a site."""
+        return self.joins is not None and address in self.joins.at
 
 
 class Runner:
@@ -66,7 +74,7 @@ class Runner:
         """A block in which chunks can be run; with `single`, of one cell each."""
         base = self._base
         answered: dict[str, nn.Module] = {}
-        able = [] if base.whole else answerable(base.recording, base.dims, single=single)
+        able = [] if base.whole else answerable(base.recording, base.layout.dims, single=single)
         for site in self._sites.values():
             before = [] if site.is_input else answered_before(site.moment, able)
             self._answers[site.address] = [called.address for called in before]
@@ -75,7 +83,7 @@ class Runner:
                     continue
                 assert called.module is not None
                 answered[called.address] = called.module
-                dims = base.dims.get(called.address, ())
+                dims = base.layout.dims.get(called.address, ())
                 self._repeated[called.address] = Repeated(called.outputs[0], dims)
         with Scope("nethook.interp", base.tree) as hooks:
             self._attach(base.tree, hooks, answered)
@@ -102,15 +110,41 @@ class Runner:
 
     def run(self, places: Sequence[Place | None]) -> torch.Tensor:
         """The metric with each of these cells changed, (cells, rows); None changes nothing."""
-        base = self._base
         plan = _Plan(copies=len(places))
-        first: Site | None = None
         for slot, place in enumerate(places):
             if place is not None:
                 plan.changed.setdefault(place.site.address, []).append((slot, place.cell))
-                if first is None or place.site.moment < first.moment:
-                    first = place.site
-        if first is not None:
+        return self._measured(plan)
+
+    def run_joined(self, places: Sequence[Place]) -> torch.Tensor | None:
+        """The same with one copy more, which is the base; None where it cannot be done so.
+
+        Copies join the run at the site of their cell, and places are in the order of sites.
+        """
+        base = self._base
+        plan = _Plan()
+        for slot, place in enumerate(places):
+            plan.changed.setdefault(place.site.address, []).append((slot, place.cell))
+        sites = [self._sites[address] for address in plan.changed]
+        if base.whole or not may_join(sites, base.layout.dims):
+            return None
+        first, *later = plan.changed
+        plan.copies = len(plan.changed[first]) + 1
+        joining = {address: len(plan.changed[address]) for address in later}
+        plan.joins = Joins(joining, base.layout.dims, base.rows)
+        try:
+            numbers = self._measured(plan)
+        except SweepError:
+            raise
+        except Exception:  # of shapes that do not fit; another one comes again without joining
+            return None
+        return numbers if close(numbers[-1], base.metric) else None
+
+    def _measured(self, plan: _Plan) -> torch.Tensor:
+        base = self._base
+        changed = [self._sites[address] for address in plan.changed]
+        if changed:
+            first = min(changed, key=lambda site: site.moment)
             plan.answered = {a: self._repeated[a] for a in self._answers[first.address]}
         self._plan = plan
         inputs = self._given(plan)
@@ -137,6 +171,10 @@ class Runner:
         known = self._plan.answered.get(address)
         return run() if known is None else known.of(self._plan.copies)
 
+    def changes(self, site: Site) -> bool:
+        """Whether this run has cells at a site."""
+        return bool(self._plan.changed.get(site.address))
+
     def changed(self, site: Site, output: Any) -> Any:
         """An output with the cells of this run changed; None where there are none."""
         plan = self._plan
@@ -145,10 +183,15 @@ class Runner:
             return None
         call = plan.calls.get(site.address, 0)
         plan.calls[site.address] = call + 1
+        joined = plan.joined(site.address)
+        if joined:
+            assert plan.joins is not None
+            output = plan.joins.grown(site, output, plan.copies)
+            plan.copies += len(cells)
         value = site.tensor(output)
         rows = value.shape[site.batch] // plan.copies
         known = self._known(site, call)
-        new = value.clone()
+        new = value if joined else value.clone()
         if known is not None:
             put_all(cells, known, new, site.batch)
             return site.replaced(output, new)
@@ -162,7 +205,8 @@ class Runner:
 
     def _known(self, site: Site, call: int) -> torch.Tensor | None:
         """The new value, once for all cells, where the value is that of the base run."""
-        if not site.is_input and site.address not in self._plan.answered:
+        plan = self._plan
+        if not (site.is_input or site.address in plan.answered or plan.joined(site.address)):
             return None
         if site.address not in self._new:
             self._new[site.address] = self._change.new(site.values[0], self._at(site, call))
@@ -230,4 +274,10 @@ class _ChangedOps(OpConsumer):
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         result: Any,
     ) -> Any:  # fmt: skip
-        return self._runner.changed(self._sites[op.address], result)
+        site = self._sites[op.address]
+        if not site.is_multihead:
+            return self._runner.changed(site, result)
+        if not self._runner.changes(site):
+            return None
+        parts = parts_of(args, kwargs)
+        return parts.put(self._runner.changed(site, parts.heads), result)

@@ -18,7 +18,6 @@ from nethook.addresses.tree import Tree
 from nethook.errors import SweepError
 from nethook.interp.sweeping.recording import Called, Recording
 
-_ATTENTION = ("scaled_dot_product_attention", "softmax", "matmul", "bmm")
 INPUT = "input"
 """The address of what the model itself is given."""
 
@@ -33,6 +32,8 @@ class Site:
     called: Called
     batch: int = 0  # the dimension of rows
     position_dim: int | None = None  # that of tokens, where cells are positions
+    merged: int = 0  # heads that share the first dimension with rows
+    is_multihead: bool = False  # an operation that also mixes its heads
 
     @property
     def is_input(self) -> bool:
@@ -59,10 +60,11 @@ class Site:
         found = get(value, self.path) if self.path else value
         if not isinstance(found, torch.Tensor):
             raise SweepError(f"the value at {self.address!r} is a {type(found).__name__}.")
-        return found
+        return found.unflatten(0, (-1, self.merged)) if self.merged else found
 
     def replaced(self, value: Any, new: torch.Tensor) -> Any:
         """An output with another tensor in that place."""
+        new = new.flatten(0, 1) if self.merged else new
         return replace(value, self.path, new) if self.path else new
 
 
@@ -79,19 +81,6 @@ class Wanted:
         self.modules = [site.address for site, _ in find_modules(tree, modules).values()]
         self.heads = over == "heads"
         self.by_tokens = over == "positions"
-        self.multihead = (
-            [
-                address
-                for address, module in zip(tree.addresses, tree.modules, strict=True)
-                if isinstance(module, nn.MultiheadAttention)
-                and any(is_inside(address, m) for m in self.modules)
-            ]
-            if self.heads
-            else []
-        )
-        self.searched: list[OpPattern] = list(self.ops)
-        if self.heads and self.modules:
-            self.searched += [OpPattern(f"**/{name}") for name in _ATTENTION]
         self.is_input = at is None
 
         inside = [site.address for pattern in self.ops for site in pattern.sites(tree)]
@@ -156,6 +145,12 @@ def found_sites(wanted: Wanted, recording: Recording, inputs: Inputs) -> list[Si
             )
         )
     sites = [_site(wanted, recording.calls[address]) for address in addresses]
+    known = {} if recording.attentions is None else recording.attentions.found
+    for site in sites:
+        attention = known.get(site.address)
+        if attention is not None:
+            site.merged = attention.heads if attention.merged else 0
+            site.is_multihead = attention.form == "nn.MultiheadAttention"
     return sorted(sites, key=lambda site: site.moment)
 
 
@@ -192,58 +187,26 @@ def _input_site(inputs: Inputs) -> Site:
 
 
 def _attention(wanted: Wanted, recording: Recording) -> list[str]:
-    """Operations with heads along dimension 1, inside the modules or as they were named."""
+    """Attention inside the modules, and operations as they were named."""
     named = [a for a, called in recording.calls.items() if _means(wanted.ops, called)]
-    if not wanted.modules:
-        return named
-    ops = [called for called in recording.calls.values() if called.module is None]
-    found = []
-    for number, called in enumerate(ops):
-        module, _, op = called.address.rpartition("/")
-        if not any(is_inside(module, m) for m in wanted.modules):
-            continue
-        value = called.outputs[0]
-        if op.startswith("scaled_dot_product_attention") and value.ndim == 4:
-            found.append(called.address)
-        elif op.startswith("softmax") and value.ndim == 4:
-            found += _mixed(called, ops[number + 1 :])
+    assert recording.attentions is not None
+    found = [
+        each.op
+        for each in recording.attentions.found.values()
+        if any(is_inside(each.module, module) for module in wanted.modules)
+    ]
     return list(dict.fromkeys([*named, *found]))
 
 
 def _check_heads(wanted: Wanted, recording: Recording) -> None:
     """An error where there is attention, but no value in which its heads can be changed."""
-    instead = 'Sweep its module over="units" or over="positions" instead.'
-    if wanted.multihead:
-        raise SweepError(
-            f'over="heads" needs attention that returns its heads; {wanted.multihead[0]!r} is an '
-            "nn.MultiheadAttention, which mixes heads and projects them in one operation. "
-            f"{instead}"
-        )
-    weighing: set[str] = set()  # modules that have computed a softmax
-    for called in recording.calls.values():
-        module, _, op = called.address.rpartition("/")
-        if called.module is not None or not any(is_inside(module, m) for m in wanted.modules):
-            continue
-        if op.startswith("softmax"):
-            weighing.add(module)
-        elif op.startswith("bmm") and module in weighing:
+    assert recording.attentions is not None
+    for module, address in recording.attentions.unsplit.items():
+        if any(is_inside(module, each) for each in wanted.modules):
             raise SweepError(
-                f'over="heads" needs heads in a dimension of their own; {called.address!r} has '
-                f"rows and heads in one dimension. {instead}"
+                f'over="heads" needs heads in a dimension of their own; {address!r} has rows and '
+                'heads in one dimension. Sweep its module over="units" or over="positions" instead.'
             )
-
-
-def _mixed(softmax: Called, later: list[Called]) -> list[str]:
-    """The product of attention probabilities with the values: the next of their shape."""
-    module = softmax.address.rpartition("/")[0]
-    for called in later:
-        place, _, op = called.address.rpartition("/")
-        if place != module or op.startswith("softmax"):
-            continue
-        value = called.outputs[0]
-        if op.startswith("matmul") and value.shape[:3] == softmax.outputs[0].shape[:3]:
-            return [called.address]
-    return []
 
 
 def label(site: Site) -> str:

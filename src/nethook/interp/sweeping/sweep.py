@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from nethook.addresses.tree import Tree
 from nethook.errors import SweepError
 from nethook.extracting.features import home, moved
 from nethook.extracting.progress import Bar
+from nethook.hooks.layouts.fused import layer_by_layer
 from nethook.interp.results.sweep import Sweep
 from nethook.interp.sweeping.base import BaseRun
 from nethook.interp.sweeping.cells import Over, check_over
 from nethook.interp.sweeping.changes import Change, as_change
 from nethook.interp.sweeping.chunks import chosen_rows, chunked
+from nethook.interp.sweeping.joining import may_join
 from nethook.interp.sweeping.keeping import Kept, digest
 from nethook.interp.sweeping.ranks import Ranks
 from nethook.interp.sweeping.runner import Place, Runner
@@ -81,7 +84,9 @@ def sweep(
     kind = check_over(over)
     device = home(model)
     study = _Study(model, device, moved_inputs(base, device), at, over, as_change(change), metric)
-    with unchanged(model, study.inputs), torch.no_grad():
+    # Heads are inside torch's own layers, which may otherwise run as one kernel.
+    whole = layer_by_layer() if kind == "heads" else nullcontext()
+    with unchanged(model, study.inputs), torch.no_grad(), whole:
         return study.measured(
             kind, rows, None if to is None else Path(to), Ranks(spread=spread), progress
         )
@@ -175,7 +180,9 @@ class _Study:
             for number, (site, row) in enumerate(zip(base.sites, cells, strict=True))
             for cell in row
         ]
-        count, notes = self._rows(rows, len(places), len(labels), ranks)
+        joining = not base.whole and may_join(base.sites, base.layout.dims)
+        count, notes = self._rows(rows, len(places), len(labels), joining=joining)
+        count = ranks.least(count)
         if count == 1:
             base.beside = None  # one cell per run is exact, and so is its source
         self._change.prepare(self)
@@ -187,24 +194,31 @@ class _Study:
             part = to if ranks.count == 1 else to.with_name(f"{to.stem}.rank{ranks.rank}.json")
             kept = Kept(part, self._question(kind, labels, count, ranks))
         floor = kept.read(values, done) if kept else 0.0
-        chunks = [
-            [place for place in chunk if not done[place.at]]
-            for chunk in ranks.share(chunked(places, count))
-        ]
-        chunks = [chunk for chunk in chunks if chunk]
+        chunks = ranks.share(chunked(places, count))
+        if bool(done.any()):
+            left = ([place for place in chunk if not done[place.at]] for chunk in chunks)
+            chunks = [chunk for chunk in left if chunk]
         runner = Runner(base, base.sites, self._change)
         bar = Bar(len(chunks), 0, shown=progress, label="sweeping", unit="cells")
         with runner.attached(single=count == 1), bar:
-            for number, chunk in enumerate(chunks):
-                # In the first run of several, one copy of the base stays as it is.
-                unchanged_too = number == 0 and count > 1
-                numbers = runner.run([*chunk, None] if unchanged_too else chunk)
+            while chunks:
+                chunk, unchanged_too = chunks.pop(0), False
+                numbers = runner.run_joined(chunk) if joining and _several(chunk) else None
+                if numbers is not None:
+                    unchanged_too = True
+                elif joining and _several(chunk):
+                    joining = False  # what is left is divided anew; one per run would be exact
+                    count = max(2, self._rows(rows, len(places), len(labels), joining=False)[0])
+                    chunks = chunked([place for each in (chunk, *chunks) for place in each], count)
+                    bar.expect(len(chunks))
+                    continue
+                else:
+                    # In the first run of several, one copy of the base stays as it is.
+                    unchanged_too = count > 1 and not done.any()
+                    numbers = runner.run([*chunk, None] if unchanged_too else chunk)
                 if unchanged_too:
                     floor = max(floor, float((numbers[-1] - base.metric).abs().max()))
-                for place, one in zip(chunk, numbers, strict=False):
-                    there = place.cell.rows
-                    values[place.at] = one if there is None else torch.where(there, one, torch.nan)
-                    done[place.at] = True
+                _put(numbers[: len(chunk)], chunk, values, done)
                 if kept is not None:
                     kept.write(values, done, floor, now=False)
                 bar.advance(len(chunk))
@@ -220,7 +234,7 @@ class _Study:
             base=base.metric,
             source=self._change.source,
             floor=ranks.greatest(floor),
-            rows=count,
+            rows=ranks.least(count),
             runs=ranks.total(runner.runs),
             whole=base.whole,
             change=self._change.text,
@@ -235,11 +249,11 @@ class _Study:
         return result
 
     def _rows(
-        self, rows: int | None, cells: int, of_a_site: int, ranks: Ranks
+        self, rows: int | None, cells: int, of_a_site: int, *, joining: bool
     ) -> tuple[int, tuple[str, ...]]:
         base = self.base
         if rows is None:
-            return ranks.least(chosen_rows(base, cells, of_a_site)), ()
+            return chosen_rows(base, cells, of_a_site, joining=joining), ()
         if rows > 1 and base.mixed:
             return 1, (f"one cell per run, not {rows}: {base.mixed}",)
         return rows, ()
@@ -256,6 +270,23 @@ class _Study:
             "rows": rows,
             "ranks": [ranks.rank, ranks.count],
         }
+
+
+def _put(
+    numbers: torch.Tensor, chunk: list[Place], values: torch.Tensor, done: torch.Tensor
+) -> None:
+    """Writes what was measured to its places, all at once; NaN in rows that have no such cell."""
+    for number, place in enumerate(chunk):
+        if place.cell.rows is not None:
+            numbers[number] = torch.where(place.cell.rows, numbers[number], torch.nan)
+    at = torch.tensor([place.at for place in chunk]).unbind(1)
+    values[at] = numbers
+    done[at] = True
+
+
+def _several(chunk: list[Place]) -> bool:
+    """Whether the cells of a chunk are of several sites."""
+    return len({place.at[0] for place in chunk}) > 1
 
 
 def _grid(value: torch.Tensor) -> tuple[int, int]:

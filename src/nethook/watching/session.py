@@ -123,7 +123,7 @@ class Session:
         calls.training = training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
             flight, modes, mode = recorders.flight, recorders.modes, module.training
-            if clock.pass_open or clock.optimizer_steps == 0 or clock.kind != OPTIMIZER:
+            if clock.no_grad.open or clock.optimizer_steps == 0 or clock.kind != OPTIMIZER:
                 self._before_training()
             self.order.heard.append("forward")
             clock.call_begins()
@@ -168,7 +168,7 @@ class Session:
     def _before_training(self) -> None:
         """A call with gradients begins: a pass without has ended, and maybe a step."""
         clock = self.clock
-        if clock.pass_open:
+        if clock.no_grad.open:
             self.passes.end(self.recorders)
             self.schedule.rest_or_wake()
         if clock.optimizer_steps == 0 or clock.kind != OPTIMIZER:
@@ -225,9 +225,9 @@ class Session:
         if clock.optimizer_steps == 0:
             self.optimizers.note_weights()
         # What the only optimizer has used is gone, if it has cleared its gradients since.
-        if not clock.cleared or len(turns.counts) > 1:
-            self.optimizers.backward_begins(clock.since_step == 0)
-        if clock.pass_open:
+        if not clock.gradients.cleared or len(turns.counts) > 1:
+            self.optimizers.backward_begins(clock.gradients.since_step == 0)
+        if clock.no_grad.open:
             self.passes.end(recorders)
         self.order.heard.append("backward")
         clock.backward_begins()
@@ -253,18 +253,20 @@ class Session:
         """Gradients of an optimizer or of a module are about to be cleared."""
         clock, losses = self.clock, self.recorders.losses
         track = self.optimizers.tracks.get(id(holder))
-        mine = track is not None and track.ref() is holder  # an optimizer that is known
-        if not mine and not self.optimizers.concerns(holder):
-            return
-        if track is not None and mine:
+        if track is not None and track.ref() is holder:
             track.mixed = False  # what a pass has added to is gone, as before an adversary's step
+            all_of_it = True
+        elif self.optimizers.concerns(holder):
+            # Not where it is a part of the model, whose optimizer may hold more.
+            all_of_it = isinstance(holder, torch.optim.Optimizer)
+        else:
+            return
         if clock.calls.depth or clock.ending or clock.turns.inside:
             self.interruptions.look()
         self.order.note_with_line("zero_grad")
         if losses.unmarked is not None:
             losses.forget()
-        # Not a part of the model, whose optimizer may hold more.
-        if wiped := clock.zeroed(mine or isinstance(holder, torch.optim.Optimizer)):
+        if wiped := clock.zeroed(all_of_it):
             self.recorders.numbers.count(names.WIPED, wiped)
             self.optimizers.wiped_passes.wiped(wiped)
         if self.scale.on:
@@ -330,7 +332,7 @@ class Session:
             if track is None:
                 self.optimizers.stranger_steps(optimizer)
                 return None
-        if clock.pass_open:
+        if clock.no_grad.open:
             self.passes.end(self.recorders)
         if clock.kind != OPTIMIZER:
             self.change_clock(OPTIMIZER)
@@ -490,7 +492,7 @@ class Session:
         self.schedule.finish()
         self.interruptions.look()
         self._fold(clock.step)
-        if clock.pass_open:
+        if clock.no_grad.open:
             self.passes.end(recorders)
         if clock.backwards or (clock.forwards and clock.totals["steps"] == 0):
             if clock.optimizer_steps == 0 and clock.totals["steps"] == 0:

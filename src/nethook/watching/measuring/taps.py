@@ -321,7 +321,7 @@ class OutputTap(WatchHook):
         """`module.training` is not what it was at the last call."""
         self.mode[not training] = mode
         clock = self.layers.journal.clock
-        phase = "train" if training else clock.pass_phase
+        phase = "train" if training else clock.no_grad.phase
         # Training and evaluation take turns: a change is one against the last pass of that phase.
         of_phase = [change for change in self.modes if change[1] == phase]
         if (not of_phase or of_phase[-1][2] is not mode) and len(self.modes) < MODES:

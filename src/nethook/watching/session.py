@@ -19,8 +19,9 @@ the rows of the journal by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from threading import get_ident
 from typing import Any, Final
 
@@ -92,7 +93,7 @@ class Session:
             self.journal, self.order, optimizers, self.step_complete, self.turns_taken
         )
         self.interruptions.follow(owner)
-        self.window = OpenWindow(self.journal, self._end_window, facts.write)
+        self.window = OpenWindow(self.journal, self.recorders.window_ends, facts.write)
         for recorder in (self.interruptions, graph, facts, self.recorders.modes):
             self.recorders.add(recorder)
 
@@ -209,11 +210,6 @@ class Session:
                 except Exception as error:
                     recorders.failed(told, error)
 
-    def look(self) -> None:
-        """A call of the loop begins: was anything cut short before?"""
-        if self.clock.unfinished:
-            self.interruptions.look()
-
     def backward_begins(self, roots: list[torch.Tensor]) -> None:
         """`torch.autograd.backward` is about to run."""
         clock, recorders, scale = self.clock, self.recorders, self.scale
@@ -255,10 +251,9 @@ class Session:
         track = self.optimizers.tracks.get(id(holder))
         if track is not None and track.ref() is holder:
             track.mixed = False  # what a pass has added to is gone, as before an adversary's step
-            all_of_it = True
+            whole = True
         elif self.optimizers.concerns(holder):
-            # Not where it is a part of the model, whose optimizer may hold more.
-            all_of_it = isinstance(holder, torch.optim.Optimizer)
+            whole = isinstance(holder, torch.optim.Optimizer)  # of a part it may hold more
         else:
             return
         if clock.calls.depth or clock.ending or clock.turns.inside:
@@ -266,7 +261,7 @@ class Session:
         self.order.note_with_line("zero_grad")
         if losses.unmarked is not None:
             losses.forget()
-        if wiped := clock.zeroed(all_of_it):
+        if wiped := clock.zeroed(whole):
             self.recorders.numbers.count(names.WIPED, wiped)
             self.optimizers.wiped_passes.wiped(wiped)
         if self.scale.on:
@@ -312,7 +307,8 @@ class Session:
 
     def scheduled(self) -> None:
         """A learning-rate scheduler begins its step."""
-        self.look()
+        if self.clock.unfinished:
+            self.interruptions.look()
         self.order.note("schedule")
         self.recorders.numbers.count(names.SCHEDULES)
 
@@ -346,18 +342,16 @@ class Session:
             self._read(track, optimizer)
             return None
         track.reading = True
-        return with_closure(args, kwargs, self._after_closure(track, closure))
+        read, guard = partial(self._read_late, track), self.journal.guard
+        closure = read_after(closure, read, guard, self.interruptions.raised)
+        return with_closure(args, kwargs, closure)
 
-    def _after_closure(self, track: Track, closure: Callable[[], Any]) -> Callable[[], Any]:
-        """The closure, after which the gradients are read that the step will use."""
-
-        def read() -> None:
-            optimizer = track.ref() if track.reading else None
-            if optimizer is not None:
-                self._read(track, optimizer)
-            track.reading = False
-
-        return read_after(closure, read, self.journal.guard, self.interruptions.raised)
+    def _read_late(self, track: Track) -> None:
+        """The closure has computed the gradients that the step will use."""
+        optimizer = track.ref() if track.reading else None
+        if optimizer is not None:
+            self._read(track, optimizer)
+        track.reading = False
 
     def _read(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         recorders = self.recorders
@@ -474,10 +468,6 @@ class Session:
         self.recorders.device_flags.ask(step)
         for told in self.recorders.end_step:
             told(step)
-
-    def _end_window(self) -> None:
-        for told in self.recorders.end_window:
-            told()
 
     def _next_step(self, step: int) -> None:
         """Decides what is due in the step that begins."""

@@ -1,4 +1,4 @@
-"""What became of the gradients of backward passes: a step has used them, or zero_grad wiped them."""
+"""What became of the gradients of backward passes: a step used them, or zero_grad wiped them."""
 
 from __future__ import annotations
 

@@ -338,6 +338,21 @@ class OutputTap(WatchHook):
                 self.modes.append((step, phase, mode))
 
 
+class RoutedTap(OutputTap):
+    """A tap behind a router, which is told keyword arguments too."""
+
+    __slots__ = ("_tap",)
+
+    def __init__(self, tap: OutputTap) -> None:
+        self.owner = tap.owner
+        self.address = tap.address
+        self._tap = tap
+
+    def __call__(self, module: nn.Module, args: Any, *rest: Any) -> Any:
+        """Hands on what came out."""
+        return self._tap(module, args, rest[-1])
+
+
 class GradTap(WatchHook):
     """When the gradient of an output was computed."""
 

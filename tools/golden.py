@@ -59,6 +59,7 @@ CHANGED: Final[dict[str, str]] = {
 # What later versions record besides, and the release does not have at all.
 ADDED: Final[dict[str, str]] = {
     r"\.events\[\d+\]\[3\]\.(line|lines|schedulers)$": "events name the lines of the script",
+    r"\.events\[\d+\]\[3\]\.planned$": "facts that new rules of the doctor read",
     r"\.events\[\d+\]\[3\]\.replayed$": "the event of the first NaN names the operation",
     r"\.findings\[\d+\](\.consequences\[\d+\])?\.lines$": "findings name the lines of the script",
     r"\.info\.(examined|examination)$": "the network is examined on copies",

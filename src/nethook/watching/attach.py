@@ -48,7 +48,7 @@ from nethook.watching.loop.optimizers import Optimizers
 from nethook.watching.loop.rebinding import Resolver
 from nethook.watching.measuring.parameter_facts import ParameterFacts
 from nethook.watching.measuring.snapshots import Snapshots, SnapshotTap, checked
-from nethook.watching.measuring.taps import OutputTap, described
+from nethook.watching.measuring.taps import OutputTap, RoutedTap, described
 from nethook.watching.measuring.window import QUEUE
 from nethook.watching.recorder import Recorder
 from nethook.watching.schedule import Schedule
@@ -361,7 +361,7 @@ class _Builder:
                 tap = (SharedOutputTap if every else OutputTap)(hooks.owner, address, layers, site)
                 taps[id(site.module)] = tap
                 if id(site.module) in routed:
-                    self._routers.forward(site.module, _Routed(tap))
+                    self._routers.forward(site.module, RoutedTap(tap))
                 else:
                     hooks.forward(site.module, tap, resting=session.schedule.resting)
         session.recorders.add(_AfterRedistribution(list(taps.values())))
@@ -486,18 +486,3 @@ class _Shown:
 
     def remove(self) -> None:
         shown.leave(self._schedule)
-
-
-class _Routed(OutputTap):
-    """A tap behind a router, which is told keyword arguments too."""
-
-    __slots__ = ("_tap",)
-
-    def __init__(self, tap: OutputTap) -> None:
-        self.owner = tap.owner
-        self.address = tap.address
-        self._tap = tap
-
-    def __call__(self, module: nn.Module, args: Any, *rest: Any) -> Any:
-        """Hands on what came out."""
-        return self._tap(module, args, rest[-1])

@@ -97,6 +97,11 @@ class Recorders(Calls):
                 if name not in recorder.rests:
                     getattr(self.quiet, name).append(getattr(recorder, name))
 
+    def window_ends(self) -> None:
+        """A window ends: whoever wants to know is told."""
+        for told in self.end_window:
+            told()
+
     def failed(self, told: Callable[..., None], error: Exception) -> None:
         """A method of a recorder has raised this: it is told nothing any more, if it may fail."""
         recorder = told.__self__  # type: ignore[attr-defined]

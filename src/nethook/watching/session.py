@@ -19,8 +19,9 @@ the rows of the journal by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from threading import get_ident
 from typing import Any, Final
 
@@ -92,7 +93,7 @@ class Session:
             self.journal, self.order, optimizers, self.step_complete, self.turns_taken
         )
         self.interruptions.follow(owner)
-        self.window = OpenWindow(self.journal, self._end_window, facts.write)
+        self.window = OpenWindow(self.journal, self.recorders.window_ends, facts.write)
         for recorder in (self.interruptions, graph, facts, self.recorders.modes):
             self.recorders.add(recorder)
 
@@ -123,7 +124,7 @@ class Session:
         calls.training = training = torch.is_grad_enabled() if grad_mode is None else grad_mode
         if training:
             flight, modes, mode = recorders.flight, recorders.modes, module.training
-            if clock.pass_open or clock.optimizer_steps == 0 or clock.kind != OPTIMIZER:
+            if clock.no_grad.open or clock.optimizer_steps == 0 or clock.kind != OPTIMIZER:
                 self._before_training()
             self.order.heard.append("forward")
             clock.call_begins()
@@ -168,7 +169,7 @@ class Session:
     def _before_training(self) -> None:
         """A call with gradients begins: a pass without has ended, and maybe a step."""
         clock = self.clock
-        if clock.pass_open:
+        if clock.no_grad.open:
             self.passes.end(self.recorders)
             self.schedule.rest_or_wake()
         if clock.optimizer_steps == 0 or clock.kind != OPTIMIZER:
@@ -209,11 +210,6 @@ class Session:
                 except Exception as error:
                     recorders.failed(told, error)
 
-    def look(self) -> None:
-        """A call of the loop begins: was anything cut short before?"""
-        if self.clock.unfinished:
-            self.interruptions.look()
-
     def backward_begins(self, roots: list[torch.Tensor]) -> None:
         """`torch.autograd.backward` is about to run."""
         clock, recorders, scale = self.clock, self.recorders, self.scale
@@ -225,9 +221,9 @@ class Session:
         if clock.optimizer_steps == 0:
             self.optimizers.note_weights()
         # What the only optimizer has used is gone, if it has cleared its gradients since.
-        if not clock.cleared or len(turns.counts) > 1:
-            self.optimizers.backward_begins(clock.since_step == 0)
-        if clock.pass_open:
+        if not clock.gradients.cleared or len(turns.counts) > 1:
+            self.optimizers.backward_begins(clock.gradients.since_step == 0)
+        if clock.no_grad.open:
             self.passes.end(recorders)
         self.order.heard.append("backward")
         clock.backward_begins()
@@ -253,18 +249,19 @@ class Session:
         """Gradients of an optimizer or of a module are about to be cleared."""
         clock, losses = self.clock, self.recorders.losses
         track = self.optimizers.tracks.get(id(holder))
-        mine = track is not None and track.ref() is holder  # an optimizer that is known
-        if not mine and not self.optimizers.concerns(holder):
-            return
-        if track is not None and mine:
+        if track is not None and track.ref() is holder:
             track.mixed = False  # what a pass has added to is gone, as before an adversary's step
+            whole = True
+        elif self.optimizers.concerns(holder):
+            whole = isinstance(holder, torch.optim.Optimizer)  # of a part it may hold more
+        else:
+            return
         if clock.calls.depth or clock.ending or clock.turns.inside:
             self.interruptions.look()
         self.order.note_with_line("zero_grad")
         if losses.unmarked is not None:
             losses.forget()
-        # Not a part of the model, whose optimizer may hold more.
-        if wiped := clock.zeroed(mine or isinstance(holder, torch.optim.Optimizer)):
+        if wiped := clock.zeroed(whole):
             self.recorders.numbers.count(names.WIPED, wiped)
             self.optimizers.wiped_passes.wiped(wiped)
         if self.scale.on:
@@ -310,7 +307,8 @@ class Session:
 
     def scheduled(self) -> None:
         """A learning-rate scheduler begins its step."""
-        self.look()
+        if self.clock.unfinished:
+            self.interruptions.look()
         self.order.note("schedule")
         self.recorders.numbers.count(names.SCHEDULES)
 
@@ -330,7 +328,7 @@ class Session:
             if track is None:
                 self.optimizers.stranger_steps(optimizer)
                 return None
-        if clock.pass_open:
+        if clock.no_grad.open:
             self.passes.end(self.recorders)
         if clock.kind != OPTIMIZER:
             self.change_clock(OPTIMIZER)
@@ -344,18 +342,16 @@ class Session:
             self._read(track, optimizer)
             return None
         track.reading = True
-        return with_closure(args, kwargs, self._after_closure(track, closure))
+        read, guard = partial(self._read_late, track), self.journal.guard
+        closure = read_after(closure, read, guard, self.interruptions.raised)
+        return with_closure(args, kwargs, closure)
 
-    def _after_closure(self, track: Track, closure: Callable[[], Any]) -> Callable[[], Any]:
-        """The closure, after which the gradients are read that the step will use."""
-
-        def read() -> None:
-            optimizer = track.ref() if track.reading else None
-            if optimizer is not None:
-                self._read(track, optimizer)
-            track.reading = False
-
-        return read_after(closure, read, self.journal.guard, self.interruptions.raised)
+    def _read_late(self, track: Track) -> None:
+        """The closure has computed the gradients that the step will use."""
+        optimizer = track.ref() if track.reading else None
+        if optimizer is not None:
+            self._read(track, optimizer)
+        track.reading = False
 
     def _read(self, track: Track, optimizer: torch.optim.Optimizer) -> None:
         recorders = self.recorders
@@ -473,10 +469,6 @@ class Session:
         for told in self.recorders.end_step:
             told(step)
 
-    def _end_window(self) -> None:
-        for told in self.recorders.end_window:
-            told()
-
     def _next_step(self, step: int) -> None:
         """Decides what is due in the step that begins."""
         budget = self.schedule.budget
@@ -490,7 +482,7 @@ class Session:
         self.schedule.finish()
         self.interruptions.look()
         self._fold(clock.step)
-        if clock.pass_open:
+        if clock.no_grad.open:
             self.passes.end(recorders)
         if clock.backwards or (clock.forwards and clock.totals["steps"] == 0):
             if clock.optimizer_steps == 0 and clock.totals["steps"] == 0:

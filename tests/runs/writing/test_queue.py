@@ -6,7 +6,8 @@ import threading
 
 import numpy as np
 
-from nethook.runs.writing.queue import MAX_NOTES, WindowQueue
+from nethook.runs.writing.queue import WindowQueue
+from nethook.runs.writing.waiting import MAX_NOTES
 from nethook.stats.sheet import Layout, Sheet, layout_of
 
 
@@ -133,7 +134,7 @@ def test_a_window_with_more_series_keeps_what_it_had() -> None:
 
 
 def test_windows_without_histograms_count_little():
-    from nethook.runs.writing.queue import LIGHT
+    from nethook.runs.writing.waiting import LIGHT
 
     queue, layout = WindowQueue(capacity=2), layout_of([1])
     taken = 0

@@ -55,7 +55,7 @@ class Driver:
             clock.calls.interrupted(0)
         assert clock.calls.begins("")
         clock.calls.training = True
-        if clock.pass_open:
+        if clock.no_grad.open:
             clock.pass_ends()
         by_hand = clock.kind == OPTIMIZER and clock.optimizer_steps == 0 and clock.backwards
         if by_hand and self.moved and not clock.turns.inside:
@@ -88,7 +88,7 @@ class Driver:
         if clock.turns.inside:  # on no stack any more
             clock.turns.interrupted(0)
         assert clock.turns.begins()
-        if clock.pass_open:
+        if clock.no_grad.open:
             clock.pass_ends()
         clock.kind = OPTIMIZER
         if clock.steps_again(key):
@@ -220,12 +220,12 @@ def test_gradients_that_nobody_used_are_counted_when_they_are_wiped():
     clock = Clock()
     clock.backward_begins()
     clock.backward_begins()
-    assert (clock.zeroed(True), clock.cleared) == (2, True)
+    assert (clock.zeroed(True), clock.gradients.cleared) == (2, True)
     assert clock.zeroed(False) == 0
     clock.backward_begins()
     clock.turns.join(1)
     clock.step_ends(1)
-    assert (clock.zeroed(True), clock.since_step) == (0, 0)
+    assert (clock.zeroed(True), clock.gradients.since_step) == (0, 0)
 
 
 def test_something_is_unfinished_from_its_beginning_to_its_end():

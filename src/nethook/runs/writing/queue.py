@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
+from nethook.runs.writing.waiting import LIGHT, Note, WaitingNotes, WaitingWindows
 from nethook.stats.sheet import Layout, Sheet
 
 CAPACITY: Final = 3
 """Windows that may wait for the writer. Each takes about 5 KB per series, most of it histograms."""
-
-LIGHT: Final = 64
-"""Windows without histograms that may wait: so short are they that the writer takes many at once.
-Each takes 152 bytes per series, and a byte per unit."""
-
-MAX_NOTES: Final = 1 << 16
-"""Scalars, events and loss records that may wait; when there are more, the oldest go."""
 
 
 @dataclass(eq=False)
@@ -29,7 +22,7 @@ class Delivery:
     window: Sheet | None = None  # one at a time, so that the others go on waiting, not growing
     provisional: list[Sheet] = field(default_factory=list)
     catalogue: list[Any] = field(default_factory=list)
-    notes: list[tuple[str, Any]] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     findings: Any = None
     dropped: int = 0
 
@@ -49,24 +42,18 @@ class WindowQueue:
         # Wakes the writer; putting into a SimpleQueue never waits.
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._capacity = capacity
-        self._light = max(LIGHT, capacity)
-        self._windows: deque[Sheet] = deque()
-        # Windows with histograms that were handed over, and taken out: each is counted by one side.
-        self._heavy_put = 0
-        self._heavy_taken = 0
+        self._windows = WaitingWindows(capacity)
         self._provisional: dict[str, Sheet] = {}
         self._spare: list[Sheet] = []
         self._catalogue: list[Any] = []
-        self._notes: deque[tuple[str, Any]] = deque()
+        self._notes = WaitingNotes()
         self._findings: Any = None
-        self._dropped = 0
 
     # The training thread
 
     def queued(self) -> int:
         """Windows that wait, as a part of the capacity: those without histograms count little."""
-        waiting = len(self._windows)
-        return max(self._heavy_put - self._heavy_taken, -(-waiting * self._capacity // self._light))
+        return self._windows.used()
 
     def full(self) -> bool:
         """Whether a window that came now would have to wait with its sender."""
@@ -80,11 +67,7 @@ class WindowQueue:
         # Each line is atomic by itself. A lock here could be held by the writer while it waits for
         # the interpreter, and the training thread would wait for both.
         self._provisional.pop(window.phase, None)  # it is in this one
-        self._heavy_put += window.carries
-        window.closed = (
-            False  # and no call before the next: an interrupt comes before both or after
-        )
-        self._windows.append(window)
+        self._windows.put(window)
         # Who is woken wants the interpreter: better for several windows at once than for each. The
         # writer looks by itself when it is time to commit.
         if always or 2 * queued + 2 >= self._capacity:
@@ -109,15 +92,8 @@ class WindowQueue:
 
     def put_note(self, kind: str, note: Any) -> None:
         """Hand over a scalar, an event or a loss record."""
-        if self.stopped:
-            return
-        self._notes.append((kind, note))  # atomic: no lock on the way of a training step
-        if len(self._notes) > MAX_NOTES:
-            try:
-                self._notes.popleft()
-                self._dropped += 1
-            except IndexError:
-                pass  # the writer took them all in between
+        if not self.stopped:
+            self._notes.put((kind, note))
 
     def put_findings(self, findings: Any) -> None:
         """Hand over findings; only the newest count."""
@@ -167,28 +143,23 @@ class WindowQueue:
             # The catalogue first: a window may be of series that were added a moment ago.
             delivery.catalogue, self._catalogue = self._catalogue, []
             if windows:
-                delivery.window = self._windows.popleft() if self._windows else None
-                self._heavy_taken += delivery.window is not None and delivery.window.carries
+                delivery.window = self._windows.take()
                 if not self._windows:  # what is open comes after all that is closed
                     delivery.provisional = list(self._provisional.values())
                     self._provisional = {}
             delivery.findings, self._findings = self._findings, None
-            delivery.dropped, self._dropped = self._dropped, 0
-        while self._notes:
-            delivery.notes.append(self._notes.popleft())
+            delivery.dropped = self._notes.take_dropped()
+        delivery.notes = self._notes.take()
         return delivery
 
-    def put_back(self, catalogue: list[Any], notes: list[tuple[str, Any]]) -> None:
+    def put_back(self, catalogue: list[Any], notes: list[Note]) -> None:
         """What was taken out and could not be written waits again, before all that came since.
 
         Without its catalogue a run could not be read. Notes wait as long as there is room.
         """
         with self.changed:
             self._catalogue = [*catalogue, *self._catalogue]
-        room = max(0, MAX_NOTES - len(self._notes))
-        kept = notes[max(0, len(notes) - room) :]
-        self._notes.extendleft(reversed(kept))
-        self._dropped += len(notes) - len(kept)
+        self._notes.put_back(notes)
 
     def give_back(self, window: Sheet) -> None:
         """A window was written: empty it, here and not on the training thread, and keep it."""

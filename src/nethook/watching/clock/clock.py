@@ -50,6 +50,8 @@ from collections.abc import Collection
 from typing import Final
 
 from nethook.watching.clock.calls import Calls
+from nethook.watching.clock.gradients import Gradients
+from nethook.watching.clock.pass_without_grad import PassWithoutGrad
 from nethook.watching.clock.turns import NOBODY, Turns
 
 DUE: Final = 1
@@ -94,12 +96,7 @@ class Clock:
         """Backward passes in this step."""
         self.zeroes = 0
         """How often gradients were cleared in this step."""
-        self.unused = 0
-        """Backward passes whose gradients no step has used, nor zero_grad wiped."""
-        self.since_step = 0
-        """Backward passes since an optimizer has stepped."""
-        self.cleared = False
-        """Whether an optimizer has cleared its gradients since one has stepped."""
+        self.gradients = Gradients()
         self.optimizer_steps = 0
         """Steps of optimizers so far, ..."""
         self.stepped = 0
@@ -107,10 +104,7 @@ class Clock:
         self.skipped: bool | None = False
         """Whether a loss scaler leaves this step out; None where only a device knows."""
         self.ending = 0
-        self.pass_open = False
-        """Whether a pass without gradient is under way."""
-        self.pass_phase = "aux"
-        """What that pass, or the last one, is taken for so far: `eval` or `aux`."""
+        self.no_grad = PassWithoutGrad()
         self.totals = {"steps": 0, "forwards": 0, "backwards": 0, "evaluations": 0}
 
     @property
@@ -138,43 +132,38 @@ class Clock:
 
     def backward_begins(self) -> None:
         """A backward pass begins."""
-        self.since_step += 1
-        self.unused += 1
+        gradients = self.gradients
+        gradients.since_step += 1
+        gradients.unused += 1
         self.backwards += 1
         self.totals["backwards"] += 1
 
     def zeroed(self, by_optimizer: bool) -> int:
         """Gradients are about to be cleared; of how many passes nobody has used them."""
         self.zeroes += 1
-        self.cleared = by_optimizer
-        wiped, self.unused = self.unused, 0
-        return wiped
+        return self.gradients.zeroed(by_optimizer)
 
     # -- passes without gradient --------------------------------------------------------------
 
     @property
     def phase(self) -> str:
         """`train`, `eval` or `aux`: that of the call that is under way, or was last."""
-        return "train" if self.calls.training else self.pass_phase
+        return "train" if self.calls.training else self.no_grad.phase
 
     def pass_begins(self) -> bool:
         """A call without gradient begins; whether it is the first of a pass."""
-        if self.pass_open:
-            return False
-        self.pass_open = True
-        self.pass_phase = "aux"
-        return True
+        return self.no_grad.begins()
 
     def pass_evaluates(self) -> None:
         """The pass that is under way is an evaluation."""
-        self.pass_phase = "eval"
+        self.no_grad.phase = "eval"
 
     def pass_ends(self) -> str:
         """Training goes on, or watching ends: what the pass was."""
-        self.pass_open = False
-        if self.pass_phase == "eval":
+        self.no_grad.open = False
+        if self.no_grad.phase == "eval":
             self.totals["evaluations"] += 1
-        return self.pass_phase
+        return self.no_grad.phase
 
     # -- steps of optimizers ------------------------------------------------------------------
 
@@ -184,15 +173,15 @@ class Clock:
 
     def step_ends(self, key: int, gone: Collection[int] = ()) -> bool:
         """An optimizer has stepped; whether the step of the loop is over."""
-        turns = self.turns
+        turns, gradients = self.turns, self.gradients
         if key == turns.only and not turns.taken:  # as nearly always
             over, taken = True, turns.alone
         else:
             over, taken = turns.is_last(key, gone), turns.taken | {key}
         count = turns.counts.get(key, 0) + 1
         # Nothing is called from here on: Python raises interrupts where something is.
-        self.unused = self.since_step = 0
-        self.cleared = False
+        gradients.unused = gradients.since_step = 0
+        gradients.cleared = False
         self.optimizer_steps += 1
         self.stepped += 1
         turns.counts[key] = count

@@ -272,7 +272,7 @@ class Optimizers:
         if track.mixed:
             track.mixed = False
             self._numbers.count(names.OLD_GRADIENTS)
-        if schedule.quiet and journal.clock.cleared and len(self.tracks) == 1:
+        if schedule.quiet and journal.clock.gradients.cleared and len(self.tracks) == 1:
             track.used = None
         else:
             self.note_used(track)

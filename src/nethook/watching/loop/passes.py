@@ -63,7 +63,7 @@ class Passes:
         if not module.training:
             clock.pass_evaluates()
             self._look_at_buffers(module)
-        elif clock.pass_phase == "aux":
+        elif clock.no_grad.phase == "aux":
             self._note_batch(module, args)
 
     def _look_at_buffers(self, module: nn.Module | None) -> None:
@@ -111,7 +111,7 @@ class Passes:
         try:
             # A training call ends a pass, so where one is open the gradient is not merely
             # switched off for a moment. The loss may be taken inside the model, too.
-            watched = clock.pass_open and guard.alive
+            watched = clock.no_grad.open and guard.alive
             if watched and self._losses.no_grad_loss(kind, args, kwargs, result):
                 clock.pass_evaluates()
         except Exception as error:

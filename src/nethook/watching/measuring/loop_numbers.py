@@ -50,9 +50,9 @@ Losses = Sequence[tuple[str, int, Any]]
 """Of each batch of a step: the name of its loss; the row, which has `room`, that its value is still
 to be folded into, or -1; and itself, which begins with the value."""
 
-Ended = tuple[int, float, list[Any], Losses, tuple[int, ...], float, tuple[float, float]]
+Ended = tuple[int, float, list[Any], Losses, tuple[int, ...], float]
 """A step that has ended: its number, when by `time.perf_counter`, its numbers, its losses; what the
-clock has counted; nethook's own seconds by then; when the step before ended, and its seconds."""
+clock has counted; nethook's own seconds by then."""
 
 
 class LoopNumbers(Recorder):
@@ -86,7 +86,7 @@ class LoopNumbers(Recorder):
         self.irregular = False
         """Whether this step has folded a number by itself: then it is not kept for later."""
         self._ended: list[Ended] = []
-        self._then = (_now(), 0.0)  # when the last step ended, and nethook's own seconds by then
+        self._then = (_now(), 0.0)  # when the last step that was folded ended; own seconds by then
 
     def set(self, name: str, value: float) -> None:
         """The number of this step."""
@@ -157,16 +157,18 @@ class LoopNumbers(Recorder):
 
     def keep(self, step: int, losses: Losses) -> None:
         """A step has ended: its numbers wait to be folded. A second time makes no difference."""
-        if self._ended and self._ended[-1][0] == step:
+        before = self._ended[-1] if self._ended else None
+        if before is not None and before[0] == step:
             return
-        clock, schedule = self._journal.clock, self._journal.schedule
+        journal = self._journal
+        clock, schedule = journal.clock, journal.schedule
         now, own = _now(), sum(schedule.spent)
         if schedule.hidden.known:
-            schedule.hidden.step_ended(now - self._then[0], own - self._then[1])
+            then, own_then = self._then if before is None else (before[1], before[5])
+            schedule.hidden.step_ended(now - then, own - own_then)
         counts = (clock.forwards, clock.backwards, clock.stepped, clock.zeroes)
-        ended = (step, now, self.values, losses, counts, own, self._then)
+        ended = (step, now, self.values, losses, counts, own)
         # Nothing is called from here on but for the last, in C: no interrupt comes in between.
-        self._then = (now, own)
         self.values = self._none
         self.irregular = False
         self._ended.append(ended)
@@ -182,11 +184,11 @@ class LoopNumbers(Recorder):
             return
         rows, none = self._journal.train, self._none
         lists = [step[2].copy() if step[2] is none else step[2] for step in ended]
-        for values, (_, now, _, losses, counts, own, (then, own_then)) in zip(
-            lists, ended, strict=True
-        ):
+        (then, own_then), self._then = self._then, (ended[-1][1], ended[-1][5])
+        for values, (_, now, _, losses, counts, own) in zip(lists, ended, strict=True):
             values[_FORWARDS], values[_BACKWARDS], values[_STEPS], values[_ZEROES] = counts
             values[_STEP_SECONDS], values[_WATCH_SECONDS] = now - then, own - own_then
+            then, own_then = now, own
             for _, row, batch in losses:
                 if row >= 0:
                     self._put(values, row, batch[0])

@@ -321,7 +321,7 @@ class OutputTap(WatchHook):
         """`module.training` is not what it was at the last call."""
         self.mode[not training] = mode
         clock = self.layers.journal.clock
-        phase = "train" if training else clock.pass_phase
+        phase = "train" if training else clock.no_grad.phase
         # Training and evaluation take turns: a change is one against the last pass of that phase.
         of_phase = [change for change in self.modes if change[1] == phase]
         if (not of_phase or of_phase[-1][2] is not mode) and len(self.modes) < MODES:
@@ -336,6 +336,21 @@ class OutputTap(WatchHook):
             of_phase = [change for change in self.modes if change[1] == phase]
             if not of_phase or of_phase[-1][2] is not mode:
                 self.modes.append((step, phase, mode))
+
+
+class RoutedTap(OutputTap):
+    """A tap behind a router, which is told keyword arguments too."""
+
+    __slots__ = ("_tap",)
+
+    def __init__(self, tap: OutputTap) -> None:
+        self.owner = tap.owner
+        self.address = tap.address
+        self._tap = tap
+
+    def __call__(self, module: nn.Module, args: Any, *rest: Any) -> Any:
+        """Hands on what came out."""
+        return self._tap(module, args, rest[-1])
 
 
 class GradTap(WatchHook):

@@ -34,7 +34,7 @@ class Thresholds(NamedTuple):
     steps: float = 60
     fit: float = 0.9  # loss of answers to their own samples, by that of answers to others
     worse: float = 1.1  # loss of evaluations, by that of one answer for all inputs
-    fall: float = 0.1  # of a loss of which nothing else is known
+    fall: float = 0.15  # of a loss of which nothing else is known
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:

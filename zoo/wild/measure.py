@@ -12,12 +12,13 @@
     python zoo/wild/measure.py known --share 0.1        what a tenth of the steps tells
 
 A program is wrong in one way that somebody has published, or in none. Its docstring says what is
-expected (see zoo/README.md); beside a faulty one lies its fix, as a patch. Four shares are printed:
+expected (see zoo/README.md); beside a faulty one lies its fix, as a patch. Five shares are printed:
 
 - right cause: a finding has the expected code, at whatever place;
 - first: it is the first one;
 - called fine: the verdict was "no problems found";
-- false alarms: healthy programs with a finding at `warning` or above.
+- false alarms: healthy programs with a finding at `warning` or above;
+- not judged: healthy programs of which nothing could be said, which is no alarm.
 
 Runs are kept in `build/wild`; `--anew` forgets them, `--again` diagnoses the kept ones anew.
 """
@@ -160,6 +161,7 @@ class Score:
     fine: int = 0
     healthy: int = 0
     alarms: int = 0
+    unjudged: int = 0
 
     def add(
         self, program: Program, findings: Sequence[dict[str, Any]], *, judged: bool = True
@@ -172,6 +174,7 @@ class Score:
             self.healthy += 1
             alarm = is_serious(findings)
             self.alarms += alarm
+            self.unjudged += not judged
             return "false alarm" if alarm else ""
         self.ill += 1
         named = any(finding["code"] in program.codes for finding in all_of(findings))
@@ -185,11 +188,12 @@ class Score:
         return "called fine" if judged and not serious else "missed"
 
     def table(self) -> str:
-        """Four lines."""
+        """Five lines."""
         rows = (
             ("right cause", self.right, self.ill), ("right cause first", self.first, self.ill),
             ("called fine though ill", self.fine, self.ill),
             ("false alarms", self.alarms, self.healthy),
+            ("healthy, not judged", self.unjudged, self.healthy),
         )  # fmt: skip
         return "\n".join(
             f"  {name:24} {part / whole:6.0%}  ({part} of {whole})" if whole else f"  {name:24}  –"

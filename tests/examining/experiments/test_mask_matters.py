@@ -13,14 +13,16 @@ from torch.nn import functional as F
 from nethook.examining.experiments.mask_matters import MaskMatters
 from nethook.examining.rehearsal import Rehearsal
 from tests.examining.experiments.steps import Calls, step
-from tests.examining.experiments.test_words_matter import DIM, VOCAB, batch
 
+N, WIDTH, VOCAB, DIM = 16, 20, 30, 16
 Forward = Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def of(forward: Forward, mask: Callable[[torch.Tensor], torch.Tensor]) -> Rehearsal:
     torch.manual_seed(0)
-    tokens, label = batch()
+    tokens = torch.randint(5, VOCAB, (N, WIDTH))
+    length = torch.randint(4, 9, (N, 1))
+    tokens, label = tokens.masked_fill(torch.arange(WIDTH) >= length, 0), torch.randint(0, 3, (N,))
     model = Calls(forward, embed=nn.Embedding(VOCAB, DIM), out=nn.Linear(DIM, 3))
     made = step(model, tokens, mask(tokens), then=lambda out: F.cross_entropy(out, label))
     return made.rehearsal()

@@ -14,8 +14,6 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import nn
 
-from nethook.stats.native import readable
-from nethook.stats.sampling import sampled
 from nethook.torch_private import version_of
 
 MOST: Final = 4096
@@ -73,16 +71,19 @@ def loads_lost(models: Iterable[nn.Module]) -> list[dict[str, Any]]:
 
 
 def _is_known(weight: torch.Tensor) -> bool:
+    plain = type(weight) in (torch.Tensor, nn.Parameter) and weight.layout is torch.strided
     return (
-        not weight.is_inference()
-        and readable.is_readable(weight)
+        plain
+        and weight.is_cpu
+        and not weight.is_inference()
         and weight.is_floating_point()
         and weight.numel() >= _ELEMENTS // 2
     )
 
 
 def _some(weight: torch.Tensor) -> torch.Tensor:
-    return sampled(weight.detach().reshape(-1), _ELEMENTS, dim=0, step=1).double().clone()
+    rows = weight.detach()[: max(1, _ELEMENTS * len(weight) // weight.numel() + 1)]
+    return rows.flatten()[:_ELEMENTS].double().clone()
 
 
 def _is_replaced(weight: torch.Tensor, load: _Load) -> bool:

@@ -241,6 +241,7 @@ NUMBERS = {"shape": [32, 1], "distinct": 5, "min": 0.0, "max": 4.0, "mean": 2.0,
 WIDE = {"shape": [32, 1], "min": -3.0, "max": 3.0, "mean": 0.0, "std": 1.0}
 ON, OFF = [0, "train", True], [0, "train", False]
 
+
 def narrow_middle(made: Made | None = None, units: int = 1, middle: str = "relu") -> Made:
     """Two layers with a few units between them."""
     made = made or stuck()

@@ -214,9 +214,7 @@ class _OnLoading(Hook):
         return result
 
 
-def _loaded_by(
-    module: nn.Module, state_dict: Any = None, *_: Any, **__: Any
-) -> list[nn.Parameter]:
+def _loaded_by(module: nn.Module, state_dict: Any = None, *_: Any, **__: Any) -> list[nn.Parameter]:
     named = module.named_parameters(remove_duplicate=False)
     return [parameter for name, parameter in named if name in state_dict]
 

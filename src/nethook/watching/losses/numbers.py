@@ -243,7 +243,9 @@ def _of_values(
             binary = ((sample == 0) | (sample == 1)).float().mean()
             whole = (sample == sample.round()).all().float()
             parts = [binary, whole, _between(_samples(tensor))]
-            into.add(("target.binary_share", "target.integral", "target.between"), torch.stack(parts))
+            into.add(
+                ("target.binary_share", "target.integral", "target.between"), torch.stack(parts)
+            )
     if together and len(there) == 2:
         _of_pairs(into, operands, *elements)
 

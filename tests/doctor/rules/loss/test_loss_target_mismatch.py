@@ -43,11 +43,21 @@ def test_classes_of_which_no_batch_has_all() -> None:
 
 
 def left_out(ignored: int = 0, share: float = 0.5, distinct: int = 1, rows: int = 48) -> Made:
-    return Made().batch("size", 48).record(
-        kind="nll",
-        options={"ignore_index": ignored},
-        prediction={"shape": [rows, 2]},
-        target={"shape": [rows], "ignored": share, "distinct": distinct, "min": 1.0, "max": 1.0},
+    return (
+        Made()
+        .batch("size", 48)
+        .record(
+            kind="nll",
+            options={"ignore_index": ignored},
+            prediction={"shape": [rows, 2]},
+            target={
+                "shape": [rows],
+                "ignored": share,
+                "distinct": distinct,
+                "min": 1.0,
+                "max": 1.0,
+            },
+        )
     )
 
 

@@ -62,7 +62,9 @@ def test_other_causes_of_a_nan() -> None:
 
 
 def leaving(end: float, repeated: float = 1.0, steps: int = 2000) -> Made:
-    course = np.r_[np.geomspace(1.0, 1e-12, steps // 2), np.geomspace(1e-12, end, steps - steps // 2)]
+    course = np.r_[
+        np.geomspace(1.0, 1e-12, steps // 2), np.geomspace(1e-12, end, steps - steps // 2)
+    ]
     made = Made(steps).loss(course).record(kind="mse").batch("repeated", repeated)
     return made.parameter("a.weight").series("a.weight", "second_moment", mean=1e-3)
 

@@ -81,7 +81,9 @@ def rare_in(late: int, early: int, predicted: int = 0) -> Made:
     for at, step in enumerate([0, 48, 60, 76, 96, 250, 300, 380]):
         rare = late if step >= 200 else early
         data = {"class_counts": [48 - rare, rare], "argmax_counts": [48 - predicted, predicted]}
-        made.record(step, kind="cross_entropy", **data if at else {**data, "argmax_counts": [0, 48]})
+        made.record(
+            step, kind="cross_entropy", **data if at else {**data, "argmax_counts": [0, 48]}
+        )
     return made
 
 

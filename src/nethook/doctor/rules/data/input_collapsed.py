@@ -21,7 +21,6 @@ from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import BATCH_SIZE, INPUT_DISTINCT, INPUT_SPREAD, INPUTS
 
-
 MOST_INPUTS: Final = 8
 LEAST: Final = 5
 """Windows in which an input was measured."""

@@ -78,10 +78,11 @@ def _mismatch(record: LossFacts) -> tuple[str, str] | None:
     blank = (record.fact("options") or {}).get("blank")
     if kind == "ctc" and blank in (low, high) and "between" in target:  # else padding counted, too
         return (
-            f"its targets contain {blank}, which is its blank: what means nothing in the output is "
-            "a character of the texts, and can be neither learnt nor written",
-            "Give the blank a number of its own: CTCLoss(blank=len(alphabet)), with one output "
-            "more.",
+            (
+                f"its targets contain {blank}, which is its blank: what means nothing in the "
+                "output is a character of the texts, and can be neither learnt nor written"
+            ),
+            "Give the blank a number of its own, CTCLoss(blank=len(alphabet)), and an output.",
         )
     if kind in ("bce", "bce_with_logits") and (high > 1 or low < 0):
         return (

@@ -5,9 +5,10 @@ of a `LambdaLR` returns the rate itself, which is multiplied by the rate; or a `
 in batches is stepped once an epoch, and never leaves its first slope.
 Evidence: the true update by the weights is tiny while gradients are there, and the loss hardly
 moves. Or it falls, little is learnt, and a copy learns one batch with larger steps and not with
-these, or each step of plain gradient descent goes on in the direction of the one before. Of a lambda: the highest rate of the whole run is the square of the one that the optimizer
-was made with; a note where the run does its job. Of one cycle: the optimizer made as many steps as
-were planned, the scheduler a small part of them, and the rate stayed below half of its `max_lr`.
+these, or each step of plain gradient descent goes on in the direction of the one before. Of a
+lambda: the highest rate of the whole run is the square of the one that the optimizer was made with;
+a note where the run does its job. Of one cycle: the optimizer made as many steps as were planned,
+the scheduler a small part of them, and the rate stayed below half of its `max_lr`.
 Fix: a higher rate; a lambda that returns a factor; `scheduler.step()` after each batch.
 Silent: where the loss falls (fine-tuning at a tiny rate), where it begins far below what a guess
 would score (a network that was trained before), during warm-up, at the end of a schedule, and where
@@ -105,7 +106,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         evidence={
             "update by weights": Evidence(largest, limit.ratio),
             "norm of the gradient": Evidence(gradient, limit.gradient),
-            **({} if straight is None else {"cosine of updates": Evidence(straight, limit.straight)}),
+            **(
+                {}
+                if straight is None
+                else {"cosine of updates": Evidence(straight, limit.straight)}
+            ),
             **({} if shown is None else shown.evidence),
         },
         lines=optimizer_lines(history),

@@ -18,7 +18,6 @@ from nethook.doctor.history import History, SiteFacts
 from nethook.doctor.phrases import some
 from nethook.doctor.rule import Cause, Rule
 
-
 MOST: Final = 512
 """Units of a weight that are compared."""
 

@@ -129,9 +129,7 @@ def _rare_classes(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
-def _with_rare(
-    records: list[LossFacts], history: History, limit: Thresholds
-) -> list[LossFacts]:
+def _with_rare(records: list[LossFacts], history: History, limit: Thresholds) -> list[LossFacts]:
     """Those of the second half; from the first steps on where that shows too few rare targets.
 
     Records lie further and further apart, and a small batch has hardly any of a rare class.

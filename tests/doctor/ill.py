@@ -241,6 +241,25 @@ NUMBERS = {"shape": [32, 1], "distinct": 5, "min": 0.0, "max": 4.0, "mean": 2.0,
 WIDE = {"shape": [32, 1], "min": -3.0, "max": 3.0, "mean": 0.0, "std": 1.0}
 ON, OFF = [0, "train", True], [0, "train", False]
 
+
+def narrow_middle(made: Made | None = None, units: int = 1, middle: str = "relu") -> Made:
+    """Two layers with a few units between them."""
+    made = made or stuck()
+    ops = [("a", "linear", []), ("", middle, [0]), ("b", "linear", [1])]
+    made.info["ops"] = [
+        {"site": site, "op": op, "from": before, "odd": False} for site, op, before in ops
+    ]
+    made.module("a").parameter("a.weight", shape=[units, 7])
+    return made.module("b").parameter("b.weight", shape=[100, units])
+
+
+def untrained_twin(steps: int = 200) -> Made:
+    """After the training another network of the same kind was called."""
+    made = well(steps)
+    made.info["untrained_twins"] = [{"kind": "Net", "weights": 4}]
+    return made
+
+
 ILL: dict[str, Run] = {
     "missing-step": lambda: Made().loop("optimizer_steps", 0),
     "missing-zero-grad": lambda: Made().loop("old_gradients", np.r_[0.0, np.ones(199)]),
@@ -299,6 +318,8 @@ ILL: dict[str, Run] = {
         rows=16, distinct_rows={"0": 1, "1": 1}, distinct_grad_rows={"0": 1, "1": 1}
     ),
     "bad-init-scale": lambda: scales(stuck(), 10.0, 100.0, 1000.0),
+    "bottleneck-too-narrow": narrow_middle,
+    "weights-not-restored": untrained_twin,
     "missing-activation": lambda: chain(("a", "linear", True), ("b", "linear", True)),
     "learning-rate-too-high": lambda: bad(np.geomspace(2.3, 900, 200)).loop("update_ratio", 0.4),
     "learning-rate-too-low": lambda: stuck().loop("update_ratio", 1e-7).loop("grad_norm", 1.0),
@@ -558,6 +579,13 @@ HEALTHY: dict[str, list[Run]] = {
         lambda: scales(stuck(), 1.0, 1.2, 0.8),
         lambda: scales(well(), 10.0, 100.0, 50.0),
     ],
+    "bottleneck-too-narrow": [
+        lambda: narrow_middle(units=2),
+        lambda: narrow_middle(well()),
+        lambda: narrow_middle().examined("what the target is", what="same"),
+        Made,
+    ],
+    "weights-not-restored": [well, lambda: untrained_twin(19)],
     "missing-activation": [
         lambda: chain(("a", "linear", True), ("r", "relu", False), ("b", "linear", True)),
         Made,

@@ -27,6 +27,8 @@ CATALOGUE = [
     "train-mode-evaluation",
     "clipped-before-unscale",
     "unscaled-accumulation",
+    "weights-not-restored",
+    "bottleneck-too-narrow",
     "scheduler-collapse",
     "softmax-before-cross-entropy",
     "loss-target-mismatch",

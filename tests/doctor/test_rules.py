@@ -40,6 +40,7 @@ COUNTED = {  # by facts of the whole run: see `HEALTHY` for those that have too 
     "unregistered-layers",
     "replica-divergence",
     "train-mode-evaluation",
+    "weights-not-restored",
 }
 DECIDED = {  # codes that need no course of the loss: calls, records or batches decide
     "missing-step",
@@ -65,6 +66,7 @@ DECIDED = {  # codes that need no course of the loss: calls, records or batches 
     "eval-mode-training",
     "unused-module",
     "train-mode-evaluation",
+    "weights-not-restored",
     "unscaled-accumulation",
     "replica-divergence",
     "shared-layers",

@@ -38,6 +38,7 @@ class Recorder:
         self.given: list[dict[str, nn.Module]] = []
         self.told: list[list[torch.optim.Optimizer]] = []
         self.ended: list[str] = []
+        self.kept: dict[str, object] = {}
         self.add(models, optimizers)
 
     def add(
@@ -48,6 +49,9 @@ class Recorder:
 
     def settle(self, trained: AbstractSet[int]) -> None:
         self.ended += ["settled"] if trained else []
+
+    def keep(self, **facts: object) -> None:
+        self.kept = dict(facts)
 
     def close(self) -> None:
         self.ended.append("closed")

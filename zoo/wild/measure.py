@@ -8,16 +8,18 @@
     python zoo/wild/measure.py unseen_five              a fifth
     python zoo/wild/measure.py known --fixed            the same, each with its fix: all are healthy
     python zoo/wild/measure.py known --only relu_on_the_logits --show
-    python zoo/wild/measure.py known --no-examine       what watching alone finds
+    python zoo/wild/measure.py known --no-examine       what watching alone finds, in runs of its own
+    python zoo/wild/measure.py known --unexamined       the same of the kept runs, as if nothing was examined
     python zoo/wild/measure.py known --share 0.1        what a tenth of the steps tells
 
 A program is wrong in one way that somebody has published, or in none. Its docstring says what is
-expected (see zoo/README.md); beside a faulty one lies its fix, as a patch. Four shares are printed:
+expected (see zoo/README.md); beside a faulty one lies its fix, as a patch. Five shares are printed:
 
 - right cause: a finding has the expected code, at whatever place;
 - first: it is the first one;
 - called fine: the verdict was "no problems found";
-- false alarms: healthy programs with a finding at `warning` or above.
+- false alarms: healthy programs with a finding at `warning` or above;
+- not judged: healthy programs of which nothing could be said, which is no alarm.
 
 Runs are kept in `build/wild`; `--anew` forgets them, `--again` diagnoses the kept ones anew.
 """
@@ -105,11 +107,13 @@ def result_of(
     again: bool,
     share: float = 1.0,
     more: Sequence[str] = (),
+    unexamined: bool = False,
 ) -> Any:
     """Trains, diagnoses (what was recorded in a share of the steps), and keeps what was found."""
+    whole = share == 1.0 and not unexamined
     path = folder / f"{program.path.stem}-{seed}.db"
     kept = path.with_suffix(".json")
-    if kept.exists() and not again and share == 1.0:
+    if kept.exists() and not again and whole:
         return json.loads(kept.read_text())
     if not path.exists():
         for old in (*folder.glob(f"{path.stem}.*"), *folder.glob(f"{path.stem}-[0-9]*.db")):
@@ -133,16 +137,33 @@ def result_of(
             with nethook.open_run(each) as run:
                 steps = max(rank.last_step for rank in run.ranks) + 1
                 until = None if share == 1.0 else max(0, int(share * steps) - 1)
-                findings = [finding.to_dict() for finding in examine(run, until=until)[0]]
-                verdict = verdict_of(run, findings)
+                seen = as_if_unexamined(run) if unexamined else run
+                findings = [finding.to_dict() for finding in examine(seen, until=until)[0]]
+                verdict = verdict_of(seen, findings)
             result["findings"] += findings
             result["fine"] |= verdict.is_fine
             result["verdict"].append(str(verdict))
     except Exception as error:  # a measurement of a hundred runs goes on
         return {"findings": [], "error": repr(error)}
-    if share == 1.0:
+    if whole:
         kept.write_text(json.dumps(result))
     return result
+
+
+def as_if_unexamined(run: Any) -> Any:
+    """A run without what experiments on copies have shown."""
+    from nethook.runs.reading.run import Run
+
+    class Unexamined(Run):
+        """The facts of a run but those."""
+
+        @property
+        def info(self) -> dict[str, Any]:
+            hidden = ("examined", "examination")
+            return {name: fact for name, fact in super().info.items() if name not in hidden}
+
+    run.__class__ = Unexamined
+    return run
 
 
 def is_serious(findings: Sequence[dict[str, Any]]) -> bool:
@@ -160,6 +181,7 @@ class Score:
     fine: int = 0
     healthy: int = 0
     alarms: int = 0
+    unjudged: int = 0
 
     def add(
         self, program: Program, findings: Sequence[dict[str, Any]], *, judged: bool = True
@@ -172,6 +194,7 @@ class Score:
             self.healthy += 1
             alarm = is_serious(findings)
             self.alarms += alarm
+            self.unjudged += not judged
             return "false alarm" if alarm else ""
         self.ill += 1
         named = any(finding["code"] in program.codes for finding in all_of(findings))
@@ -185,11 +208,12 @@ class Score:
         return "called fine" if judged and not serious else "missed"
 
     def table(self) -> str:
-        """Four lines."""
+        """Five lines."""
         rows = (
             ("right cause", self.right, self.ill), ("right cause first", self.first, self.ill),
             ("called fine though ill", self.fine, self.ill),
             ("false alarms", self.alarms, self.healthy),
+            ("healthy, not judged", self.unjudged, self.healthy),
         )  # fmt: skip
         return "\n".join(
             f"  {name:24} {part / whole:6.0%}  ({part} of {whole})" if whole else f"  {name:24}  –"
@@ -238,6 +262,7 @@ def main() -> int:
     parser.add_argument("--anew", action="store_true", help="forget earlier runs")
     parser.add_argument("--again", action="store_true", help="diagnose the kept runs anew")
     parser.add_argument("--no-examine", action="store_true", help="without examinations")
+    parser.add_argument("--unexamined", action="store_true", help="kept runs, no examinations")
     parser.add_argument("--share", type=float, default=1.0, help="of the steps to look at")
     parser.add_argument("--show", action="store_true", help="what was found in each run")
     options = parser.parse_args()
@@ -257,7 +282,10 @@ def main() -> int:
     score, broken, workers = Score(), [], Workers()
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
         results = pool.map(
-            lambda job: result_of(*job, folder, workers, options.again, options.share, more), jobs
+            lambda job: result_of(
+                *job, folder, workers, options.again, options.share, more, options.unexamined
+            ),
+            jobs,
         )
         for (program, seed), result in zip(jobs, results, strict=True):
             if "error" in result:

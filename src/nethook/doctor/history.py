@@ -433,7 +433,8 @@ def _by_pass(points: LossCurve) -> float:
 
 
 def _shown(address: str, quantity: str) -> str:
-    """The name of a field: sites and losses all have the same one."""
+    """The name of a field: sites and losses all have the same one, and so have further inputs."""
+    quantity = quantity.split(":", maxsplit=1)[0]
     return (
         f"{address.split(':', maxsplit=1)[0]}.{quantity}" if address.startswith("@") else quantity
     )

@@ -31,6 +31,7 @@ from nethook.errors import RunFileError
 from nethook.hooks.imports import when_imported
 from nethook.running.options import RunOptions
 from nethook.running.tracebacks import one_line
+from nethook.running.twins import Twins
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -59,6 +60,9 @@ class Watcher(Protocol):
 
     def settle(self, trained: AbstractSet[int]) -> None:
         """End the runs of models that no optimizer holds; `trained` are ids of what one does."""
+
+    def keep(self, **facts: object) -> None:
+        """Keep facts in the runs that are open, as plain data."""
 
     def ended_with(self, error: str, *, interrupted: bool) -> None:
         """The script has ended with an error, in one line; Ctrl-C is one as well."""
@@ -124,6 +128,7 @@ class Session:
         self._optimizers: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
         # Models that wait for a first forward to make their parameters: a class, and one of them.
         self._unmade: dict[int, tuple[str, str]] = {}
+        self._twins = Twins()
 
     def begin(self) -> None:
         """Torch is there: wait for the first call of a module."""
@@ -164,6 +169,8 @@ class Session:
             try:
                 if error:
                     self.watcher.ended_with(error, interrupted=interrupted)
+                if twins := self._twins.evaluated():
+                    self.watcher.keep(untrained_twins=twins)
                 self.watcher.close()
                 self.notes += self.watcher.problems
             except Exception as error:
@@ -247,6 +254,8 @@ class Session:
 
     def _judge(self, module: nn.Module | None) -> None:
         """Is a model being trained that is not followed? `module` is what is being called."""
+        from torch import is_grad_enabled
+
         from nethook.addresses.wrappers import unwrap
         from nethook.running.discover import name_of, take_census, trainees
 
@@ -269,6 +278,8 @@ class Session:
             named[self._free_name(name, named)] = root
         self._spent += time.thread_time() - began  # without what attaching takes: that is once
         trained = census.trained()
+        if module is not None and not named and not is_grad_enabled() and self.models:
+            self._twins.meet(census.owners(module))
         if named:
             if self.watcher is not None and trained:
                 self.watcher.settle(trained)
@@ -324,6 +335,7 @@ class Session:
             self.watcher = self._start(self.options, named, optimizers)
         else:
             self.watcher.add(named, optimizers)
+        self._twins.follow(named.values())
         # Only now: where an interrupt came in between, they are met again at the next call.
         for name, root in named.items():
             self.models[name] = type(root).__name__

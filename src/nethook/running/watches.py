@@ -135,6 +135,11 @@ class Watches:
                 what = "Not all" if watch.path.exists() else "Nothing"
                 self._problems.append(f"{what} of the run could be written: {watch.problem}.")
 
+    def keep(self, **facts: object) -> None:
+        """Keeps facts in the runs that are open."""
+        for watch, _ in self._open:
+            watch.keep(**facts)
+
     def ended_with(self, error: str, *, interrupted: bool) -> None:
         """Keeps what the script has ended with in the runs that are open."""
         from nethook.watching.watch import ending

@@ -98,3 +98,15 @@ def test_a_deep_network_that_is_dead_is_not_taken_for_one_that_ignores_its_input
         for parameter in model.parameters():
             parameter.mul_(0.01)
     assert "with other weights" in asked(model, x, lambda out: F.mse_loss(out, y))
+
+
+def test_ids_alone_are_an_input() -> None:
+    torch.manual_seed(0)
+    users, items, y = torch.randint(9, (16,)), torch.randint(9, (16,)), torch.randn(16, 4)
+
+    def product(self: Any, user: torch.Tensor, item: torch.Tensor) -> torch.Tensor:
+        return self.user(user) * self.item(item)
+
+    parts = {"user": nn.Embedding(9, 4), "item": nn.Embedding(9, 4)}
+    made = step(Calls(product, **parts), users, items, then=lambda out: F.mse_loss(out, y))
+    assert InputMatters().run(made.rehearsal()).outcome == "fine"

@@ -31,6 +31,12 @@ def test_a_weight_for_each_sample() -> None:
     assert LoaderReachesAll().run(loaded(LoaderFacts(8, True, True, 700, 700))).outcome == "fine"
 
 
+def test_samples_in_order_are_counted() -> None:
+    result = LoaderReachesAll().run(loaded(LoaderFacts(8, True, False, 700)))
+    assert result.outcome == "fine"
+    assert result.facts == {"samples": 700, "in_order": True}
+
+
 def test_other_samplers_do_not_say() -> None:
     for loader in (
         None,

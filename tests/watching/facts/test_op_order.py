@@ -101,3 +101,13 @@ def test_operations_say_whether_a_tensor_came_from_nowhere(tmp_path):
     ops = ops_of(Odd(), tmp_path)
     assert [op["op"] for op in ops if op["odd"]] == ["mul"]
     assert [op["odd"] for op in ops][-3:] == [True, False, False]
+
+
+def test_weights_that_are_read_through_data_are_named(tmp_path):
+    class Through(Branches):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            own = torch.zeros(3)
+            return x @ self.fc.weight.data.t() + self.fc.bias + own
+
+    (*ops,) = ops_of(Through(), tmp_path)
+    assert [op.get("data_of") for op in ops if op.get("data_of")] == [["fc.weight"]]

@@ -1,7 +1,7 @@
 """Sentences are padded to a fixed length, and the encoder's states are averaged over all positions: short sentences vanish among the padding.
 
 expect: padding-not-masked
-or: padding-dominates
+or: padding-dominates, padding-read
 line: pooled = hidden.mean(dim=1)
 source: https://github.com/jina-ai/clip-as-service/issues/76
 metric: test accuracy, higher is better

@@ -1,6 +1,7 @@
 """A pretrained encoder is put into a classifier, and the trainer then resets every parameter that it finds: the pretraining is lost.
 
 expect: pretrained-weights-lost
+or: call-without-effect
 line: self._reset_params()
 source: https://github.com/songyouwei/ABSA-PyTorch/issues/46
 metric: test accuracy after fine-tuning on few examples, higher is better

@@ -65,6 +65,10 @@ class Graph(NamedTuple):
     """Modules that were given the state that they had, again and again."""
     unmatched_loads: tuple[Mapping[str, Any], ...] = ()
     """Loads in which not one name was that of a parameter."""
+    lost_loads: tuple[Mapping[str, Any], ...] = ()
+    """Loads of which every weight was replaced before the first step."""
+    plain: tuple[Mapping[str, Any], ...] = ()
+    """Tensors that lie in modules as attributes, look like weights, and never change."""
 
     @property
     def stale(self) -> tuple[Stepper, ...]:
@@ -108,6 +112,8 @@ def _read(history: History) -> Graph:
         tuple(_list(facts, "loads")),
         tuple(_list(facts, "same_loads")),
         tuple(_list(facts, "unmatched_loads")),
+        tuple(_list(facts, "lost_loads")),
+        tuple(_list(facts, "plain")),
     )
 
 

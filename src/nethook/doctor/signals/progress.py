@@ -19,6 +19,8 @@ import numpy as np
 from nethook.doctor.history import Curve, Floats, History, LossFacts
 from nethook.doctor.signals.quantiles import median, running_medians
 
+_ROWS: Final = 8
+"""Targets of a batch that are all different: fewer may be so by chance."""
 ENOUGH: Final = 12
 """With fewer windows there is no verdict on a trend."""
 
@@ -204,8 +206,13 @@ def _is_one_mean(record: LossFacts) -> bool:
 
 
 def _entropy(records: list[LossFacts]) -> float | None:
-    """The entropy of the classes of all targets that were sampled."""
+    """The entropy of the classes of all targets that were sampled.
+
+    Not known where each target of a batch is another one: samples are told apart, not classes.
+    """
     counts: dict[int, float] = {}
+    if all(_is_of_rows(record) for record in records):
+        return None
     for record in records:
         for label, count in _counts(record.fact("class_counts")):
             counts[label] = counts.get(label, 0.0) + count
@@ -236,6 +243,12 @@ def _binary_entropy(records: list[LossFacts]) -> float | None:
     return entropy + 1 / (2 * seen)
 
 
+def _is_of_rows(record: LossFacts) -> bool:
+    """Whether no class has more than one target in a batch of many."""
+    counts = [count for _, count in _counts(record.fact("class_counts"))]
+    return sum(counts) >= _ROWS and max(counts) <= 1
+
+
 def _counts(counts: Any) -> Iterator[tuple[int, float]]:
     if isinstance(counts, dict):
         yield from ((int(label), float(count)) for label, count in counts.items())
@@ -244,18 +257,35 @@ def _counts(counts: Any) -> Iterator[tuple[int, float]]:
 
 
 def _variance(records: list[LossFacts]) -> float | None:
-    """The variance of all targets that were sampled, where each is one number."""
-    means, variances = [], []
+    """The variance of all targets that were sampled, where each is one number.
+
+    Of several numbers, the variance of each between the samples of a batch, where that is known.
+    """
+    means, variances, within = [], [], []
     for record in records:
         target = record.fact("target") or {}
         shape = target.get("shape") or []
-        if target.get("std") is None or target.get("mean") is None or math.prod(shape[1:]) != 1:
+        if math.prod(shape[1:]) != 1:
+            within.append(_between(target))
+            continue
+        if target.get("std") is None or target.get("mean") is None:
             return None
         means.append(float(target["mean"]))
         variances.append(float(target["std"]) ** 2)
+    if within:
+        known = len(within) >= 3 and not means and all(map(math.isfinite, within))
+        return float(np.mean(within)) if known else None
     if len(means) < 3:
         return None
     return float(np.mean(variances) + np.var(means))
+
+
+def _between(target: dict[str, Any]) -> float:
+    """The variance between the samples of a batch; NaN where it is not known, or next to none."""
+    between, mean, std = (target.get(name) for name in ("between", "mean", "std"))
+    if between is None or mean is None or std is None:
+        return math.nan
+    return float(between) if between > 1e-6 * (mean**2 + std**2) else math.nan
 
 
 def medians(values: Floats, width: int) -> Floats:

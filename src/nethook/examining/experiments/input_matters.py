@@ -97,11 +97,17 @@ def _differs(tensor: torch.Tensor) -> bool:
     return not torch.equal(seen, seen[:1].expand_as(seen))
 
 
+def _is_one_number(tensor: torch.Tensor) -> bool:
+    """Whether it has a whole number for each sample: a length, or the number of a user."""
+    return tensor.dim() == 1 and is_whole(tensor)
+
+
 def _turned(inputs: Inputs) -> Inputs:
-    """Every sample in the place of the next; lengths of sequences stay."""
+    """Every sample in the place of the next; lengths of sequences stay beside other inputs."""
+    numbers_alone = all(_is_one_number(tensor) for _, tensor in tensors_of(inputs))
 
     def turn(_: int, tensor: torch.Tensor) -> torch.Tensor:
-        if _differs(tensor) and not (tensor.dim() == 1 and is_whole(tensor)):
+        if _differs(tensor) and (numbers_alone or not _is_one_number(tensor)):
             return tensor.detach().roll(1, 0)
         return tensor
 

@@ -4,7 +4,8 @@ Experiment: none is needed. A `WeightedRandomSampler` draws numbers from 0 up to
 weights, and the data set says how many samples it has.
 
 Meaning: the sampler was given one weight per class instead of one per sample, so that a handful of
-samples are drawn again and again.
+samples are drawn again and again. Of a sampler that goes through the data in order, what it could
+reach is noted, for a rule that knows which batches were used.
 
 Cost: nothing.
 
@@ -27,15 +28,17 @@ class LoaderReachesAll:
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why not."""
         loader = rehearsal.history.loader
-        if loader is None or loader.within_reach is None or loader.samples is None:
-            return "the batch comes from no loader with weights for its samples"
+        if loader is None or loader.samples is None:
+            return "the batch comes from no loader whose samples are known"
+        if loader.within_reach is None and loader.shuffled is not False:
+            return "the loader draws its samples at random, without weights"
         return None
 
     def run(self, rehearsal: Rehearsal) -> Result:
         """Compares the two numbers."""
         loader = rehearsal.history.loader
         assert loader is not None
-        reach, samples = loader.within_reach or 0, loader.samples or 0
-        if reach < samples:
+        reach, samples = loader.within_reach, loader.samples or 0
+        if reach is not None and reach < samples:
             return found(self, within_reach=reach, samples=samples)
-        return fine(self)
+        return fine(self, samples=samples, in_order=loader.shuffled is False)

@@ -37,30 +37,30 @@ class WordsMatter:
 
     def applies(self, rehearsal: Rehearsal) -> str | None:
         """None, or why not."""
-        if not _padded(rehearsal):
+        if not padded(rehearsal):
             return "no input holds padded sequences of tokens"
         return None
 
     def run(self, rehearsal: Rehearsal) -> Result:
         """Other words first, then another padding."""
-        number, pads = _padded(rehearsal)[0]
+        number, pads = padded(rehearsal)[0]
         rows = pads.any(1)
         base = evaluated(rehearsal).output
-        moved = _moved(rehearsal, base, number, ~pads, rows)
+        moved = moved_by(rehearsal, base, (number, ~pads), rows)
         if moved is None:
             return not_applicable(self, "the output has no row for each sequence")
-        if moved or not _moved(rehearsal, base, number, pads, rows):
+        if moved or not moved_by(rehearsal, base, (number, pads), rows):
             return fine(self)
         facts = {"sequences": int(rows.sum()), "share": float(pads.float().mean())}
         other = rehearsal.twin()
         draw_weights(other.model)
         again = other.run(training=False, outputs_only=True).output
-        if _moved(other, again, number, ~pads, rows):
+        if moved_by(other, again, (number, ~pads), rows):
             return question(self, "with other weights they matter", **facts)
         return found(self, **facts)
 
 
-def _padded(rehearsal: Rehearsal) -> list[tuple[int, torch.Tensor]]:
+def padded(rehearsal: Rehearsal) -> list[tuple[int, torch.Tensor]]:
     """Each input with padding: its number, and which positions are padding."""
 
     def look() -> list[tuple[int, torch.Tensor]]:
@@ -76,12 +76,24 @@ def _padded(rehearsal: Rehearsal) -> list[tuple[int, torch.Tensor]]:
     return once(rehearsal, "padded", look)
 
 
-def _moved(
-    rehearsal: Rehearsal, base: object, number: int, where: torch.Tensor, rows: torch.Tensor
+def moved_by(
+    rehearsal: Rehearsal,
+    base: object,
+    changed: Inputs | tuple[int, torch.Tensor],
+    rows: torch.Tensor,
 ) -> bool | None:
-    """Whether the outputs of some rows move with other tokens there; None where there is none."""
-    inputs = _with_others(rehearsal.inputs, number, where & rows[:, None])
-    now = rehearsal.run(inputs, training=False, outputs_only=True).output
+    """Whether the outputs of some rows move; None where there is none for each.
+
+    Arguments:
+        rehearsal: of a step.
+        base: what the model returned.
+        changed: other inputs; or the number of an input, and where other tokens go.
+        rows: that are looked at.
+    """
+    if isinstance(changed, tuple):
+        number, where = changed
+        changed = _with_others(rehearsal.inputs, number, where & rows[:, None])
+    now = rehearsal.run(changed, training=False, outputs_only=True).output
     pairs = [
         (mine, theirs)
         for (_, mine), (_, theirs) in zip(tensors(base), tensors(now), strict=False)

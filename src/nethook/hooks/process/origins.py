@@ -20,6 +20,7 @@ from torch.optim import Optimizer, lr_scheduler
 from nethook.hooks.attachment import Attachment
 from nethook.hooks.hook import Hook, Owner
 from nethook.hooks.modes import quiet
+from nethook.hooks.process.lost_loads import forget_loads, note_load
 from nethook.hooks.process.source_line import line_of_script
 from nethook.hooks.wrapped import WrappedFunction
 from nethook.torch_private import version_of
@@ -63,6 +64,7 @@ def note_origins(hooks: Attachment) -> None:
     _loads.clear()
     _again.clear()
     _unmatched.clear()
+    forget_loads()
 
 
 def optimizers_made() -> list[Optimizer]:
@@ -204,6 +206,7 @@ class _OnLoading(Hook):
             try:
                 with quiet():
                     _note_loaded(*args, **kwargs)
+                    note_load(_loaded_by(*args, **kwargs), _line)
                     _note_load_of_itself(*args, **kwargs)
                     _note_unmatched(args[0], result)
             except Exception:  # a module of a kind of its own
@@ -211,9 +214,14 @@ class _OnLoading(Hook):
         return result
 
 
-def _note_loaded(module: nn.Module, state_dict: Any = None, *_: Any, **__: Any) -> None:
-    for name, parameter in module.named_parameters(remove_duplicate=False):
-        if name in state_dict and len(_loaded) < _MOST:
+def _loaded_by(module: nn.Module, state_dict: Any = None, *_: Any, **__: Any) -> list[nn.Parameter]:
+    named = module.named_parameters(remove_duplicate=False)
+    return [parameter for name, parameter in named if name in state_dict]
+
+
+def _note_loaded(*args: Any, **kwargs: Any) -> None:
+    for parameter in _loaded_by(*args, **kwargs):
+        if len(_loaded) < _MOST:
             _loaded[id(parameter)] = weakref.ref(parameter)
 
 

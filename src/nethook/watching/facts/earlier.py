@@ -10,7 +10,9 @@ from typing import Any, Final
 
 _COUNTED: Final = ("steps", "with_grad")
 # At the first steps of a run: what the weights were before training had done anything to them.
-_AT_THE_START: Final = ("rows", "distinct_rows", "distinct_grad_rows")
+_AT_THE_START: Final = (
+    "rows", "distinct_rows", "distinct_grad_rows", "distinct_columns", "distinct_grad_columns",
+)  # fmt: skip
 
 
 def with_earlier(info: dict[str, Any], earlier: Any, first_step: int) -> dict[str, Any]:

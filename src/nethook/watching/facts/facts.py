@@ -222,7 +222,10 @@ class Facts(Recorder):
     # -- rows of weights ----------------------------------------------------------------------
 
     def before_step(self, parameters: Sequence[ParameterFacts]) -> None:
-        """At the first four steps: how many rows of each weight, and of its gradient, differ."""
+        """At the first four steps: how many rows of each weight, and of its gradient, differ.
+
+        A matrix may have its units in columns, so these are counted as well.
+        """
         clock = self._journal.clock
         step = clock.step - clock.first_step
         if step > 3:
@@ -233,12 +236,17 @@ class Facts(Recorder):
                 continue
             rows = facts.rows
             rows["rows"] = min(ROWS, weight.shape[0])
-            self._count(rows, "distinct_rows", str(step), distinct_rows(weight, 1e-13))
             grad = facts.grad
-            if grad is not None and readable.is_readable(grad):
-                # Equal units get gradients that are equal up to the rounding of a matrix product.
-                count = distinct_rows(grad.detach(), 4 * torch.finfo(grad.dtype).eps)
-                self._count(rows, "distinct_grad_rows", str(step), count)
+            fed = grad is not None and readable.is_readable(grad)
+            matrix = weight.dim() == 2 and min(weight.shape) > 1
+            for name, along in (("rows", 0), ("columns", 1))[: 1 + matrix]:
+                count = distinct_rows(weight.movedim(along, 0), 1e-13)
+                self._count(rows, f"distinct_{name}", str(step), count)
+                if fed and grad is not None:
+                    # Equal units get gradients equal up to the rounding of a matrix product.
+                    near = 4 * torch.finfo(grad.dtype).eps
+                    count = distinct_rows(grad.detach().movedim(along, 0), near)
+                    self._count(rows, f"distinct_grad_{name}", str(step), count)
 
     def _count(self, rows: dict[str, Any], name: str, step: str, count: torch.Tensor) -> None:
         """Notes a count: at once, or when it has come from a device."""

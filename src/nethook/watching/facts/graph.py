@@ -17,12 +17,14 @@ import torch
 from torch import nn
 
 from nethook.hooks.autograd.leaves import leaves_of
+from nethook.hooks.process.lost_loads import loads_lost
 from nethook.hooks.process.origins import loads_of_itself, loads_of_the_same, loads_unmatched
 from nethook.hooks.process.source_line import line_of_script
 from nethook.stats.shards import is_shared
 from nethook.watching.facts.attributes import Attributes
 from nethook.watching.facts.held_tensors import HeldTensors
 from nethook.watching.facts.loose_leaves import LooseLeaves
+from nethook.watching.facts.plain_tensors import PlainTensors
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
 from nethook.watching.loop.optimizers import Optimizers
@@ -59,6 +61,7 @@ class Graph(FailsAlone, Recorder):
         self._optimizers = optimizers
         self._losses = losses
         self._attributes = Attributes(models)
+        self._plain = PlainTensors(models)
         self._loose = LooseLeaves(models)
         self._held = HeldTensors(models, optimizers)
         self._next = self._width = 1.0
@@ -67,6 +70,7 @@ class Graph(FailsAlone, Recorder):
             "looks": 0, "without": 0, "leaf_roots": {}, "second_order": False
         }  # fmt: skip
         self._told: dict[str, Any] = {}
+        self._lost: list[dict[str, Any]] = []
 
     def before_backward(self, roots: Sequence[torch.Tensor]) -> None:
         """A backward pass is about to run from these tensors."""
@@ -97,6 +101,8 @@ class Graph(FailsAlone, Recorder):
         if not leaves.whole or any(is_shared(tensor) for tensor in leaves.tensors):
             return
         names, seen, held = self._names(), self._seen, self._held
+        if not seen["looks"]:  # what a training has changed since is not lost
+            self._lost = loads_lost(self._models.values())
         seen["looks"] += 1
         seen["second_order"] = seen["second_order"] or leaves.second_order
         if any(root.grad_fn is None for root in roots):
@@ -141,10 +147,12 @@ class Graph(FailsAlone, Recorder):
                 "others": self._loose.of_others(),
                 "optimizers": self._held.facts(),
                 "attributes": self._attributes.found(self._watching.step),
+                "plain": self._plain.found(self._watching.step),
                 "born": self._loose.born,
                 "loads": loads_of_itself(),
                 "same_loads": loads_of_the_same(),
                 "unmatched_loads": loads_unmatched(self._models.values()),
+                "lost_loads": self._lost,
             }
         if told != self._told:
             self._told = told

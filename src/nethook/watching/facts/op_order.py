@@ -14,6 +14,8 @@ from nethook.hooks.attachment import Attachment
 from nethook.hooks.modes import quiet
 from nethook.hooks.ops.consumer import Op, OpConsumer
 from nethook.kinds.operations import LINEAR, LINEAR_BY_A_CONSTANT, LINEAR_IN_ONE
+from nethook.stats.native import readable
+from nethook.torch_private import first_element
 from nethook.watching.journal import Journal
 from nethook.watching.recorder import Recorder
 
@@ -44,6 +46,7 @@ class OpOrder(OpConsumer, Recorder):
         self._ops: list[dict[str, Any]] = []
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         self._given: set[int] = set()  # ids of what the model is called with, during the call
+        self._weights: dict[int, str] = {}  # where the memory of each parameter begins, meanwhile
 
     def call_begins(
         self, model: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -51,6 +54,11 @@ class OpOrder(OpConsumer, Recorder):
         """A model is called: what it is given comes from nowhere, and rightly."""
         if self._hooks is not None:
             self._given = {id(tensor) for _, tensor in tensors((args, kwargs))}
+            self._weights = {
+                begins: name
+                for name, parameter in module.named_parameters()
+                if parameter.requires_grad and (begins := _memory_of(parameter))
+            }
 
     def after(
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -83,7 +91,11 @@ class OpOrder(OpConsumer, Recorder):
         entry: dict[str, Any] = {"site": site, "op": op.name, "from": sorted(set(sources))}
         if linear:
             entry["linear"] = True
-        entry["odd"] = any(self._is_odd(tensor) for tensor in given)
+        odd = [tensor for tensor in given if self._is_odd(tensor)]
+        entry["odd"] = bool(odd)
+        cut = [self._weights.get(_memory_of(tensor), "") for tensor in odd]
+        if any(cut):
+            entry["data_of"] = [f"{self._prefix}{name}" for name in cut if name]
         self._ops.append(entry)
         for _, tensor in tensors(result):
             self._made[id(tensor)] = (weakref.ref(tensor), number)
@@ -120,5 +132,11 @@ class OpOrder(OpConsumer, Recorder):
         hooks, self._hooks = self._hooks, None
         self._made.clear()
         self._given = set()
+        self._weights = {}
         if hooks is not None:
             hooks.remove()
+
+
+def _memory_of(tensor: torch.Tensor) -> int:
+    """Where the memory of a tensor begins; 0 where that says nothing."""
+    return first_element(tensor) if tensor.numel() and readable.is_readable(tensor) else 0

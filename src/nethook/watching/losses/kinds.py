@@ -217,7 +217,9 @@ def operands_of(term: Term, made: Made, kept: Kept | None = None) -> Operands:
         return _soft_operands(term)
     if made.kind == "ctc":
         operands = Operands(saved(node, "log_probs"), saved(node, "targets"), LOG_PROBABILITIES)
-        return _with_shapes(operands)
+        _with_shapes(operands)
+        operands.target = _without_padding(operands.target, option(node, "target_lengths"))
+        return operands
     if name_of(node) in LOSS_NODES:
         space = {"bce": PROBABILITIES, "bce_with_logits": LOGITS}.get(made.kind, VALUES)
         if made.kind.startswith("multi"):
@@ -227,6 +229,17 @@ def operands_of(term: Term, made: Made, kept: Kept | None = None) -> Operands:
             operands.classes = 1
         return _with_shapes(operands, node)
     return _difference(node, kept)
+
+
+@unrecorded
+def _without_padding(targets: torch.Tensor | None, lengths: Any) -> torch.Tensor | None:
+    """The targets of a CTC loss that count: what lies behind the end of a sequence is anything."""
+    if targets is None or targets.dim() != 2 or not targets.is_cpu or is_shared(targets):
+        return targets
+    if not isinstance(lengths, tuple) or len(lengths) != len(targets) or not any(lengths):
+        return targets
+    places = torch.arange(targets.shape[1])
+    return targets[places < torch.tensor(lengths)[:, None]]
 
 
 def _class_operands(term: Term, made: Made) -> Operands:

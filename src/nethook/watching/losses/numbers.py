@@ -242,7 +242,10 @@ def _of_values(
         else:
             binary = ((sample == 0) | (sample == 1)).float().mean()
             whole = (sample == sample.round()).all().float()
-            into.add(("target.binary_share", "target.integral"), torch.stack([binary, whole]))
+            parts = [binary, whole, _between(_samples(tensor))]
+            into.add(
+                ("target.binary_share", "target.integral", "target.between"), torch.stack(parts)
+            )
     if together and len(there) == 2:
         _of_pairs(into, operands, *elements)
 
@@ -341,6 +344,13 @@ def _row_sums(into: Numbers, of: str, tensor: torch.Tensor) -> None:
         return
     sums = _rows(tensor, 1, tensor.shape[1]).float().sum(-1)
     into.add("row_sums" if of == "prediction" else f"{of}.row_sums", torch.stack(sums.aminmax()))
+
+
+def _between(samples: torch.Tensor) -> torch.Tensor:
+    """The variance between samples, place by place; the mean of all places. NaN of one sample."""
+    if len(samples) < 2:
+        return samples.new_full((), math.nan)
+    return samples.var(0).mean()
 
 
 def _spread(samples: torch.Tensor) -> torch.Tensor:

@@ -23,6 +23,7 @@ from nethook.stats.shards import is_shared, local_part
 from nethook.stats.transfers import Transfers
 from nethook.watching.fail_open import FailsAlone, contained
 from nethook.watching.journal import Journal
+from nethook.watching.losses.agreement import NAMES, agreement_numbers
 from nethook.watching.losses.calls import operands_of_call, samples_of_call
 from nethook.watching.losses.graph import Node, Term, follow, is_alike
 from nethook.watching.losses.kept import Kept
@@ -266,6 +267,9 @@ class Losses(FailsAlone, Recorder):
                 values, constants = part_numbers(parts, analysis.terms, self._kept)
                 more.add("part_values", values)
                 more.add("part_constants", constants)
+        agreement = agreement_numbers(analysis.terms)
+        if agreement is not None:
+            more.add(NAMES, agreement)
         if self._kept.inputs and operands.target is not None and not analysis.main.is_masked:
             padding = padding_numbers(self._kept.inputs, operands)
             if padding is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.doctor.ill import CLASSES, bad, inputs, stuck, well
-from tests.doctor.synthetic import Made
+from tests.doctor.synthetic import Made, falling
 
 
 def test_inputs_that_are_too_large() -> None:
@@ -56,3 +56,11 @@ def test_small_inputs_whose_offset_drowns_their_spread() -> None:
     assert "two divisions" in finding.fix
     assert not inputs(well(), -2.0, 0.0065).found("input-not-normalized")  # it does no harm
     assert not inputs(stuck(), -2.0, 0.05).found("input-not-normalized")
+
+
+def test_huge_inputs_of_a_run_that_does_its_job_in_part() -> None:
+    made = inputs(bad(falling(200, end=1.4)), 500.0, 290.0)
+    (finding,) = made.found("input-not-normalized")
+    assert "one answer for all inputs would score" in finding.message
+    assert not inputs(bad(falling(200, end=1.4)), 30.0, 20.0).found("input-not-normalized")
+    assert not inputs(bad(falling(200, end=0.4)), 500.0, 290.0).found("input-not-normalized")

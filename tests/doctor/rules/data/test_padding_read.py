@@ -40,3 +40,12 @@ def test_what_follows_from_it() -> None:
     (root,) = root_causes(both)
     assert root.code == "padding-read"
     assert [finding.code for finding in root.consequences] == ["input-ignored"]
+
+
+def test_a_mask_that_is_not_used() -> None:
+    (finding,) = stuck().examined("the mask matters", share=0.76).found("padding-read")
+    assert finding.severity == "warning"
+    assert "(76% of the batch) do move it: padding counts like words" in finding.message
+    (finding,) = well().examined("the mask matters", share=0.76).found("padding-read")
+    assert finding.severity == "info"
+    assert not stuck().examined("the mask matters", "fine").found("padding-read")

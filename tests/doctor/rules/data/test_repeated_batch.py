@@ -45,3 +45,23 @@ def test_a_sampler_with_one_weight_per_class() -> None:
         .examined("the loader reaches every sample", "not applicable")
         .found("repeated-batch")
     )
+
+
+def some_batches(different: int, samples: int = 6000, *, in_order: bool = True) -> Made:
+    marks = [float(at % different) for at in range(60)]
+    made = well().batch("repeated", 0.0).batch("size", 50)
+    made.scalar("batch_fingerprint", range(60), marks)
+    reach = "the loader reaches every sample"
+    return made.examined(reach, "fine", samples=samples, in_order=in_order)
+
+
+def test_epochs_that_end_after_a_few_batches() -> None:
+    (finding,) = some_batches(5).found("repeated-batch")
+    assert finding.severity == "warning"
+    assert "5 different ones, with 250 of the 6000 samples" in finding.message
+
+
+def test_batches_that_are_all_there_is() -> None:
+    assert not some_batches(5, 260).found("repeated-batch")
+    assert not some_batches(5, in_order=False).found("repeated-batch")
+    assert not some_batches(30).found("repeated-batch")  # each was met twice

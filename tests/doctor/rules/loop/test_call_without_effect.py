@@ -171,3 +171,11 @@ def test_a_state_of_which_no_name_fits() -> None:
     assert "Without what they begin with, 6 of them would fit." in finding.message
     (other,) = graph(stuck(), unmatched_loads=[{**load, "fits": 0}]).found("call-without-effect")
     assert "would fit" not in other.message
+
+
+def test_weights_that_were_loaded_and_written_over() -> None:
+    load = {"line": "train.py:8", "weights": 2, "names": ["a.weight", "b.weight"]}
+    (finding,) = graph(stuck(), lost_loads=[load]).found("call-without-effect")
+    assert finding.severity == "warning"
+    assert "(train.py:8) filled `a.weight` and `b.weight`" in finding.message
+    assert finding.lines == ("train.py:8",)

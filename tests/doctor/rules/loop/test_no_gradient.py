@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from tests.doctor.ill import cut, frozen_end, graph, still, well
 from tests.doctor.small_runs import STEPS, Net, batch, codes, findings, train
-from tests.doctor.synthetic import LOSS
+from tests.doctor.synthetic import LOSS, Made
 
 
 def test_five_steps_without_a_gradient() -> None:
@@ -217,3 +217,29 @@ def test_an_unused_pooler_before_masks_is_a_note_and_a_cut_one_is_not(tmp_path: 
         assert [(one.severity, one.sites) for one in notes] == [
             (severity, ("pooler.weight", "pooler.bias"))
         ]
+
+
+def test_steps_without_any_backward_pass() -> None:
+    made = still().loop("backwards", 0).series("@loop", "empty_gradients", mean=1.0, min=1.0)
+    (finding,) = made.found("no-gradient")
+    assert finding.severity == "error"
+    assert "made 200 steps, and no backward pass was ever run" in finding.message
+    # Gradients that somebody has set by hand.
+    by_hand = still().loop("backwards", 0).series("@loop", "empty_gradients", mean=0.5, min=0.5)
+    assert not by_hand.found("no-gradient")
+
+
+def through_data(**facts: Any) -> Made:
+    made = well().module("a", calls={"train": 0}).module("b").parameter("b.weight")
+    made.parameter("a.weight", **{"with_grad": 0, "moved": [0, 200], **facts})
+    made.info["ops"] = {"Net": [{"site": "", "op": "t", "from": [], "data_of": ["a.weight"]}]}
+    return made
+
+
+def test_weights_that_are_read_through_data() -> None:
+    (finding,) = through_data().found("no-gradient")
+    assert finding.sites == ("a.weight",)
+    assert "reads it through .data or .detach()" in finding.message
+    assert not through_data(with_grad=200).found("no-gradient")
+    assert not through_data(groups=[]).found("no-gradient")
+    assert not through_data(moved=[200, 200]).found("no-gradient")

@@ -143,3 +143,13 @@ class Attacked(Net):
 def test_layers_made_in_the_forward_of_a_training(tmp_path: Path) -> None:
     assert codes(tmp_path / "born", Born(), train)[0] == "unregistered-layers"
     assert "unregistered-layers" not in codes(tmp_path / "attacked", Attacked(), train)
+
+
+def test_a_matrix_that_is_no_parameter_is_a_question() -> None:
+    plain = [{"address": "memory.keys", "shape": [24, 64], "since": 0}]
+    (finding,) = graph(stuck(), plain=plain).found("unregistered-layers")
+    assert finding.severity == "info"
+    assert finding.sites == ("memory.keys",)
+    assert finding.message.startswith("`memory.keys` of random numbers ((24, 64)) is an attribute")
+    assert "self.keys = nn.Parameter(...)" in finding.fix
+    assert not graph(stuck(), plain=plain, looks=2).found("unregistered-layers")

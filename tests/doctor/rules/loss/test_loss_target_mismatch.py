@@ -40,3 +40,52 @@ def test_classes_of_which_no_batch_has_all() -> None:
         made.record(step, kind="mse", prediction={"shape": [16, 1]}, target={**target, "max": most})
     (finding,) = made.found("loss-target-mismatch")
     assert "the numbers of 10 classes" in finding.message
+
+
+def left_out(ignored: int = 0, share: float = 0.5, distinct: int = 1, rows: int = 48) -> Made:
+    return (
+        Made()
+        .batch("size", 48)
+        .record(
+            kind="nll",
+            options={"ignore_index": ignored},
+            prediction={"shape": [rows, 2]},
+            target={
+                "shape": [rows],
+                "ignored": share,
+                "distinct": distinct,
+                "min": 1.0,
+                "max": 1.0,
+            },
+        )
+    )
+
+
+def test_an_ignore_index_that_leaves_one_class() -> None:
+    (finding,) = left_out().found("loss-target-mismatch")
+    assert finding.severity == "error"
+    assert "leaves out targets of class 0 (ignore_index=0), 50% of them" in finding.message
+    assert "nothing to tell apart" in finding.message
+    assert not left_out(ignored=-100).found("loss-target-mismatch")
+    assert not left_out(share=0.0).found("loss-target-mismatch")
+
+
+def test_an_ignore_index_that_hides_samples_is_a_question() -> None:
+    (finding,) = left_out(distinct=4).found("loss-target-mismatch")
+    assert finding.severity == "info"
+    assert finding.message.endswith("Is that meant?")
+    # Padding of sequences: more targets than there are samples.
+    assert not left_out(distinct=4, rows=480).found("loss-target-mismatch")
+
+
+@pytest.mark.parametrize(("blank", "reports"), [(0, True), (7, True), (8, False), (3, False)])
+def test_a_blank_that_the_texts_contain(blank: int, reports: bool) -> None:
+    target = {"min": 0.0, "max": 7.0, "integral": True, "distinct": 8, "between": 5.0}
+    made = Made().record(kind="ctc", options={"blank": blank}, target=target)
+    assert bool(made.found("loss-target-mismatch")) is reports
+
+
+def test_targets_of_older_runs_have_padding_in_them() -> None:
+    target = {"min": 0.0, "max": 7.0, "integral": True, "distinct": 8}
+    made = Made().record(kind="ctc", options={"blank": 0}, target=target)
+    assert not made.found("loss-target-mismatch")

@@ -32,3 +32,17 @@ def test_what_was_examined_late_did_not_begin_before() -> None:
     late = Made().examined(NAME, step=150, positions=40, position=6, made_of=[1])
     assert early.found("target-misaligned")[0].first_step == 2
     assert late.found("target-misaligned")[0].first_step == 150
+
+
+def taught(agreement: float, rows: float = 64) -> Made:
+    teacher = {"agreement": agreement, "chance": 0.1, "rows": rows}
+    return Made().record(kind="cross_entropy", teacher=teacher, source="train.py:9")
+
+
+def test_a_teacher_that_speaks_of_other_samples() -> None:
+    (finding,) = taught(0.11).found("target-misaligned")
+    assert finding.severity == "error"
+    assert "the same class for 11% of 320 samples, where 10% would be chance" in finding.message
+    assert finding.lines == ("train.py:9",)
+    assert not taught(0.4).found("target-misaligned")
+    assert not taught(0.11, rows=39).found("target-misaligned")

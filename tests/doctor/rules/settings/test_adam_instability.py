@@ -59,3 +59,20 @@ def test_other_causes_of_a_nan() -> None:
     elsewhere = half()
     elsewhere.events = [event for event in elsewhere.events if event.kind != "non-finite"]
     assert not elsewhere.found("adam-instability")
+
+
+def leaving(end: float, repeated: float = 1.0, steps: int = 2000) -> Made:
+    course = np.r_[
+        np.geomspace(1.0, 1e-12, steps // 2), np.geomspace(1e-12, end, steps - steps // 2)
+    ]
+    made = Made(steps).loss(course).record(kind="mse").batch("repeated", repeated)
+    return made.parameter("a.weight").series("a.weight", "second_moment", mean=1e-3)
+
+
+def test_a_loss_that_leaves_its_minimum() -> None:
+    (finding,) = leaving(1e-5).found("adam-instability")
+    assert finding.severity == "info"
+    assert "was down at 1e-12, is up at 1e-05 again" in finding.message
+    assert not leaving(1e-9).found("adam-instability")
+    assert not leaving(1e-5, repeated=0.0).found("adam-instability")
+    assert not leaving(1e-5, steps=900).found("adam-instability")

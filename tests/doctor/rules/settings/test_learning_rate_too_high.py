@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -105,3 +107,25 @@ def test_large_first_steps_that_do_no_harm() -> None:
     assert not thrown(2.3, 7.2, ratio=0.02).found("learning-rate-too-high")
     # One sample per step: losses differ that much at any time.
     assert not thrown(2.3, 3.6, noise=0.3).found("learning-rate-too-high")
+
+
+def by_hand(values: np.ndarray[Any, Any]) -> Made:
+    return Made(len(values)).loop("optimizer_steps", 0).loss(values).record(kind="mse")
+
+
+def test_updates_by_hand_that_go_too_far() -> None:
+    (finding,) = by_hand(np.geomspace(1.0, 1e30, 60)).found("learning-rate-too-high")
+    assert finding.severity == "error"
+    assert "each of 59 steps in a row" in finding.message
+    assert not by_hand(np.linspace(1.0, 3.0, 60)).found("learning-rate-too-high")
+    assert not by_hand(np.geomspace(1.0, 1e-3, 60)).found("learning-rate-too-high")
+
+
+def test_first_steps_larger_than_the_weights_where_no_loss_tells() -> None:
+    two = Made().loss(flat(200)).loss(flat(200), "train.py:20").record(floored=False)
+    two.loop("update_ratio", np.r_[1.4, 0.6, 0.3, np.full(197, 0.02)]).rate(*[0.3] * 200)
+    (finding,) = two.found("learning-rate-too-high")
+    assert finding.severity == "info"
+    assert "1.4 times their size" in finding.message
+    two.loop("update_ratio", np.r_[0.9, 0.6, 0.3, np.full(197, 0.02)])
+    assert not two.found("learning-rate-too-high")

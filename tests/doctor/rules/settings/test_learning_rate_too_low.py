@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.doctor.ill import flat, layers, stuck, well
+import numpy as np
+
+from tests.doctor.ill import bad, flat, layers, stuck, well
 from tests.doctor.synthetic import Made
 
 
@@ -109,3 +111,23 @@ def test_a_cycle_that_is_turned_once_an_epoch() -> None:
     assert not cycle(planned=1000).found("learning-rate-too-low")  # the run ended early
     assert not cycle(highest=0.1).found("learning-rate-too-low")
     assert not cycle(planned=0).found("learning-rate-too-low")  # another scheduler
+
+
+def descending(end: float, ratio: float, cosine: float, **group: object) -> Made:
+    made = bad(np.linspace(2.6, end, 200)).loop("update_ratio", ratio).loop("grad_norm", 1.0)
+    made.event("groups", optimizer="0", groups=[{"lr": 1e-3, **group}])
+    made.rate(*[1e-3] * 200).parameter("a.weight")
+    return made.series("a.weight", "update_cosine", mean=cosine)
+
+
+def test_plain_descent_that_goes_straight_on() -> None:
+    (finding,) = descending(2.35, 3e-4, 0.99).found("learning-rate-too-low")
+    assert "in the direction of the one before (cosine 0.99)" in finding.message
+    assert not descending(2.35, 3e-4, 0.8).found("learning-rate-too-low")
+    assert not descending(2.35, 6e-4, 0.99).found("learning-rate-too-low")
+    assert not descending(0.4, 3e-4, 0.99).found("learning-rate-too-low")  # it does its job
+
+
+def test_momentum_makes_updates_alike() -> None:
+    assert not descending(2.35, 3e-4, 0.99, momentum=0.9).found("learning-rate-too-low")
+    assert not descending(2.35, 3e-4, 0.99, betas=[0.9, 0.999]).found("learning-rate-too-low")

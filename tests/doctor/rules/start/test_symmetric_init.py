@@ -28,3 +28,16 @@ def test_a_tenth_of_many_rows() -> None:
 
 def test_a_layer_with_one_unit() -> None:
     assert not rows(1, 1, 1).found("symmetric-init")
+
+
+def columns(weights: int, gradients: int, shape: tuple[int, int] = (2, 48)) -> Made:
+    facts = {"distinct_columns": {"0": weights}, "distinct_grad_columns": {"0": gradients}}
+    rows = {"distinct_rows": {"0": shape[0]}, "distinct_grad_rows": {"0": shape[0]}}
+    return cut(shape=list(shape), rows=shape[0], **rows, **facts)
+
+
+def test_a_layer_that_has_its_units_in_columns() -> None:
+    assert columns(1, 1).found("symmetric-init")
+    assert not columns(48, 48).found("symmetric-init")
+    assert not columns(1, 48).found("symmetric-init")
+    assert not columns(1, 1, (48, 1)).found("symmetric-init")

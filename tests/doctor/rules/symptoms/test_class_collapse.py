@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.doctor.ill import CLASSES, answers, stuck, well
-from tests.doctor.synthetic import Made
+from tests.doctor.synthetic import Made, falling
 
 
 def test_one_answer_in_nine_of_ten() -> None:
@@ -74,3 +74,23 @@ def test_masks_that_are_all_background() -> None:
     assert not mask(0.4, 0.0, image).found("class-collapse")
     (note,) = mask(0.016, 0.0, [4096]).found("class-collapse")  # clicks
     assert note.severity == "info"
+
+
+def rare_in(late: int, early: int, predicted: int = 0) -> Made:
+    made = Made(400).loss(falling(400, 0.3, 0.07))
+    for at, step in enumerate([0, 48, 60, 76, 96, 250, 300, 380]):
+        rare = late if step >= 200 else early
+        data = {"class_counts": [48 - rare, rare], "argmax_counts": [48 - predicted, predicted]}
+        made.record(
+            step, kind="cross_entropy", **data if at else {**data, "argmax_counts": [0, 48]}
+        )
+    return made
+
+
+def test_rare_classes_of_small_batches_are_counted_from_the_first_steps_on() -> None:
+    (finding,) = rare_in(late=0, early=2).found("class-collapse")
+    assert "predicted 0 of 8 such since step 48" in finding.message
+    (finding,) = rare_in(late=3, early=2).found("class-collapse")
+    assert "predicted 0 of 9 such since step 250" in finding.message
+    assert not rare_in(late=0, early=1).found("class-collapse")
+    assert not rare_in(late=0, early=2, predicted=1).found("class-collapse")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nethook.doctor.verdict import verdict_of
@@ -71,3 +72,14 @@ def test_such_a_run_is_not_judged() -> None:
     verdict = verdict_of(made, findings)  # type: ignore[arg-type]
     assert verdict.state == "not judged"
     assert "nothing shows that it does its job" in str(verdict)
+
+
+def test_losses_that_do_not_measure_progress() -> None:
+    two = Made().loss(flat(200)).loss(flat(200), "train.py:20").record(kind="bce", floored=True)
+    (finding,) = two.found("doubtful-result")
+    assert "its 2 losses are trained at once" in finding.message
+    policy = Made().loss(np.random.default_rng(0).standard_normal(200)).record(floored=False)
+    (finding,) = policy.found("doubtful-result")
+    assert "as that of a policy" in finding.message
+    learnt = policy.examined("answers fit their samples", "fine", own=0.1, others=1.0)
+    assert not learnt.found("doubtful-result")

@@ -2,7 +2,8 @@
 
 Cause: they were normalised twice, divided in whole numbers, or have the wrong type.
 Evidence: samples do not differ, or there is one value only, or everything lies within a hundredth
-of zero, while the loss does not fall.
+of zero, while the loss does not fall. Or a further input, as large as the targets, is zero
+throughout: a decoder that is fed nothing.
 Fix: look at what the loader gives: its range, type and spread.
 Silent: where the run does its job all the same, and for inputs that are no floating-point numbers.
 """
@@ -10,7 +11,7 @@ Silent: where the run does its job all the same, and for inputs that are no floa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History
@@ -19,6 +20,10 @@ from nethook.doctor.signals.onset import since
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import BATCH_SIZE, INPUT_DISTINCT, INPUT_SPREAD, INPUTS
+
+MOST_INPUTS: Final = 8
+LEAST: Final = 5
+"""Windows in which an input was measured."""
 
 
 class Thresholds(NamedTuple):
@@ -51,6 +56,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         evidence["size of the inputs"] = Evidence(median(rms.value), limit.size)
         began.append(since(rms, rms.value < limit.size))
     if not evidence:
+        yield from _another_input(history)
         return
     shown = ", ".join(f"{name} {measured.value:.2g}" for name, measured in evidence.items())
     what = "next to nothing" if list(evidence) == ["size of the inputs"] else "nearly constant"
@@ -66,6 +72,31 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _another_input(history: History) -> Iterator[Finding]:
+    """A further input as large as the targets, that is zero throughout: what a decoder is fed."""
+    records = history.records("train")
+    shape = (records[-1].fact("target") or {}).get("shape") if records else None
+    for place in range(1, MOST_INPUTS):
+        name = f"{INPUTS}:{place}"
+        rms = history.curve("", name, "rms")
+        if len(rms) < LEAST or rms.value.max() > 0 or not shape or len(shape) < 2:
+            continue
+        if list(history.series_fact("", name, "shape", ())) != list(shape):
+            continue
+        yield Finding(
+            "input-collapsed",
+            "warning",
+            f"input {place + 1} of the network has the shape of the targets, {tuple(shape)}, and "
+            "is zero in every element and step, while little is learnt.",
+            "Feed what the network is to go on from: of a decoder, the targets shifted by one "
+            "step, y[:, :-1], behind a start value.",
+            first_step=int(rms.step[0]),
+            last_step=history.steps - 1,
+            evidence={"size of the input": Evidence(0.0, 1e-12)},
+        )
+        return
+
+
 RULE = Rule(
     "input-collapsed",
     Cause.DATA,
@@ -76,6 +107,7 @@ RULE = Rule(
         "series.@batch.input_spread.mean",
         "series.@batch.size.mean",
         "series.@loop.forwards.mean",
+        "series.inputs.info.shape",
         "series.inputs.rms",
         "series.inputs.std",
     ),

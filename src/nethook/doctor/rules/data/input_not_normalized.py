@@ -35,6 +35,7 @@ class Thresholds(NamedTuple):
     size: float = 10  # root mean square
     offset: float = 5  # mean by standard deviation, where the inputs are larger than `raw`
     raw: float = 3
+    huge: float = 100  # root mean square, from which on a run has to do well
     far: float = 50  # mean by standard deviation, of inputs of whatever size
     loss: float = 3  # first loss by the usual one
     grows: float = 10  # size of the inputs, by what it was before
@@ -55,7 +56,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     off = away > limit.far or (away > limit.offset and size > limit.raw)
     if not (size > limit.size or off):
         return
-    trouble = _trouble(history, limit)
+    trouble = _trouble(history, limit, huge=size > limit.huge)
     if not trouble:
         return
     first = onset(rms, rms.value > min(limit.size, size / 2))
@@ -111,7 +112,7 @@ def _since(rms: Curve, history: History, limit: Thresholds) -> Finding | None:
     return None
 
 
-def _trouble(history: History, limit: Thresholds) -> str:
+def _trouble(history: History, limit: Thresholds, *, huge: bool) -> str:
     """What raw inputs have done."""
     ends = saturated_layers(history)
     if ends:
@@ -122,6 +123,11 @@ def _trouble(history: History, limit: Thresholds) -> str:
     went = progress(history)
     if went is not None and not went.does_its_job:
         return "the loss does not fall well"
+    if huge and went is not None and went.constant is not None and not went.does_well:
+        return (
+            f"the loss ends at {went.end:.3g}, where one answer for all inputs would score "
+            f"{went.constant:.3g}"
+        )
     return ""
 
 

@@ -1,11 +1,14 @@
-"""The model reads padding, and nothing of what was padded.
+"""The model reads padding: like words, or in their place.
 
 Cause: an attention mask that is the wrong way round (True means "look here" in one function and
 "leave out" in another), or an output that is read at the last position, where a short sequence has
-only padding behind it.
+only padding behind it. Or a forward that is given a mask and never uses it: padding then counts
+like words, in a mean over all positions.
 Evidence: on a copy, other words in all padded sequences leave the output as it is, with the weights
-that it has and with others, and another padding moves it; and a loss that does not fall.
-Fix: turn the mask around; read the output at the last word, by its length.
+that it has and with others, and another padding moves it; and a loss that does not fall. Or a mask
+that leaves nothing out gives the same output, and another padding does not; a note where the run
+does its job.
+Fix: use the mask; turn it around; read the output at the last word, by its length.
 Silent: where words matter, however little, where padding does not, and where the loss falls.
 """
 
@@ -15,12 +18,13 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
-from nethook.doctor.history import History
+from nethook.doctor.history import Examined, History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.examined import first, lines, number, since
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
 
 EXAMINED: Final = "the words matter"
+MASK: Final = "the mask matters"
 
 
 class Thresholds(NamedTuple):
@@ -33,6 +37,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding."""
     result = first(history, EXAMINED)
     went = progress(history)
+    unused = first(history, MASK)
+    if unused is not None and history.steps >= limit.steps:
+        yield _unmasked(unused, history)
+        return
     if result is None or went is None or went.improves or history.steps < limit.steps:
         return
     share, sequences = number(result, "share", 0.0), number(result, "sequences", 0.0)
@@ -57,6 +65,27 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     )
 
 
+def _unmasked(result: Examined, history: History) -> Finding:
+    """A mask that the forward does not use."""
+    share, went = number(result, "share", 0.0), progress(history)
+    return Finding(
+        "padding-read",
+        "info" if went is not None and went.does_its_job else "warning",
+        "the model is given a mask that says which tokens are padding, and on a copy its output is "
+        "the same without it; other tokens in the place of the padding "
+        f"({share:.0%} of the batch) do move it: padding counts like words.",
+        "Use the mask in the forward: (hidden * mask[..., None]).sum(1) / mask.sum(1, "
+        "keepdim=True) instead of hidden.mean(1), key_padding_mask of an attention.",
+        first_step=since(result),
+        last_step=max(since(result), history.steps - 1),
+        evidence={
+            "change of the output without the mask": Evidence(0.0),
+            "share of padding": Evidence(share),
+        },
+        lines=lines(result),
+    )
+
+
 RULE = Rule(
     "padding-read",
     Cause.DATA,
@@ -67,6 +96,9 @@ RULE = Rule(
         f"examined.{EXAMINED}.lines",
         f"examined.{EXAMINED}.sequences",
         f"examined.{EXAMINED}.share",
+        f"examined.{MASK}",
+        f"examined.{MASK}.lines",
+        f"examined.{MASK}.share",
         "series.@loop.forwards.mean",
     ),
     defaults=Thresholds(),

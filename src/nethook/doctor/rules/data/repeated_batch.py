@@ -1,10 +1,12 @@
 """The same few samples are used in every step.
 
-Cause: `next(iter(loader))` without shuffling inside the loop; a `WeightedRandomSampler` that was
-given one weight per class instead of one per sample.
-Evidence: the fingerprint of the inputs, equal from step to step; or a sampler with fewer weights
-than its data set has samples, which never draws the rest of them.
-Fix: iterate over the loader; give the sampler the weight of each sample.
+Cause: `next(iter(loader))` without shuffling inside the loop; a `break` that ends every epoch of a
+loader which does not shuffle; a `WeightedRandomSampler` that was given one weight per class instead
+of one per sample.
+Evidence: the fingerprint of the inputs, equal from step to step; or a few of them that come again
+and again, and hold a small part of the samples of a loader that goes through them in order; or a
+sampler with fewer weights than its data set has samples, which never draws the rest of them.
+Fix: iterate over the whole loader; give the sampler the weight of each sample.
 Silent: below warning where batches are equal: training on the full batch, on a graph, or
 overfitting one batch on purpose look the same. For samplers of subsets, and weights of zero.
 """
@@ -18,7 +20,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import Examined, History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.examined import lines, number, since
-from nethook.runs.names import BATCH_SIZE, REPEATED
+from nethook.runs.names import BATCH_SIZE, FINGERPRINT, REPEATED
 
 REACH: Final = "the loader reaches every sample"
 
@@ -28,6 +30,8 @@ class Thresholds(NamedTuple):
 
     share: float = 0.9  # of the steps
     steps: float = 20
+    used: float = 0.5  # of the samples of a loader
+    rounds: float = 3  # times that each batch was met
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -35,6 +39,10 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     narrow = next((one for one in history.examined(REACH) if one.outcome == "found"), None)
     if narrow is not None:
         yield _left_out(narrow, history)
+        return
+    seen = _few_batches(history, limit)
+    if seen is not None:
+        yield seen
         return
     repeated = history.batch(REPEATED)
     size = history.batch(BATCH_SIZE)
@@ -56,6 +64,36 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             last_step=int(repeated.step[-1]),
             evidence={"share of repeated batches": Evidence(share, limit.share)},
         )
+
+
+def _few_batches(history: History, limit: Thresholds) -> Finding | None:
+    """Of a loader that goes through its samples in order, the same first batches in every epoch."""
+    ordered = [one for one in history.examined(REACH) if one.outcome == "fine"]
+    samples = max((number(one, "samples", 0.0) for one in ordered), default=0.0)
+    marks, size = history.scalar(FINGERPRINT).value, history.batch(BATCH_SIZE)
+    if len({one.fact("in_order") for one in ordered} | {True}) > 1 or not samples:
+        return None
+    different = len(set(marks.tolist()))
+    if different < 2 or len(marks) < limit.rounds * different or not len(size):
+        return None
+    used = different * float(size.value.max())
+    if used > limit.used * samples:
+        return None
+    return Finding(
+        "repeated-batch",
+        "warning",
+        f"{len(marks)} batches that were looked at are {different} different ones, with "
+        f"{used:.0f} of the {samples:.0f} samples of the data loader, which goes through them in "
+        "order: the rest is never used.",
+        "Look for a break, a limit of steps or next(iter(loader)) that ends the epoch early; with "
+        "shuffle=True each epoch begins with other samples.",
+        first_step=history.first_step,
+        last_step=max(history.steps - 1, history.first_step),
+        evidence={
+            "share of the samples": Evidence(used / samples, limit.used),
+            "batches by different ones": Evidence(len(marks) / different, limit.rounds),
+        },
+    )
 
 
 def _left_out(result: Examined, history: History) -> Finding:
@@ -82,9 +120,11 @@ RULE = Rule(
     look,
     reads=(
         f"examined.{REACH}",
+        f"examined.{REACH}.in_order",
         f"examined.{REACH}.lines",
         f"examined.{REACH}.samples",
         f"examined.{REACH}.within_reach",
+        "scalar.batch_fingerprint",
         "series.@loop.forwards.mean",
         "series.@loss.loss.mean",
         "series.@batch.repeated.mean",

@@ -6,7 +6,8 @@ switch: `model.features.requires_grad = False`. Python makes a new attribute of 
 weights were kept as `model.state_dict()`, which is no copy: they are those of now. Or
 `load_state_dict(state, strict=False)` finds no name that fits: those of the state begin with
 "module." or "model.". Or a target network is given its own state instead of the other's. Or a
-scheduler of the learning rate was made, and its `step` is never called.
+scheduler of the learning rate was made, and its `step` is never called. Or weights are loaded, and
+an initialisation of all parameters comes after it.
 Evidence: the order of the loop's calls: at no clipping there are gradients of a backward pass that
 a step is still to use. Of an attribute: it is there, its name is one slip away from a switch of
 torch's, and the switch itself says the opposite. Of a load: every tensor of the state is the
@@ -70,6 +71,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             yield _same_load(load, history, limit)
     for load in graph_of(history).unmatched_loads:
         yield _unmatched(load, history)
+    for load in graph_of(history).lost_loads:
+        yield _lost(load, history)
 
 
 def _clipping(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -240,6 +243,24 @@ def _unmatched(load: Mapping[str, Any], history: History) -> Finding:
         first_step=history.first_step,
         last_step=max(history.steps - 1, history.first_step),
         evidence={"parameters that were loaded": Evidence(0, 1), "names given": Evidence(given)},
+        lines=(line,) if line else (),
+    )
+
+
+def _lost(load: Mapping[str, Any], history: History) -> Finding:
+    weights, line = int(load.get("weights", 0)), str(load.get("line", ""))
+    names = tuple(str(name) for name in load.get("names") or ())
+    return Finding(
+        "call-without-effect",
+        "warning",
+        f"load_state_dict{f' ({line})' if line else ''} filled {some(names, 'weight')}, and before "
+        "the first step every one of them was written over with numbers that have nothing to do "
+        "with those: what was loaded is lost.",
+        "Initialise first and load afterwards; or initialise the new layers alone.",
+        sites=names,
+        first_step=history.first_step,
+        last_step=max(history.steps - 1, history.first_step),
+        evidence={"loaded weights that were replaced": Evidence(weights, 1)},
         lines=(line,) if line else (),
     )
 

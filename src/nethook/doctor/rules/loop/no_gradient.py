@@ -5,8 +5,8 @@ cut the graph, or `requires_grad=False` was set by accident.
 Evidence: one of three. The module was called in training, its parameters never had a gradient, an
 optimizer has them, and other parameters did get gradients. Or backward passes ran, the optimizers
 stepped, and no graph had a parameter of the model in it: the loss is a tensor that no operation
-made, or leads to something else. Or the last layer is frozen at the random weights that its
-constructor gave it, behind layers that learn.
+made, or leads to something else; or no backward pass was ever run. Or the last layer is frozen at
+the random weights that its constructor gave it, behind layers that learn.
 Fix: find what cuts the graph behind the named layer, or at the line of the loss.
 Silent: for parameters that no optimizer has, for frozen layers before those that learn (a backbone)
 where the run does learn, for modules that were not called (`unused-module`), for experts that are
@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 
 from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
-from nethook.doctor.phrases import backward_line, some
+from nethook.doctor.phrases import backward_line, optimizer_lines, some
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.graph import Graph, graph_of
 from nethook.doctor.signals.progress import PROGRESS_READS, progress
-from nethook.runs.names import BACKWARDS, OPTIMIZER_STEPS
+from nethook.runs.names import BACKWARDS, EMPTY_GRADIENTS, OPTIMIZER_STEPS
 
 
 class Thresholds(NamedTuple):
@@ -64,7 +64,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         return
     cut = [one for one in cut if one not in nowhere]
     if not cut:
-        yield from _frozen_end(history, fed, calls, limit)
+        found = list(_through_data(history, limit))
+        yield from found or _frozen_end(history, fed, calls, limit)
         return
     sites = tuple(parameter.address for parameter in cut)
     steps = max(int(parameter.fact("steps", 0)) for parameter in cut)
@@ -90,6 +91,42 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "parameters with gradients": Evidence(len(fed)),
         },
     )
+
+
+def _through_data(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """Parameters that a forward reads through `.data`, and that get no gradient."""
+    read = {str(name) for op in _ops(history) for name in op.get("data_of") or ()}
+    cut = [
+        parameter
+        for parameter in history.parameters
+        if parameter.address in read
+        and not parameter.fact("with_grad", 0)
+        and int(parameter.fact("steps", 0)) >= limit.steps
+        and parameter.fact("groups")
+        and not (parameter.fact("moved") or [0])[0]
+    ]
+    if not cut:
+        return
+    sites = tuple(parameter.address for parameter in cut)
+    yield Finding(
+        "no-gradient",
+        "error",
+        f"{some(sites, 'parameter')} never got a gradient: the forward reads "
+        f"{'it' if len(sites) == 1 else 'them'} through .data or .detach(), which autograd does "
+        "not see, and the optimizer has nothing to step on.",
+        "Call the layer, or use its weight itself: layer.weight, without .data.",
+        sites=sites,
+        first_step=history.first_step,
+        last_step=history.steps - 1,
+        evidence={"parameters read through .data": Evidence(len(cut), 1)},
+    )
+
+
+def _ops(history: History) -> list[dict[str, Any]]:
+    """The operations of all models."""
+    ops = history.info("ops", [])
+    lists = ops.values() if isinstance(ops, dict) else [ops]
+    return [op for one in lists for op in one if isinstance(op, dict)]
 
 
 def _dead_ends(history: History) -> set[str]:
@@ -139,6 +176,9 @@ def _nothing_learns(history: History, limit: Thresholds) -> Iterator[Finding]:
     passes = history.loop(BACKWARDS).total
     steps = history.loop(OPTIMIZER_STEPS).total
     still = not any((parameter.fact("moved") or [0])[0] for parameter in held)
+    if held and still and passes == 0 and steps >= limit.steps:
+        yield from _never_asked(history, held, steps, limit)
+        return
     cut = graph.looks > 0 and graph.without == graph.looks
     if not (held and still and cut and min(passes, steps) >= limit.steps):
         return
@@ -160,6 +200,30 @@ def _nothing_learns(history: History, limit: Thresholds) -> Iterator[Finding]:
             "parameters with gradients": Evidence(0, 1),
         },
         lines=lines or _sources(history),
+    )
+
+
+def _never_asked(
+    history: History, held: list[SiteFacts], steps: float, limit: Thresholds
+) -> Iterator[Finding]:
+    """An optimizer steps, no backward pass has ever run, and nobody has set a gradient by hand."""
+    empty = history.loop(EMPTY_GRADIENTS, "min")
+    if not len(empty) or empty.value.min() < 1:
+        return
+    yield Finding(
+        "no-gradient",
+        "error",
+        f"the optimizer made {steps:.0f} steps, and no backward pass was ever run: none of its "
+        f"{len(held)} parameters has a gradient, and the weights are what they were at the start.",
+        "Call loss.backward() before optimizer.step(), on every loss that is to be learnt from.",
+        sites=tuple(parameter.address for parameter in held),
+        first_step=history.first_step,
+        last_step=max(history.steps - 1, history.first_step),
+        evidence={
+            "backward passes": Evidence(0, 1),
+            "steps without a gradient": Evidence(steps, limit.steps),
+        },
+        lines=optimizer_lines(history),
     )
 
 
@@ -284,6 +348,7 @@ RULE = Rule(
         dict.fromkeys(
             (
                 *PROGRESS_READS,
+                "event.groups",
                 "info.graph",
                 "info.ops",
                 "loss.source",
@@ -299,6 +364,7 @@ RULE = Rule(
                 "parameter.untouched",
                 "parameter.with_grad",
                 "series.@loop.backwards.mean",
+                "series.@loop.empty_gradients.min",
                 "series.@loop.forwards.mean",
                 "series.@loop.optimizer_steps.mean",
             )

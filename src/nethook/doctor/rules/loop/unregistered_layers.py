@@ -6,7 +6,8 @@ in an `nn.ModuleList`, `nn.ModuleDict` or `nn.ParameterList`; what lies in a lis
 function is in no `parameters()`, no `state_dict()`, and no `.to(device)` moves it.
 Evidence: leaves of the graph that no model lists and no optimizer has, found in an attribute of a
 module; they got gradients at several looks, and their weights stayed what they were. Or parameters
-in the graph whose module is gone before the backward pass begins, others at every look.
+in the graph whose module is gone before the backward pass begins, others at every look. A question:
+a matrix of random numbers that is a plain attribute of a module, and never changes.
 Fix: put them into an `nn.ModuleList` or `nn.ModuleDict`, before the optimizer is made; make layers
 in `__init__`.
 Silent: where an optimizer has them all the same, where other code moves them, for weights that were
@@ -43,6 +44,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     """At most one finding with every container, and one of layers made in the forward."""
     graph = graph_of(history)
     yield from _born(history, graph, limit)
+    yield from _plain(history, graph, limit)
     hidden = [one for one in graph.loose if one.how in IN_CONTAINERS and not one.filled]
     count = sum(one.parameters for one in hidden)
     if count < limit.parameters or not hidden or not any(one.steps for one in graph.optimizers):
@@ -90,6 +92,31 @@ def _born(history: History, graph: Graph, limit: Thresholds) -> Iterator[Finding
         first_step=since,
         last_step=max(history.steps - 1, since),
         evidence={"graphs with parameters of their own": Evidence(looks, limit.looks)},
+    )
+
+
+def _plain(history: History, graph: Graph, limit: Thresholds) -> Iterator[Finding]:
+    """A question: tensors that look like weights and are attributes, not parameters."""
+    if graph.looks < limit.looks or not any(one.steps for one in graph.optimizers):
+        return
+    places = tuple(str(one.get("address")) for one in graph.plain)
+    if not places:
+        return
+    since = min(int(one.get("since", 0)) for one in graph.plain)
+    shapes = ", ".join(str(tuple(one.get("shape") or ())) for one in graph.plain[:3])
+    name = places[0].rpartition(".")[2]
+    yield Finding(
+        "unregistered-layers",
+        "info",
+        f"{some(places, 'tensor')} of random numbers ({shapes}) "
+        f"{'is an attribute' if len(places) == 1 else 'are attributes'} of a module, and no "
+        "parameter: no optimizer has it, and it stayed what it was. Is that meant?",
+        f"If it is to learn, self.{name} = nn.Parameter(...), before the optimizer is made; if "
+        f"not, self.register_buffer({name!r}, ...), so that it is saved with the model.",
+        sites=places,
+        first_step=since,
+        last_step=max(history.steps - 1, since),
+        evidence={"tensors of random numbers": Evidence(len(places), 1)},
     )
 
 

@@ -1,11 +1,15 @@
 """Loss and target do not fit each other.
 
 Cause: squared error on the numbers of classes, a binary loss on several classes, cross entropy with
-a single column of logits.
-Evidence: the kind of loss, and type, range and count of different targets, in every record.
-Fix: the loss that fits the target.
+a single column of logits. An `ignore_index` that is the number of a real class; a `blank` of CTC
+that the texts contain.
+Evidence: the kind of loss, and type, range and count of different targets, in every record. Of an
+`ignore_index`: all targets that it leaves are of one class. A question where it leaves several, and
+whole samples do not count.
+Fix: the loss that fits the target; an `ignore_index` or `blank` that no target has.
 Silent: for regression to whole numbers that are not classes (ages, counts: many different values,
-some much rarer than others, or not from 0 on), and for one-hot targets.
+some much rarer than others, or not from 0 on), for one-hot targets, for an `ignore_index` that is
+no class of the output (-100), and for one that hides places of a sequence (padding).
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, LossFacts
 from nethook.doctor.phrases import file_and_line, source_line
 from nethook.doctor.rule import Cause, Rule
+from nethook.runs.names import BATCH_SIZE
 
 
 class Thresholds(NamedTuple):
@@ -27,6 +32,7 @@ class Thresholds(NamedTuple):
     even: float = 0.7  # spread of the targets, by that of numbers which are equally frequent
     seen: float = 0.6  # share of them that some batch has
     records: float = 2  # losses that were made so
+    hidden: float = 0.05  # share of the targets that are left out, and of those that are not
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -37,6 +43,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     if len(classes) >= max(limit.records, 0.5 * len(records)) and (count := _count(classes, limit)):
         told = [(record, _on_classes(count)) for record in classes]
     if len(told) < limit.records or len(told) < 0.5 * len(records):
+        yield from _left_out(history, limit)
         return
     first, (message, fix) = told[0]
     where = source_line(first.fact("source"))
@@ -68,12 +75,69 @@ def _mismatch(record: LossFacts) -> tuple[str, str] | None:
         )
     if low is None or high is None or not target.get("integral"):
         return None
+    blank = (record.fact("options") or {}).get("blank")
+    if kind == "ctc" and blank in (low, high) and "between" in target:  # else padding counted, too
+        return (
+            (
+                f"its targets contain {blank}, which is its blank: what means nothing in the "
+                "output is a character of the texts, and can be neither learnt nor written"
+            ),
+            "Give the blank a number of its own, CTCLoss(blank=len(alphabet)), and an output.",
+        )
     if kind in ("bce", "bce_with_logits") and (high > 1 or low < 0):
         return (
             f"its targets are whole numbers from {low:g} to {high:g}: a binary loss knows 0 and 1",
             "Use CrossEntropyLoss with one output per class, or one-hot targets.",
         )
     return None
+
+
+def _left_out(history: History, limit: Thresholds) -> Iterator[Finding]:
+    """An `ignore_index` that is the number of a class."""
+    records = [record for record in history.records("train") if _hides_a_class(record, limit)]
+    if len(records) < limit.records:
+        return
+    alone = all((record.fact("target") or {}).get("distinct") == 1 for record in records)
+    size = history.batch(BATCH_SIZE)
+    samples = len(size) > 0 and all(
+        (record.fact("target") or {}).get("shape") == [int(size.value[-1])] for record in records
+    )
+    if not (alone or samples):
+        return
+    first = records[0]
+    ignored = int((first.fact("options") or {})["ignore_index"])
+    share = float((first.fact("target") or {})["ignored"])
+    rest = (
+        "all others are of one class, so that there is nothing to tell apart"
+        if alone
+        else "each of them is the label of a sample. Is that meant?"
+    )
+    yield Finding(
+        "loss-target-mismatch",
+        "error" if alone else "info",
+        f"the loss{source_line(first.fact('source'))} leaves out targets of class {ignored} "
+        f"(ignore_index={ignored}), {share:.0%} of them, although the network has an output for "
+        f"that class; {rest}{'.' if alone else ''}",
+        "Use an ignore_index that is the number of no class (-100 is the default), or a loss of "
+        "its own for this target.",
+        first_step=first.step,
+        last_step=records[-1].step,
+        evidence={
+            "share of targets left out": Evidence(share, limit.hidden),
+            "classes of the others": Evidence((first.fact("target") or {}).get("distinct") or 0, 1),
+        },
+        lines=file_and_line(first.fact("source")),
+    )
+
+
+def _hides_a_class(record: LossFacts, limit: Thresholds) -> bool:
+    """Whether a part of the targets is left out by the number of a class that is an output."""
+    ignored = (record.fact("options") or {}).get("ignore_index")
+    shape = (record.fact("prediction") or {}).get("shape") or []
+    share = (record.fact("target") or {}).get("ignored")
+    if ignored is None or share is None or len(shape) < 2:
+        return False
+    return bool(0 <= ignored < shape[1] and limit.hidden <= share <= 1 - limit.hidden)
 
 
 def _may_be_classes(record: LossFacts) -> bool:
@@ -124,9 +188,11 @@ RULE = Rule(
     look,
     reads=(
         "loss.kind",
+        "loss.options",
         "loss.prediction",
         "loss.source",
         "loss.target",
+        "series.@batch.size.mean",
     ),
     defaults=Thresholds(),
 )

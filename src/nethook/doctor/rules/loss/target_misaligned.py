@@ -2,13 +2,15 @@
 
 Cause: `view` or `reshape` where `transpose` or `permute` was meant, in the model or before the
 loss; one side time first and the other batch first. In an evaluation: the targets of another split,
-or in another order than the predictions (a loader that shuffles). Of maps: (width, height) for
+or in another order than the predictions (a loader that shuffles). The answers of a teacher that
+were collected in another order than the samples are in. Of maps: (width, height) for
 (height, width), a random flip of the picture that is not that of its mask.
 Evidence: on a copy, one sample was replaced, and the predictions that moved stood beside targets of
 several samples; or autograd shows that the prediction beside position t is made of outputs at other
 positions. Of maps: turned or mirrored, they follow from the pictures far better than as they lie,
 all of them or some. Of evaluations: training is learnt, answers are as spread as the targets are,
-and fit them no better than those of other samples would.
+and fit them no better than those of other samples would. Of a teacher: labels and its answers, in
+one loss, name the same class no more often than by chance.
 Fix: bring the dimensions into one order before they are laid flat; take inputs and targets of an
 evaluation from one place.
 Silent: where the layout of the target is not known, where samples depend on each other, and where
@@ -17,6 +19,7 @@ whole samples are in another order; and where evaluations are merely worse than 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -34,6 +37,7 @@ LAYOUT = "input and target lie alike"
 class Thresholds(NamedTuple):
     """What may be changed."""
 
+    taught: float = 200  # samples of which labels and a teacher's answers are compared
     beside: float = 1  # samples beside whose targets the predictions of one may stand
 
 
@@ -45,7 +49,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         if layout is not None and layout.outcome == "found":
             yield _of_maps(history, layout)
         else:
-            yield from _of_evaluations(history)
+            yield from _of_a_teacher(history, limit) or _of_evaluations(history)
         return
     beside = number(result, "samples_beside", 0)
     if beside > limit.beside:
@@ -71,6 +75,38 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         "(batch, time) into one order: view keeps the order of the numbers in memory.",
         evidence,
     )
+
+
+def _of_a_teacher(history: History, limit: Thresholds) -> list[Finding]:
+    """Labels and a teacher's answers, in one loss, that speak of different samples."""
+    told = [(one, one.fact("teacher")) for one in history.records("train") if one.fact("teacher")]
+    rows = [float(facts["rows"]) for _, facts in told]
+    total = sum(rows)
+    if total < limit.taught:
+        return []
+    agree, chance = (
+        sum(float(facts[name]) * count for (_, facts), count in zip(told, rows, strict=True))
+        / total
+        for name in ("agreement", "chance")
+    )
+    if not agree < chance + 3 * math.sqrt(max(chance * (1 - chance), 0.01) / total):
+        return []
+    record = told[0][0]
+    return [
+        Finding(
+            "target-misaligned",
+            "error",
+            f"the loss{source_line(record.fact('source'))} has labels and the answers of another "
+            f"network as targets, and both name the same class for {agree:.0%} of {total:.0f} "
+            f"samples, where {chance:.0%} would be chance: the answers belong to other samples.",
+            "Compute the teacher's answers for the batch at hand, or keep them by the number of "
+            "their sample: a loader that shuffles has another order in every epoch.",
+            first_step=record.step,
+            last_step=told[-1][0].step,
+            evidence={"agreement of both targets": Evidence(agree, chance)},
+            lines=file_and_line(record.fact("source")),
+        )
+    ]
 
 
 def _of_maps(history: History, result: Examined) -> Finding:
@@ -164,6 +200,7 @@ RULE = Rule(
         "examined.predictions line up with targets.samples_beside",
         "series.@loop.forwards.mean",
         "series.@loss.loss.mean",
+        "loss.teacher",
     ),
     defaults=Thresholds(),
 )

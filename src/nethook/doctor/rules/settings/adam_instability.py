@@ -3,7 +3,8 @@
 Cause: a tiny `eps`, a short memory (`beta2`), or no warm-up: after a quiet stretch a usual gradient
 makes a huge step. Or weights in float16: the usual `eps` of 1e-8 is zero in that type, and so is
 the square of a small gradient; the step divides by zero.
-Evidence: updates that spike while gradients do not, and an optimizer that keeps second moments. Of
+Evidence: updates that spike while gradients do not, and an optimizer that keeps second moments. A
+note where the loss of one batch, the same in every step, rises far above its least value. Of
 float16: the optimizer made a NaN or an infinity of finite gradients, in a parameter of that type
 whose group has an `eps` below half of its least number.
 Fix: a larger `eps`, a longer memory, warm-up; weights in float32, with autocast for speed.
@@ -22,13 +23,14 @@ from nethook.doctor.finding import Evidence, Finding
 from nethook.doctor.history import History, SiteFacts
 from nethook.doctor.phrases import optimizer_lines
 from nethook.doctor.rule import Cause, Rule
-from nethook.doctor.signals.progress import PROGRESS_READS, progress
+from nethook.doctor.signals.progress import PROGRESS_READS, Progress, longest_loss, progress
 from nethook.doctor.signals.quantiles import median
 from nethook.runs.names import (
     GRAD_NORM,
     GROUPS,
     MADE_BY_OPTIMIZER,
     NON_FINITE,
+    REPEATED,
     SECOND_MOMENT,
     UPDATE_RATIO,
 )
@@ -40,6 +42,8 @@ class Thresholds(NamedTuple):
 
     spike: float = 8  # update by its median, over gradient by its median
     spikes: float = 3
+    quiet: float = 1000  # steps on one batch before a loss that rises again is spoken of
+    leaves: float = 1e4  # loss by the least that it was
     eps: float = 2.0**-25  # half of the least number of float16: what is not above it becomes zero
 
 
@@ -50,6 +54,8 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         yield lost
         return
     went = progress(history)
+    if went is not None and went.does_its_job and _is_adaptive(history):
+        yield from _leaves_its_minimum(history, went, limit)
     if went is None or went.does_its_job or not _is_adaptive(history):
         return
     ratio, norm = history.loop(UPDATE_RATIO), history.loop(GRAD_NORM)
@@ -78,6 +84,39 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         evidence={
             "update against gradient": Evidence(float(apart[spikes].max()), limit.spike),
             "spikes": Evidence(len(spikes), limit.spikes),
+        },
+        lines=optimizer_lines(history),
+    )
+
+
+def _leaves_its_minimum(history: History, went: Progress, limit: Thresholds) -> Iterator[Finding]:
+    """A note: of one batch that never changes, the loss rises from its least value, many times."""
+    repeated, named = history.batch(REPEATED), longest_loss(history)
+    if named is None or not len(repeated) or repeated.value.min() < 1:
+        return
+    value = named[1].value[np.isfinite(named[1].value)]
+    if len(value) < limit.quiet or not went.best > 0:
+        return
+    least = np.minimum.accumulate(value)
+    far = (value > limit.leaves * least) & (np.arange(len(value)) >= len(value) // 2)
+    leaps = np.flatnonzero(far[1:] & ~far[:-1])
+    if not far.any() or not value[far].max() > limit.leaves * least[-1] or len(leaps) < 1:
+        return
+    at = int(named[1].step[np.flatnonzero(far)[0]])
+    yield Finding(
+        "adam-instability",
+        "info",
+        f"every step has the same batch, and the loss, which was down at {least[-1]:.2g}, is up at "
+        f"{float(value[far].max()):.2g} again since step {at}: near a minimum gradients "
+        "and their second moment vanish, and what is left of them makes steps as large as before.",
+        "Stop at the minimum, let the rate fall towards the end, or use a larger eps (1e-6) or "
+        "amsgrad=True.",
+        first_step=at,
+        last_step=int(named[1].step[-1]),
+        evidence={
+            "loss by its least value": Evidence(
+                float(value[far].max() / max(least[-1], 1e-300)), limit.leaves
+            )
         },
         lines=optimizer_lines(history),
     )
@@ -136,6 +175,7 @@ RULE = Rule(
         "event.non-finite",
         "parameter.dtype",
         "parameter.groups",
+        "series.@batch.repeated.mean",
         "series.@loop.forwards.mean",
         "series.@loop.grad_norm.mean",
         "series.@loop.update_ratio.mean",

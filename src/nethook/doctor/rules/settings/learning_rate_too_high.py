@@ -2,7 +2,8 @@
 
 Cause: a learning rate that throws the weights about instead of moving them.
 Evidence: the true update by the weights, while the loss ends above its start, or does not fall, or
-is no longer finite; or leaps up in the first steps and does not do its job afterwards. A note where
+is no longer finite; or, where weights are moved by hand, a loss that each of the first steps makes
+many times larger; or leaps up in the first steps and does not do its job afterwards. A note where
 the first steps were larger than the weights themselves, the loss leapt up, and fell by half at most
 since.
 Fix: a lower rate; warm-up.
@@ -26,7 +27,7 @@ from nethook.doctor.signals.divergence import DIVERGENCE_READS, divergence
 from nethook.doctor.signals.one_batch import ONE_BATCH_READS, one_batch
 from nethook.doctor.signals.progress import Progress, longest_loss, progress
 from nethook.doctor.signals.quantiles import median, quantile, running_medians
-from nethook.runs.names import GRAD_NORM, UPDATE_RATIO
+from nethook.runs.names import GRAD_NORM, OPTIMIZER_STEPS, UPDATE_RATIO
 from nethook.text.numbers import ascii_number as number
 
 
@@ -40,6 +41,7 @@ class Thresholds(NamedTuple):
     thrown: float = 1.0  # in the first steps, where the loss leaps up and falls only in part
     leap: float = 1.2  # loss after steps that are too large, by its start
     hurt: float = 1.5  # the same in a run that learns all the same
+    grows: float = 8  # first steps by hand, each of which raises the loss by as much
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -47,6 +49,11 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     ratio = history.loop(UPDATE_RATIO)
     went = progress(history)
     finite = ratio.where(np.isfinite(ratio.value))
+    if went is not None and not len(ratio) and divergence(history) is None:
+        yield from _by_hand(history, went, limit)
+        return
+    if went is None and len(finite) >= 5 and finite.value[:3].max() > limit.thrown:
+        yield _unjudged(history, finite, limit)
     if went is None or not len(finite) or divergence(history) is not None:
         return  # what changed before a run lost what it had learnt, is said there
     # A run that is not finite after two steps has no more of them.
@@ -101,6 +108,52 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
             "update by weights": Evidence(large, threshold),
             **({} if shown is None else shown.evidence),
         },
+        lines=optimizer_lines(history),
+    )
+
+
+def _by_hand(history: History, went: Progress, limit: Thresholds) -> Iterator[Finding]:
+    """Weights that no optimizer moves: each step makes the loss many times what it was."""
+    named = longest_loss(history)
+    if named is None or history.loop(OPTIMIZER_STEPS).total or not went.diverges:
+        return
+    curve = named[1]
+    value = curve.value[np.isfinite(curve.value) & (curve.value > 0)]
+    grown = value[1:] / value[:-1]
+    rises = int(np.argmax(np.append(grown <= limit.hurt, True)))
+    if rises < limit.grows:
+        return
+    factor = median(grown[:rises])
+    yield Finding(
+        "learning-rate-too-high",
+        "error",
+        f"from the first step on, each of {rises} steps in a row makes the loss about "
+        f"{number(factor)} times what it was before: an update by hand that goes too far, and "
+        "comes back further.",
+        "Lower the factor that gradients are multiplied by: by a hundred, and again until the loss "
+        "falls; inputs of a spread of about 1 allow a larger one.",
+        first_step=int(curve.step[0]),
+        last_step=int(curve.step[-1]),
+        evidence={
+            "steps in a row that raise the loss": Evidence(rises, limit.grows),
+            "loss by that of the step before": Evidence(factor, limit.hurt),
+        },
+    )
+
+
+def _unjudged(history: History, ratio: Curve, limit: Thresholds) -> Finding:
+    """A note where the loss does not measure progress: nothing is left of the start."""
+    large, rate = float(ratio.value[:3].max()), history.largest_rate()
+    return Finding(
+        "learning-rate-too-high",
+        "info",
+        f"the first steps changed the weights by {large:.2g} times their size (0.1 % is usual): "
+        "nothing is left of the start. The losses of this run do not say whether it learns. The "
+        f"learning rate is {number(rate)}.",
+        f"Try a learning rate of about {number(rate * 0.003 / large)}, and compare the score.",
+        first_step=int(ratio.step[0]),
+        last_step=int(ratio.step[-1]),
+        evidence={"update by weights": Evidence(large, limit.thrown)},
         lines=optimizer_lines(history),
     )
 
@@ -176,6 +229,7 @@ RULE = Rule(
         *DIVERGENCE_READS,
         *ONE_BATCH_READS,
         "series.@loop.grad_norm.max",
+        "series.@loop.optimizer_steps.mean",
         "series.@loop.update_ratio.mean",
     ),
     defaults=Thresholds(),

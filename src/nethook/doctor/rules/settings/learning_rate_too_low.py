@@ -4,9 +4,11 @@ Cause: a learning rate at which the run would take for ever. Or a scheduler make
 of a `LambdaLR` returns the rate itself, which is multiplied by the rate; or a `OneCycleLR` laid out
 in batches is stepped once an epoch, and never leaves its first slope.
 Evidence: the true update by the weights is tiny while gradients are there, and the loss hardly
-moves. Of a lambda: the highest rate of the whole run is the square of the one that the optimizer
-was made with; a note where the run does its job. Of one cycle: the optimizer made as many steps as
-were planned, the scheduler a small part of them, and the rate stayed below half of its `max_lr`.
+moves. Or it falls, little is learnt, and a copy learns one batch with larger steps and not with
+these, or each step of plain gradient descent goes on in the direction of the one before. Of a
+lambda: the highest rate of the whole run is the square of the one that the optimizer was made with;
+a note where the run does its job. Of one cycle: the optimizer made as many steps as were planned,
+the scheduler a small part of them, and the rate stayed below half of its `max_lr`.
 Fix: a higher rate; a lambda that returns a factor; `scheduler.step()` after each batch.
 Silent: where the loss falls (fine-tuning at a tiny rate), where it begins far below what a guess
 would score (a network that was trained before), during warm-up, at the end of a schedule, and where
@@ -16,7 +18,7 @@ gradients vanish or layers are dead: then the rate is not the cause.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -29,7 +31,15 @@ from nethook.doctor.signals.one_batch import ONE_BATCH_READS, one_batch
 from nethook.doctor.signals.onset import first_step_of
 from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
 from nethook.doctor.signals.quantiles import median, quantile
-from nethook.runs.names import GRAD_NORM, GROUPS, OPTIMIZER_STEPS, SCHEDULES, UPDATE_RATIO
+from nethook.runs.names import (
+    GRAD_NORM,
+    GROUPS,
+    OPTIMIZER_STEPS,
+    SCHEDULES,
+    SECOND_MOMENT,
+    UPDATE_COSINE,
+    UPDATE_RATIO,
+)
 from nethook.text.numbers import ascii_number as number
 
 
@@ -37,6 +47,8 @@ class Thresholds(NamedTuple):
     """What may be changed."""
 
     ratio: float = 5e-5  # update by weights
+    proven: float = 10  # times that, where a copy learns one batch with larger steps only
+    straight: float = 0.9  # cosine of successive updates of plain gradient descent
     gradient: float = 1e-6  # norm of the gradient, by that of the weights
     trained: float = 0.5  # first losses, by what the best constant answer would score
     rises: float = 5  # changes of a rate that is still rising when the run ends
@@ -58,26 +70,35 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         if warming is not None:
             yield warming
             return
-    if went is None or went.improves or not went.finite or len(ratio) < 10 or not len(norm):
+    tried = one_batch(history)
+    shown = tried if tried is not None and tried.own_fails and tried.adam_learns else None
+    if went is None or not went.finite or len(ratio) < 10 or not len(norm):
+        return
+    straight = _straight(history, limit)
+    if went.improves and (went.does_its_job or went.constant is None):
+        return
+    if went.improves and shown is None and straight is None:
         return
     if went.constant is not None and went.early < limit.trained * went.constant:
         return  # it could do its job before this run
-    largest = quantile(ratio.value, 0.95)
+    late = ratio.value[len(ratio) // 2 :]
+    largest = quantile(ratio.value if straight is None else late, 0.95)
     gradient = median(norm.value)
-    if largest >= limit.ratio or gradient < limit.gradient:
+    proven = shown is not None or straight is not None
+    if largest >= limit.ratio * (limit.proven if proven else 1) or gradient < limit.gradient:
         return
     if stopped_layers(history) or fades(history):
         return  # gradients do not arrive: the rate is not the cause
     rate = history.largest_rate()
-    tried = one_batch(history)
-    shown = tried if tried is not None and tried.own_fails and tried.adam_learns else None
     factor = 1e-3 / max(largest, 1e-12)
     yield Finding(
         "learning-rate-too-low",
         "warning",
         f"a step changes the weights by {largest:.1g} of their size (1e-3 is usual), although "
         f"gradients are there (norm {gradient:.3g}); the loss stays at {went.end:.3g}. The "
-        f"learning rate is {number(rate)}." + ("" if shown is None else f" {shown.words}"),
+        f"learning rate is {number(rate)}."
+        + ("" if straight is None else f"{_STRAIGHT} (cosine {straight:.3g}).")
+        + ("" if shown is None else f" {shown.words}"),
         f"Raise the learning rate; {number(rate * min(factor, 1e6))} would make steps of a usual "
         "size.",
         first_step=first_step_of(ratio),
@@ -85,10 +106,39 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         evidence={
             "update by weights": Evidence(largest, limit.ratio),
             "norm of the gradient": Evidence(gradient, limit.gradient),
+            **(
+                {}
+                if straight is None
+                else {"cosine of updates": Evidence(straight, limit.straight)}
+            ),
             **({} if shown is None else shown.evidence),
         },
         lines=optimizer_lines(history),
     )
+
+
+_STRAIGHT: Final = " Each step goes on in the direction of the one before"
+
+
+def _straight(history: History, limit: Thresholds) -> float | None:
+    """The cosine of successive updates, where each goes on as the one before; None where not.
+
+    Steps of a fitting size change the slope that they go down. Momentum and the means of Adam would
+    make updates alike of whatever size.
+    """
+    groups = [group for _, group in _groups(history).values()]
+    if not groups or any(group.get("momentum") or "betas" in group for group in groups):
+        return None
+    if any(history.has(parameter.address, SECOND_MOMENT) for parameter in history.parameters):
+        return None
+    cosines = []
+    for parameter in history.parameters:
+        curve = history.curve(parameter.address, UPDATE_COSINE)
+        if len(curve) >= limit.rises:
+            cosines.append(median(curve.value[len(curve) // 2 :]))
+    if not cosines or median(cosines) < limit.straight:
+        return None
+    return median(cosines)
 
 
 def _groups(history: History) -> dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -212,6 +262,7 @@ RULE = Rule(
         "series.@loop.schedules.mean",
         "series.@loop.update_ratio.mean",
         "series.grads.rms",
+        "series.update_cosine.mean",
     ),
     defaults=Thresholds(),
 )

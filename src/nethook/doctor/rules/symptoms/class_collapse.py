@@ -86,7 +86,7 @@ def _one_answer(history: History, limit: Thresholds) -> Iterator[Finding]:
 def _rare_classes(history: History, limit: Thresholds) -> Iterator[Finding]:
     """Rare classes that are never predicted."""
     records = [record for record in history.records("train") if _answers(record) is not None]
-    late = [record for record in records if record.step >= history.steps // 2]
+    late = _with_rare(records, history, limit)
     if len(late) < limit.records or history.steps < limit.steps:
         return
     if len({record.name for record in late}) != 1:  # critics, and networks that play
@@ -114,7 +114,7 @@ def _rare_classes(history: History, limit: Thresholds) -> Iterator[Finding]:
         "class-collapse",
         "warning" if nothing or masks else "info",
         f"{rare / total:.2g} of the targets of the loss{where} are not of class {common}, and the "
-        f"network has predicted {predicted:.0f} of {rare:.0f} such in the second half of the run: "
+        f"network has predicted {predicted:.0f} of {rare:.0f} such since step {late[0].step}: "
         f"it answers {common} for nearly every {'element' if masks else 'input'}.",
         "If the rare classes matter, weigh them: pos_weight or weight of the loss, a sampler that "
         "draws them more often, or a loss of overlap (Dice) for masks.",
@@ -127,6 +127,19 @@ def _rare_classes(history: History, limit: Thresholds) -> Iterator[Finding]:
         },
         lines=file_and_line(first.fact("source")),
     )
+
+
+def _with_rare(records: list[LossFacts], history: History, limit: Thresholds) -> list[LossFacts]:
+    """Those of the second half; from the first steps on where that shows too few rare targets.
+
+    Records lie further and further apart, and a small batch has hardly any of a rare class.
+    """
+    late = [record for record in records if record.step >= history.steps // 2]
+    answers = [answer for record in late if (answer := _answers(record)) is not None]
+    rare = sum(float(wanted.sum() - wanted.max()) for wanted, _ in answers)
+    if len(late) >= limit.records and rare >= limit.rare:
+        return late
+    return [record for record in records if record.step >= limit.steps]
 
 
 def _answers(record: LossFacts) -> tuple[Floats, Floats] | None:

@@ -4,11 +4,11 @@ Cause: a fault that no other rule knows; or a task that is as hard as that.
 Evidence: one of these. In evaluations, answers fit their targets no better than by chance, or the
 loss is worse than that of one answer for all inputs, while training is learnt; on a copy with the
 trained weights, a sample's answer is worth no more than the answer to another sample; the loss fell
-by little, and what a guess would score is not known.
+by little, and what a guess would score is not known. Or no loss of the run measures progress: those
+that play against each other, or that of a policy.
 Fix: look at a few samples by hand: input, target and answer.
-Silent: where any of it shows that something was learnt, for losses that do not measure progress
-(adversaries, policies), and where another finding explains the run. It is a note, with which a run
-counts as not judged.
+Silent: where any of it shows that something was learnt, and where another finding explains the run.
+It is a note, with which a run counts as not judged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nethook.doctor.history import History
 from nethook.doctor.rule import Cause, Rule
 from nethook.doctor.signals.evaluated import EVALUATED_READS, answers
 from nethook.doctor.signals.examined import number
-from nethook.doctor.signals.progress import PROGRESS_READS, Progress, progress
+from nethook.doctor.signals.progress import ENOUGH, PROGRESS_READS, Progress, progress
 from nethook.doctor.signals.quantiles import median
 from nethook.text.numbers import ascii_number as shown
 
@@ -34,7 +34,7 @@ class Thresholds(NamedTuple):
     steps: float = 60
     fit: float = 0.9  # loss of answers to their own samples, by that of answers to others
     worse: float = 1.1  # loss of evaluations, by that of one answer for all inputs
-    fall: float = 0.1  # of a loss of which nothing else is known
+    fall: float = 0.15  # of a loss of which nothing else is known
 
 
 def look(history: History, limit: Thresholds) -> Iterator[Finding]:
@@ -46,6 +46,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
         _of_evaluations(history, went, limit)
         or _of_samples(history, limit)
         or _of_little(history, went, limit)
+        or _of_no_measure(history, went)
     )
     if told is None:
         return
@@ -130,6 +131,24 @@ def _of_little(history: History, went: Progress | None, limit: Thresholds) -> _T
             f"{shown(went.end)}: little was learnt"
         ),
         {"fall of the loss": Evidence(went.fell, limit.fall)},
+    )
+
+
+def _of_no_measure(history: History, went: Progress | None) -> _Told | None:
+    """Losses that are there and say nothing; answers that fit their samples are a sign."""
+    losses = sum(len(curve) >= ENOUGH for curve in history.losses())
+    if went is not None or not losses or answers(history) is not None:
+        return None
+    if any(result.outcome == "fine" for result in history.examined(EXAMINED)):
+        return None
+    what = (
+        f"its {losses} losses are trained at once, and may play against each other"
+        if losses > 1
+        else "its loss has no floor and no course, as that of a policy"
+    )
+    return (
+        f"whether the run learns cannot be told from its losses: {what}. Look at its score",
+        {"losses": Evidence(losses)},
     )
 
 

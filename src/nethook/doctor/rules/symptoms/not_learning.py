@@ -32,7 +32,7 @@ class Thresholds(NamedTuple):
     steps: float = 60
     fall: float = 0.03  # of the loss, by its start
     sure: float = 400  # steps
-    little: float = 0.85  # of what a constant answer scores: above it little was learnt
+    little: float = 0.8  # of what a constant answer scores: above it little was learnt
     long: float = 150  # steps before that is said
 
 
@@ -48,7 +48,7 @@ def look(history: History, limit: Thresholds) -> Iterator[Finding]:
     best = (went.start - went.best) / max(abs(went.start), 1e-12)
     moved = max(went.fell, best)
     if not went.learnt_nothing:
-        if went.constant is not None and went.end > limit.little * went.constant:
+        if went.constant is not None and not went.end < limit.little * went.constant:
             yield from _little(history, went, limit)
             return
         if went.constant is not None or went.improves or went.fell > 0.05:

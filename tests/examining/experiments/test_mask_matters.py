@@ -1,0 +1,64 @@
+"""The mask matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from nethook.examining.experiments.mask_matters import MaskMatters
+from nethook.examining.rehearsal import Rehearsal
+from tests.examining.experiments.steps import Calls, step
+
+N, WIDTH, VOCAB, DIM = 16, 20, 30, 16
+Forward = Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def of(forward: Forward, mask: Callable[[torch.Tensor], torch.Tensor]) -> Rehearsal:
+    torch.manual_seed(0)
+    tokens = torch.randint(5, VOCAB, (N, WIDTH))
+    length = torch.randint(4, 9, (N, 1))
+    tokens, label = tokens.masked_fill(torch.arange(WIDTH) >= length, 0), torch.randint(0, 3, (N,))
+    model = Calls(forward, embed=nn.Embedding(VOCAB, DIM), out=nn.Linear(DIM, 3))
+    made = step(model, tokens, mask(tokens), then=lambda out: F.cross_entropy(out, label))
+    return made.rehearsal()
+
+
+def words(tokens: torch.Tensor) -> torch.Tensor:
+    return (tokens != 0).float()
+
+
+def all_positions(self: Any, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return self.out(self.embed(x).mean(1))
+
+
+def with_mask(self: Any, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    weight = mask.float()[..., None]
+    return self.out((self.embed(x) * weight).sum(1) / weight.sum(1))
+
+
+def padding_by_itself(self: Any, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return self.out(self.embed(x)[:, 0])
+
+
+def test_a_mask_that_is_never_used() -> None:
+    for mask in (words, lambda tokens: tokens != 0, lambda tokens: tokens == 0):
+        rehearsal = of(all_positions, mask)
+        assert MaskMatters().applies(rehearsal) is None
+        result = MaskMatters().run(rehearsal)
+        assert result.outcome == "found"
+        assert 0.5 < result.facts["share"] < 0.8
+
+
+@pytest.mark.parametrize("forward", [with_mask, padding_by_itself], ids=lambda one: one.__name__)
+def test_where_nothing_is_wrong(forward: Forward) -> None:
+    assert MaskMatters().run(of(forward, words)).outcome == "fine"
+
+
+def test_where_it_does_not_apply() -> None:
+    other = of(all_positions, lambda tokens: torch.randn(tokens.shape))
+    assert "which tokens are padding" in (MaskMatters().applies(other) or "")

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from tqdm import tqdm
 
-from nethook.running.bottom_row import BottomRow
+from nethook.running.live.bottom_row import BottomRow
 from nethook.text.paragraphs import Style
 from tests.running.screens import Terminal
 

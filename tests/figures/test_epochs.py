@@ -26,6 +26,9 @@ def loader(batches: object, *starts: object) -> list[dict[str, object]]:
 def test_a_pass_that_began_before_the_watch_counts() -> None:
     passes = loader(8, [0, 8, 8], [1, 16, 16])
     assert found(passes) == [[0, 8, 16, 20], [0.0, 1.0, 2.0, 2.5]]
+    # Of Lightning's first calls, two are not seen.
+    assert found(loader(8, [0, 6, 8], [1, 14, 16]), 20, 18) == [[0, 8, 16, 20], [0, 1, 2, 2.5]]
+    assert found(loader(8, [0, 6, 8]), 12, 10) == [[0, 8, 12], [0.0, 1.0, 1.5]]
     assert found(loader(8, [0, 7, 7], [1, 15, 15]), 19, 19) == [[0, 7, 15, 19], [0, 1, 2, 2.5]]
 
 
@@ -38,8 +41,9 @@ def test_a_step_may_take_several_batches() -> None:
     [
         None, [], [None], [{}], loader(8), loader("x", [0, 0, 0]), loader(8, [0, 0]),
         loader(8, ["a", 0, 0]), loader(8, [0, 0, 0], [1, 10, 10]),  # of an evaluation
-        loader(8, [0, 100, 100]), loader(1, [0, 0, 0]), loader(8, [0, 0, 0]),  # calls are left over
-        loader(8, [0, 0, 100], [1, 8, 108]),  # goes on from another session
+        loader(8, [0, 100, 100]), loader(8, [0, 4, 4]), loader(8, [0, 9, 9], [1, 17, 17]),
+        loader(1, [0, 0, 0]), loader(8, [0, 0, 0]),  # calls are left over
+        loader(8, [0, 0, 4], [1, 8, 12]),  # goes on from another session
         loader(1 << 80, [0, 0, 0]), loader(8, [0, 0, 1 << 80]), loader(8, [0, 8, 8], [1, 16, 8]),
     ],
 )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 from nethook.drawing.data import Floats, Integers
 from nethook.figures.reading import Reading
 
+_UNSEEN: Final = 3  # calls at most that come before a watch which begins by itself
 _LOGGED: Final = ("epoch", "epochs", "trainer/epoch", "train/epoch")
 
 Epochs = tuple[Integers, Floats]
@@ -60,7 +61,7 @@ def _passes(loader: Any, steps: int, forwards: int) -> Epochs | None:
         return None
     if before[0] == 0 and step[0] == 0:
         at, place = [0, *number[1:]], [0, *step[1:]]
-    elif abs(int(before[0]) - batches) <= 1:
+    elif max(1, 0 if len(starts) > 1 else batches - _UNSEEN) <= before[0] <= batches:
         # `nethook run` finds the model while the first pass is under way.
         at, place = [0, *(number + 1)], [0, *step]
     else:  # part of a run that goes on from an earlier one, or not trained with
